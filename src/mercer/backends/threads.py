@@ -1,0 +1,141 @@
+"""A pool of threads for tiles, with BLAS held to one thread inside it.
+
+NumPy releases the interpreter lock inside its loops, so plain threads scale; BLAS would otherwise
+start threads of its own in every one of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+
+from mercer.errors import InputError, sentence
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+Job = TypeVar("Job")
+
+_asked: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
+_inside_pool = threading.local()
+
+
+def thread_count() -> int:
+    """How many threads mercer uses now.
+
+    In this order: what `threads` was given, the variable MERCER_THREADS, and otherwise the
+    processors this process may run on, held down by OMP_NUM_THREADS (which joblib sets in its
+    workers so that nested work does not crowd the machine).
+    """
+    asked = _asked.get()
+    if asked is not None:
+        return asked
+    by_name = os.environ.get("MERCER_THREADS")
+    if by_name:
+        return _positive("MERCER_THREADS", by_name)
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    shared = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(mine, int(shared))) if shared.isdigit() and int(shared) else mine
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Use `count` threads inside the with block.
+
+    Examples
+    --------
+    >>> from mercer.backends import thread_count, threads
+    >>> with threads(1):
+    ...     thread_count()
+    1
+    """
+    token = _asked.set(_positive("The number of threads", count))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def _positive(what: str, value: object) -> int:
+    try:
+        count = int(str(value))
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise InputError(sentence(what, "a whole number of at least 1", repr(value)))
+    return count
+
+
+class _Limit:
+    """BLAS at one thread while anyone is inside; the previous setting once the last one has left.
+
+    Counting matters: two callers that each saved and restored the setting could leave it at one.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.known = 0
+        self.controller: ThreadpoolController | None = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.held = self._current().limit(limits=1, user_api="blas")
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.held.restore_original_limits()
+
+    def _current(self) -> ThreadpoolController:
+        """The BLAS libraries loaded now; SciPy brings its own when it is first imported."""
+        loaded = 1 + ("scipy.linalg" in sys.modules)
+        if self.controller is None or self.known != loaded:
+            from threadpoolctl import ThreadpoolController
+
+            self.controller, self.known = ThreadpoolController(), loaded
+        return self.controller
+
+
+_limit = _Limit()
+
+
+def single_threaded_blas() -> _Limit:
+    """Context in which BLAS runs on one thread; contexts may overlap."""
+    return _limit
+
+
+def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
+    """Do `work` for every job, on the pool when there is more than one job and one thread.
+
+    The first error stops the rest and is raised here. Called from inside the pool it runs in line.
+    """
+    workers = min(thread_count(), len(jobs))
+    if workers <= 1 or getattr(_inside_pool, "yes", False):
+        for job in jobs:
+            work(job)
+        return
+
+    def guarded(job: Job) -> None:
+        _inside_pool.yes = True
+        try:
+            work(job)
+        finally:
+            _inside_pool.yes = False
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer")
+    try:
+        with single_threaded_blas():
+            for _ in pool.map(guarded, jobs):
+                pass
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,181 @@
+"""Rows: a checked table of numbers, a sparse matrix, or a sequence of objects, cut into blocks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.errors import InputError, nearest, sentence
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Array: TypeAlias = npt.NDArray[Any]
+Columns: TypeAlias = tuple[int | str, ...]
+
+
+class Rows:
+    """n rows that kernels are evaluated on, with what was derived from them kept beside.
+
+    `values` is a two-dimensional array, a CSR matrix or a one-dimensional array of objects. A block
+    made by slicing shares its parent's derived rows, so that a map is applied once and not once per tile.
+
+    Examples
+    --------
+    >>> from mercer.data import as_rows
+    >>> rows = as_rows([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> len(rows), rows.width, rows[1:].values.tolist()
+    (3, 2, [[3.0, 4.0], [5.0, 6.0]])
+    """
+
+    __slots__ = ("_derived", "_lock", "_origin", "_parent", "names", "values")
+
+    def __init__(self, values: Any, names: Sequence[str] | None = None) -> None:
+        self.values: Any = values
+        self.names = None if names is None else tuple(names)
+        self._parent: Rows | None = None
+        self._origin = slice(None)
+        self._derived: dict[Hashable, Rows] = {}
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def __getitem__(self, block: slice) -> Rows:
+        part = Rows(self.values[block], self.names)
+        part._parent, part._origin = self, block
+        return part
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the values are a sparse matrix."""
+        return not isinstance(self.values, np.ndarray)
+
+    @property
+    def objects(self) -> bool:
+        """Whether each row is one Python object and not a vector of numbers."""
+        return self.values.ndim == 1
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return 1 if self.objects else int(self.values.shape[1])
+
+    def derive(self, key: Hashable, make: Callable[[Any], Rows]) -> Rows:
+        """Rows made from all rows of the table once, and cut like these."""
+        if self._parent is not None:
+            return self._parent.derive(key, make)[self._origin]
+        with self._lock:
+            if key not in self._derived:
+                self._derived[key] = make(self.values)
+            return self._derived[key]
+
+    def columns(self, wanted: Columns) -> Rows:
+        """These rows with the named or numbered columns only."""
+        places = [self._place(column) for column in wanted]
+        names = None if self.names is None else [self.names[place] for place in places]
+
+        def pick(values: Any) -> Rows:
+            if values.dtype == object:
+                return as_rows(values[:, places[0]] if len(places) == 1 else values[:, places], names)
+            return Rows(values[:, places], names)
+
+        return self.derive(("columns", wanted), pick)
+
+    def _place(self, column: int | str) -> int:
+        if self.objects:
+            raise InputError(
+                "Columns can only be chosen from a table; got a sequence of objects. "
+                "Leave out .on(...), or give a DataFrame."
+            )
+        if isinstance(column, str):
+            if self.names is None:
+                raise InputError(
+                    f"Column {column!r} can only be found by name in a DataFrame; got an array without "
+                    "names. Give a DataFrame, or number the columns from 0."
+                )
+            if column not in self.names:
+                raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
+            return self.names.index(column)
+        if not -self.width <= column < self.width:
+            raise InputError(
+                sentence("A column number", f"between 0 and {self.width - 1}", column)
+            )
+        return int(column) % self.width
+
+
+def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
+    """Take what people have (arrays, lists, DataFrames, sparse matrices, objects) as rows.
+
+    Numbers become float64 and must be finite; nothing given is changed.
+
+    Examples
+    --------
+    >>> from mercer.data import as_rows
+    >>> as_rows(["hello", "hallo"]).objects
+    True
+    >>> as_rows([1.0, 2.0])
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InputError: X must be a table with rows and columns; got a list of 2 numbers. ...
+    """
+    if isinstance(X, Rows):
+        return X
+    if hasattr(X, "tocsr"):
+        return _sparse_rows(X)
+    if names is None and hasattr(X, "columns"):
+        names = [str(column) for column in X.columns]
+    values = _as_array(X)
+    if values.dtype.kind in "biuf":
+        return Rows(_checked_numbers(values), names)
+    if values.dtype.kind == "c":
+        raise InputError("X must hold real numbers; got complex ones.")
+    if values.ndim == 2:
+        return _table(values, names)
+    return Rows(values.astype(object))
+
+
+def _as_array(X: Any) -> Array:
+    try:
+        return np.asarray(X)
+    except ValueError:  # rows of different lengths: objects
+        held = np.empty(len(X), dtype=object)
+        held[:] = list(X)
+        return held
+
+
+def _sparse_rows(X: Any) -> Rows:
+    matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
+    if not np.isfinite(matrix.data).all():
+        raise InputError("X must be finite; got a sparse matrix that holds NaN or infinity.")
+    return Rows(matrix)
+
+
+def _checked_numbers(values: Array) -> Array:
+    if values.ndim != 2:
+        got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
+        raise InputError(
+            sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1).")
+        )
+    numbers = values.astype(np.float64, copy=False)
+    if not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        raise InputError(
+            sentence("X", "finite", f"{numbers[row, column]} in row {row}, column {column}",
+                     "Fill in or drop such rows first.")
+        )
+    return numbers
+
+
+def _table(values: Array, names: Sequence[str] | None) -> Rows:
+    """A table of mixed columns stays as it is; one whose every cell is a number becomes numbers."""
+    try:
+        return Rows(_checked_numbers(values.astype(np.float64)), names)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        return Rows(values.astype(object), names)

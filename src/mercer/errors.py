@@ -1,0 +1,69 @@
+"""Every error and warning mercer raises, and the one place their sentences are built.
+
+    MercerError
+    |-- InputError (also ValueError)         something given is not what it must be
+    |   `-- KernelTextError                  text that is no kernel
+    `-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
+
+    MercerWarning (also UserWarning)
+    |-- SingularSystemWarning                the system has no unique solution; the shortest one is given
+    |-- IllConditionedWarning                few digits of the solution can be trusted
+    `-- NotMercerWarning                     the similarity used is no Mercer kernel
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MercerError(Exception):
+    """Base class of every error that mercer raises on purpose."""
+
+
+class InputError(MercerError, ValueError):
+    """Something given to mercer is not what it must be."""
+
+
+class KernelTextError(InputError):
+    """A text does not describe a kernel."""
+
+
+class MemoryRefusal(MercerError, MemoryError):
+    """The work would need more memory than there is; it was refused before any was taken."""
+
+
+class MercerWarning(UserWarning):
+    """Base class of every warning that mercer gives."""
+
+
+class SingularSystemWarning(MercerWarning):
+    """The system has no unique solution; the one of minimum norm was returned."""
+
+
+class IllConditionedWarning(MercerWarning):
+    """The system is so badly conditioned that few digits of the solution can be trusted."""
+
+
+class NotMercerWarning(MercerWarning):
+    """The similarity in use is not a Mercer kernel."""
+
+
+def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
+    """The one form of every complaint: what it is, what it must be, what was got, the way out.
+
+    >>> sentence("alpha of KernelRidge", "a non-negative number", -1.0, "Use 0 for none.")
+    'alpha of KernelRidge must be a non-negative number; got -1.0. Use 0 for none.'
+    """
+    return f"{what} must be {must_be}; got {got}." + (f" {way_out}" if way_out else "")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """'Did you mean ...?' for a misspelt name, or the list of what there is.
+
+    >>> nearest("gausian", ["gaussian", "linear"])
+    "Did you mean 'gaussian'?"
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}."

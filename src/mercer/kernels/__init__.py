@@ -1,0 +1,59 @@
+"""What similarity is: kernels as values, the algebra that combines them, and their certificates."""
+
+from mercer.kernels.algebra import Exp, Mapped, Normalized, On, Power, Product, Scaled, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.certificate import Certificate
+from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
+from mercer.kernels.notation import parse
+from mercer.kernels.pair import Pair
+from mercer.kernels.products import (
+    AdditiveChi2,
+    Chi2,
+    Constant,
+    Cosine,
+    Linear,
+    Polynomial,
+    Sigmoid,
+    SquaredDistance,
+)
+from mercer.kernels.stationary import (
+    Gaussian,
+    Laplacian,
+    Matern,
+    Periodic,
+    RationalQuadratic,
+    Stationary,
+)
+
+__all__ = [
+    "AdditiveChi2",
+    "Certificate",
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "Custom",
+    "Exp",
+    "FromFeatures",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Mapped",
+    "Matern",
+    "Normalized",
+    "On",
+    "Outer",
+    "Pair",
+    "Periodic",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "SquaredDistance",
+    "Stationary",
+    "Sum",
+    "parse",
+]

@@ -1,0 +1,420 @@
+"""New kernels from old ones: each rule is one class, and each keeps Mercer kernels Mercer kernels."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Columns, Rows, as_rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel
+from mercer.kernels.parameters import vectorised, whole_number
+from mercer.kernels.products import integer_power
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mercer.kernels.pair import Pair
+
+
+class Composed(Kernel):
+    """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
+
+    def __post_init__(self) -> None:
+        """Refuse members that take different kinds of rows."""
+        for name, member in self.items():
+            if name in ("k1", "k2", "base") and not isinstance(member, Kernel):
+                raise InputError(sentence(f"{name} of {type(self).__name__}", "a kernel", repr(member)))
+        kinds = {member.kind for member in self.members().values()} - {"any"}
+        if len(kinds) > 1:
+            raise InputError(
+                f"{' and '.join(repr(member) for member in self.members().values())} take different kinds of "
+                f"rows ({' and '.join(sorted(kinds))}). Give each its own column with .on('column')."
+            )
+
+    # The kind and trust of a composed kernel are those of its members.
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What rows all members take."""
+        kinds = {member.kind for member in self.members().values()} - {"any"}
+        return kinds.pop() if kinds else "any"
+
+    @property
+    def trusted(self) -> bool:  # type: ignore[override]
+        """Whether every member's values can be relied on."""
+        return all(member.trusted for member in self.members().values())
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """Whether a member refuses negative numbers."""
+        return any(member.positive_only for member in self.members().values())
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """Valid where every member is; otherwise the rule says nothing."""
+        if all(member.verdict()[0] for member in self.members().values()):
+            return True, self.because
+        return None, "the rule needs Mercer kernels, and not every part is known to be one"
+
+    def check(self, rows: Rows) -> None:
+        """Rows must suit every member."""
+        for member in self.members().values():
+            member.check(rows)
+
+
+class Sum(Composed):
+    """k1 + k2."""
+
+    because: ClassVar[str] = "a sum of Mercer kernels is one (phi: both feature maps side by side)"
+    binding: ClassVar[int] = SUM
+
+    k1: Kernel
+    k2: Kernel
+
+    def block(self, pair: Pair) -> Array:
+        """Both tiles, added."""
+        tile = self.k1.block(pair)
+        other = self.k2.block(pair)
+        tile += other
+        pair.give_back(other)
+        return tile
+
+    def diagonal(self, rows: Rows) -> Array:
+        """Both diagonals, added."""
+        return self.k1.diagonal(rows) + self.k2.diagonal(rows)
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as both have."""
+        counts = self.k1.feature_count(width), self.k2.feature_count(width)
+        return None if None in counts else counts[0] + counts[1]  # type: ignore[operator]
+
+    def features(self, rows: Rows) -> Array:
+        """Both, side by side."""
+        return np.hstack([self.k1.features(rows), self.k2.features(rows)])
+
+    def __repr__(self) -> str:
+        return f"{self.k1.bracketed(SUM)} + {self.k2.bracketed(PRODUCT)}"
+
+
+class Product(Composed):
+    """k1 k2."""
+
+    because: ClassVar[str] = "a product of Mercer kernels is one (phi: all products of two features)"
+    binding: ClassVar[int] = PRODUCT
+
+    k1: Kernel
+    k2: Kernel
+
+    def block(self, pair: Pair) -> Array:
+        """Both tiles, multiplied."""
+        tile = self.k1.block(pair)
+        other = self.k2.block(pair)
+        tile *= other
+        pair.give_back(other)
+        return tile
+
+    def diagonal(self, rows: Rows) -> Array:
+        """Both diagonals, multiplied."""
+        return self.k1.diagonal(rows) * self.k2.diagonal(rows)
+
+    def feature_count(self, width: int) -> int | None:
+        """Every feature of one times every feature of the other."""
+        counts = self.k1.feature_count(width), self.k2.feature_count(width)
+        return None if None in counts else counts[0] * counts[1]  # type: ignore[operator]
+
+    def features(self, rows: Rows) -> Array:
+        """All products of a feature of one with a feature of the other."""
+        return _products(self.k1.features(rows), self.k2.features(rows))
+
+    def __repr__(self) -> str:
+        return f"{self.k1.bracketed(PRODUCT)} * {self.k2.bracketed(POWER)}"
+
+
+class Scaled(Composed):
+    """factor k, for a factor that is not negative."""
+
+    because: ClassVar[str] = "a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)"
+    binding: ClassVar[int] = PRODUCT
+
+    base: Kernel
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a negative factor."""
+        super().__post_init__()
+        if not isinstance(self.factor, numbers.Real) or not 0 <= self.factor < float("inf"):
+            raise InputError(
+                sentence("The factor of a kernel", "a non-negative number", repr(self.factor),
+                         "A negative multiple of a kernel is none.")
+            )
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """As its base: scaling changes no sign."""
+        valid, _ = self.base.verdict()
+        if valid is False and self.factor > 0:
+            return False, "a positive multiple of what is no Mercer kernel is none"
+        return (True, "it is zero everywhere") if self.factor == 0 else super().verdict()
+
+    def block(self, pair: Pair) -> Array:
+        """The tile, scaled."""
+        tile = self.base.block(pair)
+        tile *= self.factor
+        return tile
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The diagonal, scaled."""
+        return self.factor * self.base.diagonal(rows)
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as the base has."""
+        return self.base.feature_count(width)
+
+    def features(self, rows: Rows) -> Array:
+        """The base's, times the square root of the factor."""
+        return np.sqrt(float(self.factor)) * self.base.features(rows)
+
+    def __repr__(self) -> str:
+        return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
+
+
+class Power(Composed):
+    """k^exponent, for a positive whole exponent."""
+
+    because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
+    binding: ClassVar[int] = POWER
+
+    base: Kernel
+    exponent: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse exponents that are no positive whole numbers."""
+        super().__post_init__()
+        whole_number(self, "exponent", self.exponent)
+
+    def block(self, pair: Pair) -> Array:
+        """The tile, raised."""
+        return integer_power(self.base.block(pair), int(self.exponent), pair)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The diagonal, raised."""
+        return np.asarray(self.base.diagonal(rows) ** int(self.exponent))
+
+    def feature_count(self, width: int) -> int | None:
+        """All products of as many features as the exponent says."""
+        count = self.base.feature_count(width)
+        return None if count is None else count ** int(self.exponent)
+
+    def features(self, rows: Rows) -> Array:
+        """All products of as many features as the exponent says."""
+        single = self.base.features(rows)
+        result = single
+        for _ in range(int(self.exponent) - 1):
+            result = _products(result, single)
+        return result
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)} ** {int(self.exponent)}"
+
+
+class Exp(Composed):
+    """exp(k)."""
+
+    because: ClassVar[str] = "exp is a power series with positive coefficients: sums, products, limits"
+
+    base: Kernel
+
+    def block(self, pair: Pair) -> Array:
+        """exp of the tile."""
+        tile = self.base.block(pair)
+        return np.exp(tile, out=tile)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """exp of the diagonal."""
+        return np.asarray(np.exp(self.base.diagonal(rows)))
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)}.exp()"
+
+
+class Mapped(Composed):
+    """k(f(x), f(z)) for a function f of whole tables."""
+
+    because: ClassVar[str] = "a Mercer kernel of mapped rows is one (phi after f)"
+
+    base: Kernel
+    function: Callable[[Any], Any]
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Whatever the function takes."""
+        return "any"
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """The function decides what the base sees."""
+        return False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        super().__post_init__()
+        vectorised(self, "function", self.function)
+
+    @property
+    def _name(self) -> tuple[str, Callable[[Any], Any]]:
+        return "map", self.function
+
+    def _apply(self, values: Any) -> Rows:
+        rows = as_rows(self.function(values))
+        if len(rows) != values.shape[0]:
+            raise InputError(
+                sentence(f"The result of {self!r}", f"a table of {values.shape[0]} rows, one per row of X",
+                         f"{len(rows)} rows")
+            )
+        return rows
+
+    def _after(self, rows: Rows) -> Rows:
+        return rows.derive(self._name, self._apply)
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile of mapped rows."""
+        return self.base.block(pair.mapped(self._name, self._apply))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal of mapped rows."""
+        return self.base.diagonal(self._after(rows))
+
+    def check(self, rows: Rows) -> None:
+        """The mapped rows must suit the base."""
+        self.base.check(self._after(rows))
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features of mapped rows."""
+        return self.base.features(self._after(rows))
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)}.map(<{getattr(self.function, '__name__', 'function')}>)"
+
+
+class On(Composed):
+    """A kernel on some columns only."""
+
+    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is one"
+
+    base: Kernel
+    columns: int | str | Sequence[int | str] = 0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Tables, whatever the chosen columns hold."""
+        return "vectors"
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """Other columns may be negative."""
+        return False
+
+    def __post_init__(self) -> None:
+        """Refuse what names no column."""
+        super().__post_init__()
+        if self.base.kind == "gram":
+            raise InputError("Precomputed() has no columns to choose from; leave out .on(...).")
+        wanted = self._wanted
+        good = all(isinstance(c, str | numbers.Integral) and not isinstance(c, bool) for c in wanted)
+        if not wanted or not good:
+            raise InputError(
+                sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
+            )
+
+    @property
+    def _wanted(self) -> Columns:
+        listed = [self.columns] if isinstance(self.columns, str | numbers.Integral) else list(self.columns)  # type: ignore[arg-type]
+        return tuple(int(c) if isinstance(c, numbers.Integral) else c for c in listed)  # type: ignore[misc]
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """As its base."""
+        valid, _ = self.base.verdict()
+        if valid is False:
+            return False, "it is no Mercer kernel on these columns"
+        return super().verdict()
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile of these columns."""
+        return self.base.block(pair.columns(self._wanted))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal of these columns."""
+        return self.base.diagonal(rows.columns(self._wanted))
+
+    def check(self, rows: Rows) -> None:
+        """The chosen columns must suit the base."""
+        self.base.check(rows.columns(self._wanted))
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as the base has for as many columns."""
+        return self.base.feature_count(len(self._wanted))
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features of these columns."""
+        return self.base.features(rows.columns(self._wanted))
+
+    def __repr__(self) -> str:
+        listed = list(self._wanted) if not isinstance(self.columns, str | numbers.Integral) else self._wanted[0]
+        return f"{self.base.bracketed(ATOM)}.on({listed!r})"
+
+
+class Normalized(Composed):
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
+
+    because: ClassVar[str] = "it is a Mercer kernel with features scaled to length one"
+
+    base: Kernel
+
+    def __post_init__(self) -> None:
+        """Refuse a kernel whose k(x, x) is not to be had."""
+        super().__post_init__()
+        if self.base.kind == "gram":
+            raise InputError(
+                "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. "
+                "Normalise the matrix itself before giving it."
+            )
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile divided by both lengths; exactly 1 (or 0) on the diagonal."""
+        left = self._inverse_length(pair.x)
+        right = left if pair.same else self._inverse_length(pair.z)
+        tile = self.base.block(pair)
+        tile *= left[:, None]
+        tile *= right
+        if pair.same:
+            np.fill_diagonal(tile, left > 0)
+        return tile
+
+    def _inverse_length(self, rows: Rows) -> Array:
+        squared = self.base.diagonal(rows)
+        if squared.min(initial=0.0) < 0:
+            raise InputError(
+                sentence(f"k(x, x) of {self.base!r}", "non-negative to be normalized", float(squared.min()))
+            )
+        length = np.sqrt(squared)
+        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1, or 0 where k(x, x) = 0."""
+        return (self._inverse_length(rows) > 0).astype(np.float64)
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as the base has."""
+        return self.base.feature_count(width)
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features, scaled to length one."""
+        return self.base.features(rows) * self._inverse_length(rows)[:, None]
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)}.normalized()"
+
+
+def _products(left: Array, right: Array) -> Array:
+    """Every column of one times every column of the other, row by row."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)

@@ -1,0 +1,400 @@
+"""What a kernel is: a frozen value with one method to write, `block`, and everything else derived."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows, as_rows
+from mercer.errors import InputError, nearest, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from mercer.kernels.certificate import Certificate
+    from mercer.kernels.pair import Pair
+
+# How tightly a kernel's text binds: what stands to its left or right decides about brackets.
+SUM, PRODUCT, POWER, ATOM = range(4)
+
+_DIAGONAL_BLOCK = 32
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Kernel:
+    """A similarity k(x, z), as a value.
+
+    A kernel of your own is a subclass with its parameters as annotated fields and one method, `block`,
+    which evaluates whole blocks of rows; subclasses are made frozen dataclasses for you.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Kernel
+    >>> class Cauchy(Kernel):
+    ...     width: float = 1.0
+    ...     def block(self, pair):
+    ...         return 1.0 / (1.0 + pair.squared_distance(1.0 / self.width))
+    >>> k = Cauchy(width=2.0)
+    >>> k
+    Cauchy(width=2.0)
+    >>> k([[0.0], [2.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    # What rows the kernel takes: "vectors", "objects", "gram" (a matrix already computed) or "any".
+    kind: ClassVar[str] = "vectors"
+    # Whether every Gram matrix is positive semi-definite: True, False, or None where unknown; and why.
+    mercer: ClassVar[bool | None] = None
+    because: ClassVar[str] = "nothing is known about it"
+    # Whether X must not hold negative numbers.
+    positive_only: ClassVar[bool] = False
+    # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
+    trusted: ClassVar[bool] = False
+    binding: ClassVar[int] = ATOM
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    # -- what a kernel must say -------------------------------------------------------------------
+
+    def block(self, pair: Pair) -> Array:
+        """k(x, z) for all rows of `pair.x` against all rows of `pair.z`; the one method to write."""
+        raise NotImplementedError(f"{type(self).__name__} must define block(self, pair).")
+
+    def diagonal(self, rows: Rows) -> Array:
+        """k(x, x) of each row; override where it is cheaper than a block."""
+        from mercer.kernels.tiles import tile
+
+        parts = [
+            tile(self, part, part, same=True).diagonal().copy()
+            for part in _cut(rows, _DIAGONAL_BLOCK)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def check(self, rows: Rows) -> None:
+        """Refuse rows this kernel cannot take, in a sentence."""
+        if self.kind == "vectors" and (rows.objects or rows.values.dtype == object):
+            raise InputError(
+                f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. "
+                "Choose numeric columns with .on(...), or use a kernel for objects."
+            )
+        if self.positive_only and _smallest(rows) < 0:
+            raise InputError(sentence(f"X for {type(self).__name__}", "non-negative", _smallest(rows)))
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """Whether this is a Mercer kernel (None where unknown), and the reason."""
+        return self.mercer, self.because
+
+    def feature_count(self, width: int) -> int | None:
+        """Number of explicit features for rows of `width` columns; None where phi is not finite."""
+        return None
+
+    def features(self, rows: Rows) -> Array:
+        """phi(x) of each row, where it is finite."""
+        raise InputError(
+            f"{self!r} has no finite feature map. Use the kernel itself, k(X, Z), instead of features."
+        )
+
+    # -- what everyone can ask --------------------------------------------------------------------
+
+    def __call__(self, X: Any, Z: Any = None, *, dtype: DTypeLike = np.float64) -> Array:
+        """The matrix k(x, z) of all rows of X against all rows of Z, or of X against itself.
+
+        Parameters
+        ----------
+        X, Z : array-like, sparse matrix, DataFrame or sequence of objects
+            Rows. Without Z the result is exactly symmetric.
+        dtype : dtype, default=float64
+            float32 halves the memory and keeps about seven digits.
+
+        Returns
+        -------
+        ndarray of shape (n rows of X, n rows of Z)
+        """
+        from mercer.kernels.tiles import matrix
+
+        return matrix(self, X, Z, dtype)
+
+    def diag(self, X: Any) -> Array:
+        """k(x, x) of every row, without the matrix.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Linear
+        >>> Linear().diag([[1.0, 2.0], [3.0, 0.0]])
+        array([5., 9.])
+        """
+        rows = as_rows(X)
+        self.check(rows)
+        return self.diagonal(rows)
+
+    def feature_map(self, X: Any) -> Array:
+        """Explicit features with phi(x)'phi(z) = k(x, z), where they are finite.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Polynomial
+        >>> Polynomial(degree=2, offset=0.0).feature_map([[1.0, 2.0]]).round(3)
+        array([[1.   , 2.828, 4.   ]])
+        """
+        from mercer.backends import promise
+
+        rows = as_rows(X)
+        self.check(rows)
+        count = self.feature_count(rows.width)
+        if count is not None:
+            promise(
+                8 * len(rows) * count,
+                f"A table of {len(rows)} x {count} features",
+                "Use the kernel itself, k(X, Z): it never forms them.",
+            )
+        return self.features(rows)
+
+    def certificate(self) -> Certificate:
+        """The argument that this is (or is not) a Mercer kernel, as a tree that prints.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> print((Gaussian() + 2.0 * Linear()).certificate())
+        valid: Gaussian(width=1.0) + 2.0 * Linear()
+          because a sum of Mercer kernels is one (phi: both feature maps side by side)
+          valid: Gaussian(width=1.0)
+            because it is the limit of sums of products of scalar products (its power series)
+          valid: 2.0 * Linear()
+            because a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)
+            valid: Linear()
+              because it is the scalar product itself (phi is the identity)
+        """
+        from mercer.kernels.certificate import certify
+
+        return certify(self)
+
+    # -- parameters, as scikit-learn knows them ---------------------------------------------------
+
+    @classmethod
+    def _names(cls) -> tuple[str, ...]:
+        return tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Parameter names and values, in order."""
+        for name in self._names():
+            yield name, getattr(self, name)
+
+    def members(self) -> dict[str, Kernel]:
+        """The kernels this one is made of."""
+        return {name: value for name, value in self.items() if isinstance(value, Kernel)}
+
+    def leaves(self) -> int:
+        """How many kernels at the bottom of the tree are evaluated."""
+        return sum(member.leaves() for member in self.members().values()) or 1
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; members' parameters as ``member__name``.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> sorted((Gaussian(2.0) + Linear()).get_params())
+        ['k1', 'k1__per_dimension', 'k1__width', 'k2']
+        """
+        params = dict(self.items())
+        if deep:
+            for name, member in self.members().items():
+                params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """A new kernel with some parameters replaced (kernels never change).
+
+        Examples
+        --------
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> (Gaussian(2.0) + Linear()).set_params(k1__width=3.0)
+        Gaussian(width=3.0) + Linear()
+        """
+        own: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if head not in self._names():
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {head!r}. {nearest(head, self._names())}"
+                )
+            if rest:
+                nested.setdefault(head, {})[rest] = value
+            else:
+                own[head] = value
+        for head, inner in nested.items():
+            member = own.get(head, getattr(self, head))
+            if not isinstance(member, Kernel):
+                raise InputError(f"{head!r} of {type(self).__name__} is no kernel and has no parameters.")
+            own[head] = member.set_params(**inner)
+        return dataclasses.replace(self, **own) if own else self  # type: ignore[type-var]
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    # -- values: equality, hash, text -------------------------------------------------------------
+
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), *((name, _comparable(value)) for name, value in self.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        shown = (
+            f"{name}={_text(value)}"
+            for name, value in self.items()
+            if not (isinstance(value, bool) and value is defaults[name])
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def bracketed(self, at_least: int) -> str:
+        """The kernel's text, in brackets where its surroundings bind tighter than it does."""
+        return repr(self) if self.binding >= at_least else f"({self!r})"
+
+    # -- the algebra ------------------------------------------------------------------------------
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        from mercer.kernels.algebra import Sum
+        from mercer.kernels.products import Constant
+
+        if isinstance(other, Kernel):
+            return Sum(self, other)
+        if not _is_number(other):
+            return NotImplemented
+        return self if other == 0 else Sum(self, Constant(other))
+
+    def __radd__(self, other: float) -> Kernel:
+        from mercer.kernels.algebra import Sum
+        from mercer.kernels.products import Constant
+
+        if not _is_number(other):
+            return NotImplemented
+        return self if other == 0 else Sum(Constant(other), self)
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from mercer.kernels.algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if _is_number(other) else NotImplemented
+
+    def __rmul__(self, other: float) -> Kernel:
+        return self * other
+
+    def __pow__(self, exponent: int) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        return Power(self, exponent)
+
+    def exp(self) -> Kernel:
+        """exp(k(x, z)).
+
+        >>> from mercer.kernels import Linear
+        >>> Linear().exp()([[0.0], [1.0]]).round(3)
+        array([[1.   , 1.   ],
+               [1.   , 2.718]])
+        """
+        from mercer.kernels.algebra import Exp
+
+        return Exp(self)
+
+    def map(self, function: Callable[[Any], Any]) -> Kernel:
+        """k(f(x), f(z)) for a function f of whole tables.
+
+        >>> import numpy as np
+        >>> from mercer.kernels import Linear
+        >>> Linear().map(np.abs)([[-1.0], [2.0]])
+        array([[1., 2.],
+               [2., 4.]])
+        """
+        from mercer.kernels.algebra import Mapped
+
+        return Mapped(self, function)
+
+    def on(self, columns: int | str | Sequence[int | str]) -> Kernel:
+        """The kernel on some columns only, by number or by name.
+
+        >>> from mercer.kernels import Linear
+        >>> Linear().on([1])([[9.0, 1.0], [9.0, 2.0]])
+        array([[1., 2.],
+               [2., 4.]])
+        """
+        from mercer.kernels.algebra import On
+
+        return On(self, columns)
+
+    def normalized(self) -> Kernel:
+        """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0.
+
+        >>> from mercer.kernels import Linear
+        >>> Linear().normalized()([[3.0, 4.0], [0.0, 0.0]])
+        array([[1., 0.],
+               [0., 0.]])
+        """
+        from mercer.kernels.algebra import Normalized
+
+        return Normalized(self)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _comparable(value: Any) -> Any:
+    """A hashable stand-in that is equal exactly where the parameter's value is."""
+    if isinstance(value, bool) or value is None or callable(value):
+        return value
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array.shape, tuple(array.astype(np.float64).ravel().tolist())
+        return array.shape, tuple(map(_comparable, array.ravel().tolist()))
+    return value
+
+
+def _text(value: Any) -> str:
+    """The source text of a parameter."""
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, list | tuple):
+        inner = ", ".join(map(_text, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner},)"
+    if callable(value) and not isinstance(value, Kernel):
+        return f"<{getattr(value, '__name__', type(value).__name__)}>"
+    return repr(value)
+
+
+def _cut(rows: Rows, size: int) -> Iterator[Rows]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def _smallest(rows: Rows) -> float:
+    values = rows.values.data if rows.sparse else rows.values
+    return float(values.min()) if values.size else 0.0
+
+
+def _describe(rows: Rows) -> str:
+    if rows.objects:
+        return f"objects such as {rows.values[0]!r}" if len(rows) else "objects"
+    return "a table with columns that are not numbers"

@@ -1,0 +1,205 @@
+"""Kernels that come from outside: a matrix, a function of blocks, explicit features, one function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.parameters import vectorised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mercer.kernels.pair import Pair
+
+
+class Precomputed(Kernel):
+    """A Gram matrix given in place of X: n x n for training, new rows x n for prediction.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Precomputed
+    >>> (2.0 * Precomputed())([[1.0, 0.5], [0.5, 1.0]])
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    kind: ClassVar[str] = "gram"
+    because: ClassVar[str] = "a matrix says nothing about other rows; check_mercer tests this one"
+    trusted: ClassVar[bool] = True
+
+    def block(self, pair: Pair) -> Array:
+        """The part of the matrix that belongs to this tile."""
+        columns = pair.z.values[:, 0]
+        part = pair.x.values[:, columns[0] : columns[-1] + 1] if len(columns) else pair.x.values[:, :0]
+        tile = pair.buffer()
+        np.copyto(tile, part.toarray() if pair.x.sparse else part)
+        return tile
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The diagonal of a square matrix."""
+        if len(rows) != rows.width:
+            raise InputError(
+                sentence(
+                    "The matrix for Precomputed().diag",
+                    "square",
+                    f"{len(rows)} x {rows.width}",
+                    "k(x, x) of new rows cannot be read off it: give it as diag=.",
+                )
+            )
+        return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
+
+
+class Custom(Kernel):
+    """Any function of two blocks of rows, f(X, Z) -> matrix.
+
+    The function sees whole blocks and is never called for single pairs. Whether it is a Mercer kernel
+    is unknown; `check_mercer` looks for counterexamples.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two arrays of rows and returns the matrix of their similarities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Custom
+    >>> overlap = Custom(lambda X, Z: np.minimum(X[:, None], Z[None]).sum(axis=2))
+    >>> overlap([[1.0, 2.0], [2.0, 0.0]])
+    array([[3., 1.],
+           [1., 2.]])
+    """
+
+    kind: ClassVar[str] = "any"
+    because: ClassVar[str] = "it is a function of your own; check_mercer(kernel, X) looks for counterexamples"
+
+    function: Callable[[Any, Any], Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        vectorised(self, "function", self.function)
+
+    def block(self, pair: Pair) -> Array:
+        """The function's answer for this tile."""
+        return np.array(self.function(pair.x.values, pair.z.values), dtype=pair.dtype)
+
+
+def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
+    table = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or len(table) != count:
+        raise InputError(
+            sentence(f"The result of {owner!r}", f"a table of {count} rows, one per row of X", f"shape {table.shape}")
+        )
+    if not np.isfinite(table).all():
+        raise InputError(sentence(f"Every feature of {owner!r}", "finite", "NaN or infinity"))
+    return table
+
+
+class FromFeatures(Kernel):
+    """phi(x)'phi(z) for explicit features phi: ridge regression on a basis of your own.
+
+    Parameters
+    ----------
+    phi : callable
+        Takes the table X and returns a table with one row of features per row of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import FromFeatures
+    >>> parabola = FromFeatures(lambda X: np.hstack([np.ones_like(X), X, X**2]))
+    >>> parabola([[1.0], [2.0]])
+    array([[ 3.,  7.],
+           [ 7., 21.]])
+    """
+
+    kind: ClassVar[str] = "any"
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is a scalar product of explicit features"
+    trusted: ClassVar[bool] = True
+
+    phi: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        vectorised(self, "phi", self.phi)
+
+    def mapped(self, rows: Rows) -> Rows:
+        """The features of these rows; of a table they are computed once."""
+        return rows.derive(("phi", self.phi), self._table)
+
+    def _table(self, values: Any) -> Rows:
+        return Rows(_feature_table(self, self.phi(values), values.shape[0]))
+
+    def block(self, pair: Pair) -> Array:
+        """The scalar products of this tile's features."""
+        return pair.mapped(("phi", self.phi), self._table).dot()
+
+    def diagonal(self, rows: Rows) -> Array:
+        """phi(x)'phi(x)."""
+        table = self.features(rows)
+        return np.asarray(np.einsum("ij,ij->i", table, table))
+
+    def features(self, rows: Rows) -> Array:
+        """phi(x)."""
+        return np.asarray(self.mapped(rows).values)
+
+
+class Outer(Kernel):
+    """f(x) f(z) for one real-valued function f.
+
+    Parameters
+    ----------
+    f : callable
+        Takes the table X and returns one number per row.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Outer
+    >>> Outer(lambda X: X[:, 0] ** 2)([[1.0], [3.0]])
+    array([[ 1.,  9.],
+           [ 9., 81.]])
+    """
+
+    kind: ClassVar[str] = "any"
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "its one feature is f(x)"
+    trusted: ClassVar[bool] = True
+
+    f: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        vectorised(self, "f", self.f)
+
+    def _column(self, values: Any) -> Rows:
+        table = _feature_table(self, self.f(values), values.shape[0])
+        if table.shape[1] != 1:
+            raise InputError(
+                sentence(f"The result of {self!r}", "one number per row", f"{table.shape[1]}",
+                         "For several features use FromFeatures.")
+            )
+        return Rows(table)
+
+    def block(self, pair: Pair) -> Array:
+        """f(x) f(z)."""
+        return pair.mapped(("f", self.f), self._column).dot()
+
+    def diagonal(self, rows: Rows) -> Array:
+        """f(x)^2."""
+        return np.asarray(self.features(rows)[:, 0] ** 2)
+
+    def feature_count(self, width: int) -> int | None:
+        """One."""
+        return 1
+
+    def features(self, rows: Rows) -> Array:
+        """f(x)."""
+        return np.asarray(rows.derive(("f", self.f), self._column).values)

@@ -1,0 +1,182 @@
+"""Kernels from text, without running any of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from mercer.errors import InputError, KernelTextError, nearest
+from mercer.kernels import products, stationary
+from mercer.kernels.base import Kernel
+from mercer.kernels.given import Precomputed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LONGEST = 10_000
+_WRITABLE: tuple[type[Kernel], ...] = (
+    products.Linear,
+    products.Polynomial,
+    products.Cosine,
+    products.Constant,
+    products.AdditiveChi2,
+    products.Chi2,
+    products.Sigmoid,
+    products.SquaredDistance,
+    stationary.Gaussian,
+    stationary.Laplacian,
+    stationary.Matern,
+    stationary.RationalQuadratic,
+    stationary.Periodic,
+    Precomputed,
+)
+_METHODS = ("exp", "normalized", "on", "from_gamma")
+_WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def snake(name: str) -> str:
+    """RationalQuadratic -> rational_quadratic.
+
+    >>> snake("RationalQuadratic"), snake("Chi2")
+    ('rational_quadratic', 'chi2')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
+
+
+def parse(text: str) -> Kernel:
+    """A kernel from its text: names, numbers, ``+ * **`` and the methods of kernels; nothing is run.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"gaussian(width=2) + 0.5 * linear()"``; `repr` of a kernel is such a text.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    KernelTextError
+        Where the text is no kernel, with the place and the nearest known name.
+
+    Examples
+    --------
+    >>> from mercer.kernels import parse
+    >>> parse("gaussian(width=2) + 0.5 * linear()")
+    Gaussian(width=2) + 0.5 * Linear()
+    >>> parse("rational_quadratic(shape=0.5).on([0, 3]) ** 2")
+    RationalQuadratic(width=1.0, shape=0.5).on([0, 3]) ** 2
+    >>> parse("gausian(2)")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.KernelTextError: There is no kernel 'gausian'. Did you mean 'gaussian'?
+    """
+    if not isinstance(text, str):
+        raise KernelTextError(f"A kernel's text must be a string; got {text!r}.")
+    if len(text) > _LONGEST:
+        raise KernelTextError(f"A kernel's text must be at most {_LONGEST} letters; got {len(text)}.")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return _kernel(tree, text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        if isinstance(problem, KernelTextError):
+            raise
+        reason = problem if isinstance(problem, InputError) else "it is not well formed"
+        raise KernelTextError(f"The text {_short(text)!r} is no kernel: {reason}") from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _kernel(node: ast.expr, text: str) -> Kernel:
+    value = _value(node, text)
+    if not isinstance(value, Kernel):
+        raise KernelTextError(f"The text {_short(text)!r} must be a kernel; got {value!r}.")
+    return value
+
+
+def _value(node: ast.expr, text: str) -> Any:
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item, text) for item in items]
+        case ast.Name(id=name):
+            return _class(name)()
+        case ast.BinOp(left=left, op=op, right=right):
+            return _combined(_value(left, text), op, _value(right, text), text)
+        case ast.Call():
+            return _called(node, text)
+    raise KernelTextError(
+        f"The text {_short(text)!r} holds {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
+        f"the methods {', '.join(_METHODS)} are understood."
+    )
+
+
+def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
+    # Two plain numbers are not worked out: 9**9**9 must not keep anyone waiting.
+    if isinstance(left, Kernel) or isinstance(right, Kernel):
+        rules: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+            ast.Add: lambda a, b: a + b,
+            ast.Mult: lambda a, b: a * b,
+            ast.Pow: lambda a, b: a**b,
+        }
+        if type(op) in rules:
+            try:
+                return rules[type(op)](left, right)
+            except TypeError:
+                pass
+    raise KernelTextError(f"The text {_short(text)!r} is no kernel: kernels are combined by +, * and ** only.")
+
+
+def _called(node: ast.Call, text: str) -> Any:
+    given = [_value(item, text) for item in node.args]
+    named = {item.arg or "**": _value(item.value, text) for item in node.keywords}
+    match node.func:
+        case ast.Name(id=name):
+            make: Any = _class(name)
+        case ast.Attribute(value=ast.Name(id=name), attr="from_gamma") if _plain(name) == "gaussian":
+            make = stationary.Gaussian.from_gamma
+        case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):
+            make = getattr(_kernel(owner, text), method)
+        case _:
+            raise KernelTextError(
+                f"The text {_short(text)!r} calls {ast.unparse(node.func)!r}; only kernels and the methods "
+                f"{', '.join(_METHODS)} can be called."
+            )
+    try:
+        return make(*given, **named)
+    except TypeError:
+        raise KernelTextError(
+            f"{ast.unparse(node)!r} does not fit {ast.unparse(node.func)!r}: {_usage(make)}"
+        ) from None
+
+
+def _usage(make: Any) -> str:
+    if isinstance(make, type) and issubclass(make, Kernel):
+        names = [name for name, _ in make().items()]
+        return f"its parameters are {', '.join(names)}." if names else "it takes no parameters."
+    return "wrong arguments."
+
+
+def _class(name: str) -> type[Kernel]:
+    plain = _plain(name)
+    if plain in NAMES:
+        return NAMES[plain]
+    if plain in _WITH_FUNCTIONS:
+        raise KernelTextError(f"{name} holds a Python function and cannot be written as text.")
+    raise KernelTextError(
+        f"There is no kernel {name!r}. {nearest(name, map(snake, (cls.__name__ for cls in _WRITABLE)))}"
+    )

@@ -1,0 +1,376 @@
+"""Kernels of the scalar product x'z and other plain similarities of two vectors."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+from typing import ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Pair
+from mercer.kernels.parameters import real_number, whole_number
+
+
+def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
+    """tile ** exponent in place, by squaring: far cheaper than a general power."""
+    if exponent == 1:
+        return tile
+    if exponent == 2:
+        return np.square(tile, out=tile)
+    base = pair.buffer()
+    np.copyto(base, tile)
+    for bit in bin(exponent)[3:]:
+        np.square(tile, out=tile)
+        if bit == "1":
+            tile *= base
+    pair.give_back(base)
+    return tile
+
+
+def squared_norms(rows: Rows) -> Array:
+    """x'x of each row."""
+    values = rows.values
+    if rows.sparse:
+        return np.asarray(values.multiply(values).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", values, values))
+
+
+def dense_values(rows: Rows) -> Array:
+    """The rows as a dense array."""
+    return np.asarray(rows.values.toarray() if rows.sparse else rows.values)
+
+
+class Linear(Kernel):
+    """x'z: the scalar product; kernel ridge regression with it is ridge regression.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear()([[1.0, 2.0], [3.0, 4.0]])
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is the scalar product itself (phi is the identity)"
+    trusted: ClassVar[bool] = True
+
+    def block(self, pair: Pair) -> Array:
+        """x z'."""
+        return pair.dot()
+
+    def diagonal(self, rows: Rows) -> Array:
+        """x'x."""
+        return squared_norms(rows)
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as columns."""
+        return width
+
+    def features(self, rows: Rows) -> Array:
+        """The columns themselves."""
+        return dense_values(rows)
+
+
+class Polynomial(Kernel):
+    """(scale x'z + offset)^degree: all monomials up to (offset > 0) or exactly of (offset = 0) the degree.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        A positive whole number.
+    offset : float, default=1.0
+        0 for the homogeneous kernel; must not be negative.
+    scale : float, default=1.0
+        Factor of the scalar product; must not be negative.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0], [2.0]])
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "its features are all monomials, with the square roots of multinomial numbers"
+    trusted: ClassVar[bool] = True
+
+    degree: int = 2
+    offset: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what would make it no kernel."""
+        whole_number(self, "degree", self.degree)
+        real_number(self, "offset", self.offset, least=0.0)
+        real_number(self, "scale", self.scale, least=0.0)
+
+    def block(self, pair: Pair) -> Array:
+        """The power of the shifted scalar product."""
+        tile = pair.dot()
+        if self.scale != 1:
+            tile *= self.scale
+        if self.offset != 0:
+            tile += self.offset
+        return integer_power(tile, int(self.degree), pair)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """(scale x'x + offset)^degree."""
+        return np.asarray((self.scale * squared_norms(rows) + self.offset) ** int(self.degree))
+
+    def _variables(self, width: int) -> int:
+        return width + (self.offset != 0)
+
+    def feature_count(self, width: int) -> int | None:
+        """The number of monomials."""
+        return math.comb(self._variables(width) + int(self.degree) - 1, int(self.degree))
+
+    def features(self, rows: Rows) -> Array:
+        """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""
+        x = math.sqrt(self.scale) * dense_values(rows)
+        if self.offset != 0:
+            x = np.hstack([np.full((len(x), 1), math.sqrt(self.offset)), x])
+        degree = int(self.degree)
+        terms = list(combinations_with_replacement(range(x.shape[1]), degree))
+        result = np.empty((len(x), len(terms)))
+        for place, term in enumerate(terms):
+            repeats = math.prod(math.factorial(term.count(j)) for j in set(term))
+            np.prod(x[:, term], axis=1, out=result[:, place])
+            result[:, place] *= math.sqrt(math.factorial(degree) / repeats)
+        return result
+
+
+class Cosine(Kernel):
+    """x'z / (||x|| ||z||), and 0 where a row is zero.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Cosine
+    >>> Cosine()([[3.0, 4.0], [4.0, 3.0]])
+    array([[1.  , 0.96],
+           [0.96, 1.  ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is the scalar product of rows scaled to length one, and maps keep Mercer kernels"
+    trusted: ClassVar[bool] = True
+
+    def block(self, pair: Pair) -> Array:
+        """The scalar product divided by both lengths."""
+        tile = pair.dot()
+        tile *= self._inverse_length(pair.x)[:, None]
+        tile *= self._inverse_length(pair.z)
+        return tile
+
+    @staticmethod
+    def _inverse_length(rows: Rows) -> Array:
+        length = np.sqrt(squared_norms(rows))
+        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1, or 0 for a zero row."""
+        return (squared_norms(rows) > 0).astype(np.float64)
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as columns."""
+        return width
+
+    def features(self, rows: Rows) -> Array:
+        """The rows, scaled to length one."""
+        return dense_values(rows) * self._inverse_length(rows)[:, None]
+
+
+class Constant(Kernel):
+    """The same value for every two rows; added to another kernel, a penalised intercept.
+
+    Parameters
+    ----------
+    value : float, default=1.0
+        Must not be negative.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Constant
+    >>> Constant(2.0)([[1.0], [5.0]])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    kind: ClassVar[str] = "any"
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "its one feature is the square root of the value"
+    trusted: ClassVar[bool] = True
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a negative value."""
+        real_number(self, "value", self.value, least=0.0)
+
+    def block(self, pair: Pair) -> Array:
+        """The value, everywhere."""
+        return pair.full(self.value)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The value for every row."""
+        return np.full(len(rows), float(self.value))
+
+    def feature_count(self, width: int) -> int | None:
+        """One."""
+        return 1
+
+    def features(self, rows: Rows) -> Array:
+        """sqrt(value)."""
+        return np.full((len(rows), 1), math.sqrt(self.value))
+
+
+class AdditiveChi2(Kernel):
+    """-sum_j (x_j - z_j)^2 / (x_j + z_j), as scikit-learn's additive_chi2: for histograms.
+
+    Conditionally positive definite only; `Chi2` is the Mercer kernel made of it.
+
+    Examples
+    --------
+    >>> from mercer.kernels import AdditiveChi2
+    >>> AdditiveChi2()([[1.0, 0.0], [0.0, 1.0]])
+    array([[-0., -2.],
+           [-2., -0.]])
+    """
+
+    mercer: ClassVar[bool | None] = False
+    because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
+    positive_only: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def block(self, pair: Pair) -> Array:
+        """Minus the chi-squared distance, one column at a time."""
+        x, z = pair.dense()
+        tile, step, total = pair.full(0.0), pair.buffer(), pair.buffer()
+        for x_j, z_j in zip(x.T, z.T, strict=True):
+            np.subtract(x_j[:, None], z_j, out=step)
+            np.square(step, out=step)
+            np.add(x_j[:, None], z_j, out=total)
+            np.divide(step, total, out=step, where=total != 0)  # step is 0 where total is
+            tile -= step
+        pair.give_back(step)
+        pair.give_back(total)
+        return tile
+
+    def diagonal(self, rows: Rows) -> Array:
+        """0 for every row."""
+        return np.zeros(len(rows))
+
+
+class Chi2(Kernel):
+    """exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), as scikit-learn's chi2: for histograms.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        How fast the similarity falls; above 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Chi2
+    >>> Chi2()([[1.0, 0.0], [0.0, 1.0]]).round(4)
+    array([[1.    , 0.1353],
+           [0.1353, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
+    positive_only: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a gamma that is none."""
+        real_number(self, "gamma", self.gamma, least=0.0, above=True)
+
+    def block(self, pair: Pair) -> Array:
+        """exp of minus gamma times the chi-squared distance."""
+        tile = AdditiveChi2().block(pair)
+        tile *= self.gamma
+        return np.exp(tile, out=tile)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1 for every row."""
+        return np.ones(len(rows))
+
+
+class Sigmoid(Kernel):
+    """tanh(scale x'z + offset): not a Mercer kernel, though often called one.
+
+    Parameters
+    ----------
+    scale, offset : float, default=1.0, 0.0
+        Factor of the scalar product, and what is added to it.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Sigmoid
+    >>> Sigmoid()([[1.0], [2.0]]).round(4)
+    array([[0.7616, 0.964 ],
+           [0.964 , 0.9993]])
+    """
+
+    trusted: ClassVar[bool] = True
+
+    scale: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        real_number(self, "scale", self.scale)
+        real_number(self, "offset", self.offset)
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """Invalid but for scale = 0, with rows that show it."""
+        if self.scale == 0:
+            good = self.offset >= 0
+            return good, f"it is the constant tanh(offset), which is {'not ' if good else ''}negative"
+        if self.scale < 0 or self.offset < 0:
+            return False, "k(x, x) is negative for some x, where scale x'x + offset is"
+        if (self.scale, self.offset) == (1, 0):
+            return False, "the rows 1 and 2 already give a Gram matrix with a negative determinant"
+        return False, "log tanh is concave where it levels off: two long rows give a negative determinant"
+
+    def block(self, pair: Pair) -> Array:
+        """tanh of the shifted scalar product."""
+        tile = pair.dot()
+        tile *= self.scale
+        tile += self.offset
+        return np.tanh(tile, out=tile)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """tanh(scale x'x + offset)."""
+        return np.asarray(np.tanh(self.scale * squared_norms(rows) + self.offset))
+
+
+class SquaredDistance(Kernel):
+    """||x - z||^2: a distance and no similarity, here so that the checks can say why.
+
+    Examples
+    --------
+    >>> from mercer.kernels import SquaredDistance
+    >>> SquaredDistance()([[0.0], [3.0]])
+    array([[0., 9.],
+           [9., 0.]])
+    """
+
+    mercer: ClassVar[bool | None] = False
+    because: ClassVar[str] = "its Gram matrices have trace 0, so they have eigenvalues of both signs or are 0"
+    trusted: ClassVar[bool] = True
+
+    def block(self, pair: Pair) -> Array:
+        """The squared Euclidean distances."""
+        return pair.squared_distance(1.0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """0 for every row."""
+        return np.zeros(len(rows))

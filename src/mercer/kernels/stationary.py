@@ -1,0 +1,309 @@
+"""Kernels of the difference x - z: each is a profile of one distance, in units of its width.
+
+delta_j = x_j - z_j and r2 = sum_j (delta_j / width_j)^2; every width is one number or one per column.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Inverse, Pair
+from mercer.kernels.parameters import (
+    Width,
+    fits_columns,
+    inverse_width,
+    positive_width,
+    real_number,
+)
+
+
+class Stationary(Kernel):
+    """A kernel that is a profile of r2, the squared distance in units of the width.
+
+    Subclasses write `profile`, which owns its argument and may overwrite it; profile(0) must be 1.
+    """
+
+    mercer: ClassVar[bool | None] = None
+
+    width: Width = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a width that is none."""
+        positive_width(self, self.width)
+
+    def profile(self, r2: Array) -> Array:
+        """The kernel as a function of r2, entry by entry."""
+        raise NotImplementedError(f"{type(self).__name__} must define profile(self, r2).")
+
+    def inverse(self, columns: int) -> Inverse:
+        """What differences are multiplied by."""
+        return inverse_width(self.width)
+
+    def block(self, pair: Pair) -> Array:
+        """The profile of the pair's squared distances."""
+        return self.profile(pair.squared_distance(self.inverse(pair.x.width)))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1 for every row."""
+        return np.ones(len(rows))
+
+    def check(self, rows: Rows) -> None:
+        """Numbers, and as many columns as widths."""
+        super().check(rows)
+        fits_columns(self, self.width, rows.width)
+
+
+class Gaussian(Stationary):
+    """exp(-r2 / 2): infinitely smooth.
+
+    Three conventions are in use for its width, and all can be said: ``Gaussian(w)`` divides the squared
+    distance by 2 w^2; ``Gaussian(w, per_dimension=True)`` by 2 d w^2, d being the number of columns;
+    ``Gaussian.from_gamma(g)`` multiplies it by g.
+
+    Parameters
+    ----------
+    width : float or one per column, default=1.0
+        The distance over which the similarity falls to exp(-1/2).
+    per_dimension : bool, default=False
+        Also divide r2 by the number of columns.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian(width=2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    >>> Gaussian.from_gamma(1.0)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is the limit of sums of products of scalar products (its power series)"
+    trusted: ClassVar[bool] = True
+
+    per_dimension: bool = False
+
+    @classmethod
+    def from_gamma(cls, gamma: Any) -> Self:
+        """exp(-gamma ||x - z||^2), as scikit-learn's rbf; one gamma or one per column."""
+        positive_width(cls(), gamma, "gamma")
+        width = np.sqrt(0.5 / np.asarray(gamma, dtype=np.float64))
+        return cls(float(width) if width.ndim == 0 else width)
+
+    def inverse(self, columns: int) -> Inverse:
+        """1 / width, and 1 / sqrt(d) where asked for."""
+        inverse = inverse_width(self.width)
+        return inverse / math.sqrt(columns) if self.per_dimension else inverse
+
+    def profile(self, r2: Array) -> Array:
+        """exp(-r2 / 2)."""
+        r2 *= -0.5
+        return np.exp(r2, out=r2)
+
+
+class RationalQuadratic(Stationary):
+    """(1 + r2 / (2 shape))^-shape: a mixture of Gaussians of many widths.
+
+    Parameters
+    ----------
+    width : float or one per column, default=1.0
+        Scale of the distance.
+    shape : float, default=1.0
+        Small: many widths mixed. Large: close to the Gaussian.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RationalQuadratic
+    >>> RationalQuadratic(width=1.0, shape=0.5)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.7071],
+           [0.7071, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
+    trusted: ClassVar[bool] = True
+
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a width or shape that is none."""
+        super().__post_init__()
+        real_number(self, "shape", self.shape, least=0.0, above=True)
+
+    def profile(self, r2: Array) -> Array:
+        """exp(-shape log(1 + r2 / (2 shape)))."""
+        r2 /= 2.0 * self.shape
+        np.log1p(r2, out=r2)
+        r2 *= -self.shape
+        return np.exp(r2, out=r2)
+
+
+class Matern(Stationary):
+    """As smooth as nu says: functions with nu - 1/2 derivatives.
+
+    With r = sqrt(r2): nu = 0.5 gives exp(-r), the l2 exponential; 1.5 gives (1 + sqrt3 r) exp(-sqrt3 r);
+    2.5 gives (1 + sqrt5 r + 5 r^2 / 3) exp(-sqrt5 r).
+
+    Parameters
+    ----------
+    width : float or one per column, default=1.0
+        Scale of the distance.
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        Smoothness.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> Matern(width=1.0, nu=0.5)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
+    trusted: ClassVar[bool] = True
+
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        """Refuse a width or smoothness that is none."""
+        super().__post_init__()
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise InputError(
+                sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
+            )
+
+    def block(self, pair: Pair) -> Array:
+        """The profile of the distance; short distances matter here, so they are formed with care."""
+        r = pair.distance(self.inverse(pair.x.width))
+        if self.nu == 0.5:
+            np.negative(r, out=r)
+            return np.exp(r, out=r)
+        r *= math.sqrt(2 * self.nu)
+        decay = np.negative(r, out=pair.buffer())
+        np.exp(decay, out=decay)
+        if self.nu == 2.5:
+            square = np.square(r, out=pair.buffer())
+            square /= 3.0
+            r += square
+            pair.give_back(square)
+        r += 1.0
+        r *= decay
+        pair.give_back(decay)
+        return r
+
+    def profile(self, r2: Array) -> Array:
+        """The kernel as a function of the squared distance."""
+        s = np.sqrt(2 * self.nu * r2)
+        polynomial = {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + s * s / 3.0}[self.nu]
+        result: Array = polynomial * np.exp(-s)
+        return result
+
+
+class Laplacian(Kernel):
+    """exp(-sum_j |delta_j| / width_j): the l1 exponential, a product of one exponential per column.
+
+    Parameters
+    ----------
+    width : float or one per column, default=1.0
+        Scale of the distance.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> Laplacian(width=2.0)([[0.0, 0.0], [1.0, 1.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is a product over columns of exp(-|delta|), whose Fourier transform is positive"
+    trusted: ClassVar[bool] = True
+
+    width: Width = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a width that is none."""
+        positive_width(self, self.width)
+
+    def block(self, pair: Pair) -> Array:
+        """exp of minus the scaled Manhattan distance."""
+        tile = pair.manhattan(inverse_width(self.width))
+        np.negative(tile, out=tile)
+        return np.exp(tile, out=tile)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1 for every row."""
+        return np.ones(len(rows))
+
+    def check(self, rows: Rows) -> None:
+        """Numbers, and as many columns as widths."""
+        super().check(rows)
+        fits_columns(self, self.width, rows.width)
+
+
+class Periodic(Kernel):
+    """exp(-2 sum_j sin^2(pi delta_j / period) / width_j^2): what repeats every `period`.
+
+    It is the Gaussian kernel after every column has been wound round a circle, which is how it is
+    computed and why it is a Mercer kernel. (The form with the Euclidean distance inside the sine is
+    none beyond one column.)
+
+    Parameters
+    ----------
+    width : float or one per column, default=1.0
+        Smoothness within a period.
+    period : float, default=1.0
+        The length after which everything repeats.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Periodic
+    >>> Periodic(width=1.0, period=2.0)([[0.0], [1.0], [2.0]]).round(4)
+    array([[1.    , 0.1353, 1.    ],
+           [0.1353, 1.    , 0.1353],
+           [1.    , 0.1353, 1.    ]])
+    """
+
+    mercer: ClassVar[bool | None] = True
+    because: ClassVar[str] = "it is the Gaussian kernel of (cos, sin) of every column, and maps keep Mercer kernels"
+    trusted: ClassVar[bool] = True
+
+    width: Width = 1.0
+    period: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a width or period that is none."""
+        positive_width(self, self.width)
+        real_number(self, "period", self.period, least=0.0, above=True)
+
+    def block(self, pair: Pair) -> Array:
+        """The Gaussian profile of the distance on circles."""
+        circles = pair.mapped(("circle", float(self.period)), self._wind)
+        inverse = inverse_width(self.width)
+        if np.ndim(inverse):
+            inverse = np.tile(inverse, 2)
+        tile = circles.squared_distance(inverse)
+        tile *= -0.5
+        return np.exp(tile, out=tile)
+
+    def _wind(self, values: Any) -> Rows:
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        angle = np.fmod(dense, self.period) * (2.0 * np.pi / self.period)
+        return Rows(np.hstack([np.cos(angle), np.sin(angle)]))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1 for every row."""
+        return np.ones(len(rows))
+
+    def check(self, rows: Rows) -> None:
+        """Numbers, and as many columns as widths."""
+        super().check(rows)
+        fits_columns(self, self.width, rows.width)

@@ -1,0 +1,179 @@
+"""Matrices of kernel values, computed tile by tile on the thread pool.
+
+A tile of 400 x 400 numbers (1.3 MB) stays in a core's cache from the matrix product to the last
+exponential. Nothing larger than a tile is ever held beside the result.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.backends import promise, run
+from mercer.data.rows import Array, Rows, as_rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.pair import Pair, Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
+
+    from mercer.kernels.base import Kernel
+
+TILE = 400
+_SYMMETRY = 1e-10  # asymmetry of a user's kernel below this share of its values is rounding
+
+
+def blocks(n: int, size: int = TILE) -> list[slice]:
+    """The rows 0..n-1 in slices of at most `size`."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def tile(
+    kernel: Kernel,
+    x: Rows,
+    z: Rows,
+    *,
+    same: bool = False,
+    dtype: DTypeLike = np.float64,
+    scratch: Scratch | None = None,
+) -> Array:
+    """One block of kernel values, checked where the kernel is not our own."""
+    pair = Pair(x, z, same=same, dtype=dtype, shared=kernel.leaves() > 1, scratch=scratch)
+    values = kernel.block(pair)
+    pair.close()
+    if not kernel.trusted:
+        values = _checked(kernel, values, pair)
+    return values
+
+
+def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
+    result = np.asarray(values, dtype=pair.dtype)
+    if result.shape != pair.shape:
+        raise InputError(
+            sentence(
+                f"The result of {kernel!r}",
+                f"an array of shape {pair.shape}, a row per row of X and a column per row of Z",
+                f"shape {result.shape}",
+                "A kernel takes whole blocks (X, Z), not single rows.",
+            )
+        )
+    if not np.isfinite(result).all():
+        raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity"))
+    if pair.same:
+        gap = float(np.abs(result - result.T).max(initial=0.0))
+        if gap > _SYMMETRY * float(np.abs(result).max(initial=1.0)):
+            raise InputError(
+                sentence(f"{kernel!r}", "symmetric, k(x, z) = k(z, x)", f"a difference of {gap:.3g}")
+            )
+    return result
+
+
+def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
+    """The whole matrix k(X, Z) from what a person gives."""
+    x = as_rows(X)
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise InputError(sentence("dtype of a kernel matrix", "float64 or float32", repr(dtype)))
+    kernel.check(x)
+    if kernel.kind == "gram":
+        if Z is not None:
+            raise InputError(f"{kernel!r} takes the matrix alone, k(K); got a second argument.")
+        return between(kernel, x, column_numbers(x), dtype=dtype)
+    if Z is None:
+        return gram(kernel, x, dtype=dtype)
+    z = as_rows(Z)
+    kernel.check(z)
+    if z.width != x.width:
+        raise InputError(
+            sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns")
+        )
+    return between(kernel, x, z, dtype=dtype)
+
+
+def column_numbers(x: Rows) -> Rows:
+    """The second argument of a kernel whose first already is a matrix: which columns to take."""
+    return Rows(np.arange(x.width)[:, None])
+
+
+def gram(kernel: Kernel, x: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None) -> Array:
+    """k(X, X), exactly symmetric: tiles on and above the diagonal are computed and mirrored."""
+    n = len(x)
+    result = _result((n, n), dtype) if out is None else out
+    cuts = blocks(n)
+    jobs = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
+    scratch = _per_thread()
+
+    def fill(job: tuple[slice, slice]) -> None:
+        rows, columns = job
+        same = rows == columns
+        buffers = scratch()
+        values = tile(kernel, x[rows], x[columns], same=same, dtype=dtype, scratch=buffers)
+        if same:
+            values = np.triu(values) + np.triu(values, 1).T
+            result[rows, rows] = values
+        else:
+            result[rows, columns] = values
+            result[columns, rows] = values.T
+        buffers.give(values)
+
+    run(fill, jobs)
+    return result
+
+
+def between(
+    kernel: Kernel, x: Rows, z: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None
+) -> Array:
+    """k(X, Z) of two sets of rows."""
+    result = _result((len(x), len(z)), dtype) if out is None else out
+    jobs = [(rows, columns) for rows in blocks(len(x)) for columns in blocks(len(z))]
+    scratch = _per_thread()
+
+    def fill(job: tuple[slice, slice]) -> None:
+        rows, columns = job
+        buffers = scratch()
+        values = tile(kernel, x[rows], z[columns], dtype=dtype, scratch=buffers)
+        result[rows, columns] = values
+        buffers.give(values)
+
+    run(fill, jobs)
+    return result
+
+
+def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
+    """k(X, Z) V, without k(X, Z): what a prediction is."""
+    result = np.zeros((len(x), V.shape[1]))
+    scratch = _per_thread()
+
+    def add(rows: slice) -> None:
+        buffers = scratch()
+        for columns in blocks(len(z)):
+            values = tile(kernel, x[rows], z[columns], scratch=buffers)
+            result[rows] += values @ V[columns]
+            buffers.give(values)
+
+    run(add, blocks(len(x)))
+    return result
+
+
+def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
+    promise(
+        shape[0] * shape[1] * np.dtype(dtype).itemsize,
+        f"A matrix of {shape[0]} x {shape[1]} kernel values",
+        "Use dtype=numpy.float32, or fewer rows at a time.",
+    )
+    return np.empty(shape, dtype=dtype)
+
+
+def _per_thread() -> Callable[[], Scratch]:
+    local = threading.local()
+
+    def mine() -> Scratch:
+        if not hasattr(local, "scratch"):
+            local.scratch = Scratch()
+        held: Scratch = local.scratch
+        return held
+
+    return mine
