@@ -1,0 +1,61 @@
+"""Kernel ridge regression and its relatives, with exact model selection for about the price of one fit.
+
+The names below are loaded when they are first used, so that importing mercer costs next to nothing.
+
+Examples
+--------
+>>> import mercer
+>>> model = mercer.KernelRidge(alpha=0.1, kernel=mercer.kernels.Gaussian(width=2.0))
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer import kernels, testing
+    from mercer.backends import thread_count, threads
+    from mercer.estimators import (
+        KernelNeighborsClassifier,
+        KernelNeighborsRegressor,
+        KernelRidge,
+        KernelRidgeClassifier,
+    )
+
+_PLACES = {
+    "KernelNeighborsClassifier": "mercer.estimators",
+    "KernelNeighborsRegressor": "mercer.estimators",
+    "KernelRidge": "mercer.estimators",
+    "KernelRidgeClassifier": "mercer.estimators",
+    "thread_count": "mercer.backends",
+    "threads": "mercer.backends",
+}
+_MODULES = ("kernels", "testing")
+
+__all__ = [
+    "KernelNeighborsClassifier",
+    "KernelNeighborsRegressor",
+    "KernelRidge",
+    "KernelRidgeClassifier",
+    "kernels",
+    "testing",
+    "thread_count",
+    "threads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        value = getattr(import_module(_PLACES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"mercer.{name}")
+    elif name == "__version__":
+        value = version("mercer")
+    else:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,6 +47,11 @@ class Composed(Kernel):
         return all(member.trusted for member in self.members().values())
 
     @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether every member takes sparse rows."""
+        return all(member.takes_sparse for member in self.members().values())
+
+    @property
     def positive_only(self) -> bool:  # type: ignore[override]
         """Whether a member refuses negative numbers."""
         return any(member.positive_only for member in self.members().values())
@@ -249,6 +254,11 @@ class Mapped(Composed):
     def kind(self) -> str:  # type: ignore[override]
         """Whatever the function takes."""
         return "any"
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Nobody knows what the function takes."""
+        return False
 
     @property
     def positive_only(self) -> bool:  # type: ignore[override]

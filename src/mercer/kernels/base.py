@@ -55,6 +55,8 @@ class Kernel:
     because: ClassVar[str] = "nothing is known about it"
     # Whether X must not hold negative numbers.
     positive_only: ClassVar[bool] = False
+    # Whether X may be a sparse matrix.
+    takes_sparse: ClassVar[bool] = False
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
     trusted: ClassVar[bool] = False
     binding: ClassVar[int] = ATOM
@@ -87,7 +89,9 @@ class Kernel:
                 "Choose numeric columns with .on(...), or use a kernel for objects."
             )
         if self.positive_only and _smallest(rows) < 0:
-            raise InputError(sentence(f"X for {type(self).__name__}", "non-negative", _smallest(rows)))
+            raise InputError(
+                f"Negative values in data: {sentence(f'X for {type(self).__name__}', 'non-negative', _smallest(rows))}"
+            )
 
     def verdict(self) -> tuple[bool | None, str]:
         """Whether this is a Mercer kernel (None where unknown), and the reason."""

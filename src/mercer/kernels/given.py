@@ -31,6 +31,7 @@ class Precomputed(Kernel):
     kind: ClassVar[str] = "gram"
     because: ClassVar[str] = "a matrix says nothing about other rows; check_mercer tests this one"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""

@@ -107,16 +107,19 @@ class Pair:
         """x z'."""
         return self._once("dot", self._dot)
 
-    def squared_distance(self, inverse: Inverse) -> Array:
-        """sum_j ((x_j - z_j) inverse_j)^2, never negative and zero on the diagonal of equal rows."""
+    def squared_distance(self, inverse: Inverse, factor: float = 1.0) -> Array:
+        """factor times sum_j ((x_j - z_j) inverse_j)^2, whose sum is never negative and exactly zero on
+        the diagonal of equal rows."""
         if not self.shared:
-            return self._squared_distance(inverse)
+            return self._squared_distance(inverse, factor)
         if np.ndim(inverse) == 0:
             tile = self._once("squared distance", lambda: self._squared_distance(1.0))
-            tile *= float(inverse) ** 2
+            tile *= factor * float(inverse) ** 2
             return tile
         key = ("squared distance", np.asarray(inverse).tobytes())
-        return self._once(key, lambda: self._squared_distance(inverse))
+        tile = self._once(key, lambda: self._squared_distance(inverse))
+        tile *= factor
+        return tile
 
     def distance(self, inverse: Inverse) -> Array:
         """The square root of `squared_distance`, with the short distances formed from differences."""
@@ -179,11 +182,12 @@ class Pair:
         x, z = self.dense()
         return np.matmul(x, z.T, out=self.buffer())
 
-    def _squared_distance(self, inverse: Inverse) -> Array:
+    def _squared_distance(self, inverse: Inverse, factor: float = 1.0) -> Array:
         if self.x.sparse or self.z.sparse:
             tile = self._sparse_squared_distance(inverse)
+            tile *= factor
         else:
-            tile = self._dense_squared_distance(*self._centred(inverse))
+            tile = self._dense_squared_distance(*self._centred(inverse), factor)
         if self.same:
             np.fill_diagonal(tile, 0.0)
         return tile
@@ -198,19 +202,23 @@ class Pair:
         z *= inverse
         return x, z
 
-    def _dense_squared_distance(self, x: Array, z: Array) -> Array:
+    def _dense_squared_distance(self, x: Array, z: Array, factor: float) -> Array:
         if x.shape[1] <= _FEW_COLUMNS:
-            return self._by_columns(x, z, np.square)
-        # |x|^2 - 2 x'z + |z|^2 as one matrix product, by two extra columns
+            tile = self._by_columns(x, z, np.square)
+            tile *= factor
+            return tile
+        # factor (|x|^2 - 2 x'z + |z|^2) as one matrix product, by two extra columns
         x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
-        np.multiply(x, -2.0, out=x_wide[:, :-2])
+        np.multiply(x, -2.0 * factor, out=x_wide[:, :-2])
         np.einsum("ij,ij->i", x, x, out=x_wide[:, -2])
-        x_wide[:, -1] = 1.0
+        x_wide[:, -2] *= factor
+        x_wide[:, -1] = factor
         z_wide[:, :-2] = z
         z_wide[:, -2] = 1.0
         np.einsum("ij,ij->i", z, z, out=z_wide[:, -1])
         tile = np.matmul(x_wide, z_wide.T, out=self.buffer())
-        return np.maximum(tile, 0.0, out=tile)
+        clip = np.maximum if factor > 0 else np.minimum
+        return np.asarray(clip(tile, 0.0, out=tile))
 
     def _by_columns(self, x: Array, z: Array, of: np.ufunc) -> Array:
         """sum_j of(x_j - z_j), one column at a time."""

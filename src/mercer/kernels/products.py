@@ -57,6 +57,7 @@ class Linear(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product itself (phi is the identity)"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """x z'."""
@@ -98,6 +99,7 @@ class Polynomial(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its features are all monomials, with the square roots of multinomial numbers"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     degree: int = 2
     offset: float = 1.0
@@ -158,6 +160,7 @@ class Cosine(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product of rows scaled to length one, and maps keep Mercer kernels"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The scalar product divided by both lengths."""
@@ -204,6 +207,7 @@ class Constant(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is the square root of the value"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     value: float = 1.0
 
@@ -245,6 +249,7 @@ class AdditiveChi2(Kernel):
     because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
     positive_only: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """Minus the chi-squared distance, one column at a time."""
@@ -285,6 +290,7 @@ class Chi2(Kernel):
     because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
     positive_only: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     gamma: float = 1.0
 
@@ -320,6 +326,7 @@ class Sigmoid(Kernel):
     """
 
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     scale: float = 1.0
     offset: float = 0.0
@@ -366,6 +373,7 @@ class SquaredDistance(Kernel):
     mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = "its Gram matrices have trace 0, so they have eigenvalues of both signs or are 0"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The squared Euclidean distances."""

@@ -1,4 +1,4 @@
-"""Kernels of the difference x - z: each is a profile of one distance, in units of its width.
+"""Kernels of the difference x - z, in units of a width.
 
 delta_j = x_j - z_j and r2 = sum_j (delta_j / width_j)^2; every width is one number or one per column.
 """
@@ -24,12 +24,7 @@ from mercer.kernels.parameters import (
 
 
 class Stationary(Kernel):
-    """A kernel that is a profile of r2, the squared distance in units of the width.
-
-    Subclasses write `profile`, which owns its argument and may overwrite it; profile(0) must be 1.
-    """
-
-    mercer: ClassVar[bool | None] = None
+    """A kernel of differences in units of a width, with k(x, x) = 1: what the others share."""
 
     width: Width = 1.0
 
@@ -37,17 +32,9 @@ class Stationary(Kernel):
         """Refuse a width that is none."""
         positive_width(self, self.width)
 
-    def profile(self, r2: Array) -> Array:
-        """The kernel as a function of r2, entry by entry."""
-        raise NotImplementedError(f"{type(self).__name__} must define profile(self, r2).")
-
     def inverse(self, columns: int) -> Inverse:
         """What differences are multiplied by."""
         return inverse_width(self.width)
-
-    def block(self, pair: Pair) -> Array:
-        """The profile of the pair's squared distances."""
-        return self.profile(pair.squared_distance(self.inverse(pair.x.width)))
 
     def diagonal(self, rows: Rows) -> Array:
         """1 for every row."""
@@ -87,6 +74,7 @@ class Gaussian(Stationary):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the limit of sums of products of scalar products (its power series)"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     per_dimension: bool = False
 
@@ -102,10 +90,10 @@ class Gaussian(Stationary):
         inverse = inverse_width(self.width)
         return inverse / math.sqrt(columns) if self.per_dimension else inverse
 
-    def profile(self, r2: Array) -> Array:
-        """exp(-r2 / 2)."""
-        r2 *= -0.5
-        return np.exp(r2, out=r2)
+    def block(self, pair: Pair) -> Array:
+        """exp of -r2 / 2, which comes straight out of one matrix product."""
+        tile = pair.squared_distance(self.inverse(pair.x.width), factor=-0.5)
+        return np.exp(tile, out=tile)
 
 
 class RationalQuadratic(Stationary):
@@ -129,6 +117,7 @@ class RationalQuadratic(Stationary):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     shape: float = 1.0
 
@@ -137,12 +126,12 @@ class RationalQuadratic(Stationary):
         super().__post_init__()
         real_number(self, "shape", self.shape, least=0.0, above=True)
 
-    def profile(self, r2: Array) -> Array:
+    def block(self, pair: Pair) -> Array:
         """exp(-shape log(1 + r2 / (2 shape)))."""
-        r2 /= 2.0 * self.shape
-        np.log1p(r2, out=r2)
-        r2 *= -self.shape
-        return np.exp(r2, out=r2)
+        tile = pair.squared_distance(self.inverse(pair.x.width), factor=0.5 / self.shape)
+        np.log1p(tile, out=tile)
+        tile *= -self.shape
+        return np.exp(tile, out=tile)
 
 
 class Matern(Stationary):
@@ -169,6 +158,7 @@ class Matern(Stationary):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     nu: float = 1.5
 
@@ -199,15 +189,8 @@ class Matern(Stationary):
         pair.give_back(decay)
         return r
 
-    def profile(self, r2: Array) -> Array:
-        """The kernel as a function of the squared distance."""
-        s = np.sqrt(2 * self.nu * r2)
-        polynomial = {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + s * s / 3.0}[self.nu]
-        result: Array = polynomial * np.exp(-s)
-        return result
 
-
-class Laplacian(Kernel):
+class Laplacian(Stationary):
     """exp(-sum_j |delta_j| / width_j): the l1 exponential, a product of one exponential per column.
 
     Parameters
@@ -226,30 +209,16 @@ class Laplacian(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a product over columns of exp(-|delta|), whose Fourier transform is positive"
     trusted: ClassVar[bool] = True
-
-    width: Width = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse a width that is none."""
-        positive_width(self, self.width)
+    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """exp of minus the scaled Manhattan distance."""
-        tile = pair.manhattan(inverse_width(self.width))
+        tile = pair.manhattan(self.inverse(pair.x.width))
         np.negative(tile, out=tile)
         return np.exp(tile, out=tile)
 
-    def diagonal(self, rows: Rows) -> Array:
-        """1 for every row."""
-        return np.ones(len(rows))
 
-    def check(self, rows: Rows) -> None:
-        """Numbers, and as many columns as widths."""
-        super().check(rows)
-        fits_columns(self, self.width, rows.width)
-
-
-class Periodic(Kernel):
+class Periodic(Stationary):
     """exp(-2 sum_j sin^2(pi delta_j / period) / width_j^2): what repeats every `period`.
 
     It is the Gaussian kernel after every column has been wound round a circle, which is how it is
@@ -275,13 +244,13 @@ class Periodic(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the Gaussian kernel of (cos, sin) of every column, and maps keep Mercer kernels"
     trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
-    width: Width = 1.0
     period: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse a width or period that is none."""
-        positive_width(self, self.width)
+        super().__post_init__()
         real_number(self, "period", self.period, least=0.0, above=True)
 
     def block(self, pair: Pair) -> Array:
@@ -290,20 +259,10 @@ class Periodic(Kernel):
         inverse = inverse_width(self.width)
         if np.ndim(inverse):
             inverse = np.tile(inverse, 2)
-        tile = circles.squared_distance(inverse)
-        tile *= -0.5
+        tile = circles.squared_distance(inverse, factor=-0.5)
         return np.exp(tile, out=tile)
 
     def _wind(self, values: Any) -> Rows:
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         angle = np.fmod(dense, self.period) * (2.0 * np.pi / self.period)
         return Rows(np.hstack([np.cos(angle), np.sin(angle)]))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """1 for every row."""
-        return np.ones(len(rows))
-
-    def check(self, rows: Rows) -> None:
-        """Numbers, and as many columns as widths."""
-        super().check(rows)
-        fits_columns(self, self.width, rows.width)

@@ -1,0 +1,107 @@
+"""Checks of what every estimator takes besides X, each with its sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+
+
+def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
+    """alpha as one number per target.
+
+    Examples
+    --------
+    >>> from mercer.data.checks import checked_alpha
+    >>> checked_alpha("KernelRidge", 0.5, targets=2)
+    array([0.5, 0.5])
+    >>> checked_alpha("KernelRidge", -1.0, targets=1)
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InputError: alpha of KernelRidge must be a finite, non-negative number; got -1.0. ...
+    """
+    try:
+        given = np.asarray(alpha, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.asarray(np.nan)
+    what = f"alpha of {owner}"
+    if given.ndim > 1 or given.size not in (1, targets):
+        raise InputError(
+            sentence(
+                what,
+                "one number" if targets == 1 else f"one number or {targets}, one per target",
+                f"an array of shape {given.shape}",
+            )
+        )
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise InputError(
+            sentence(
+                what,
+                "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers",
+                repr(alpha),
+                "Use a small positive one for little regularisation.",
+            )
+        )
+    return np.broadcast_to(given.ravel(), (targets,)).copy()
+
+
+def checked_weights(owner: str, weights: Array) -> Array:
+    """Sample weights that are usable: none negative, one positive."""
+    if (weights < 0).any():
+        raise InputError(
+            sentence(f"sample_weight of {owner}", "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}")
+        )
+    if not (weights > 0).any():
+        raise InputError(
+            sentence(f"sample_weight of {owner}", "positive for at least one row", "only zeros")
+        )
+    return weights
+
+
+def checked_gram(K: Array) -> Array:
+    """A given Gram matrix for training: square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise InputError(
+            sentence(
+                "A precomputed kernel for training",
+                "square, one row and column per training row",
+                f"{K.shape[0]} x {K.shape[1]}",
+            )
+        )
+    largest, worst, place = float(np.abs(K).max(initial=0.0)), 0.0, (0, 0)
+    for start in range(0, len(K), 500):
+        gap = np.abs(K[start : start + 500] - K[:, start : start + 500].T)
+        if gap.max() > worst:
+            worst = float(gap.max())
+            row, column = np.unravel_index(int(gap.argmax()), gap.shape)
+            place = (start + int(row), int(column))
+    if worst > 1e-8 * largest:
+        i, j = place
+        raise InputError(
+            sentence(
+                "A precomputed kernel for training",
+                "symmetric",
+                f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}",
+                "If the difference is noise, give (K + K.T) / 2.",
+            )
+        )
+    return K
+
+
+def first_bad_pair(K: Array) -> tuple[int, int] | None:
+    """Two rows whose 2 x 2 Gram matrix has a negative eigenvalue: then K has one, too."""
+    diagonal = np.asarray(K.diagonal(), dtype=np.float64)
+    slack = 1e-8 * float(np.abs(diagonal).max(initial=0.0))
+    if diagonal.min(initial=0.0) < -slack:
+        place = int(diagonal.argmin())
+        return place, place
+    length = np.sqrt(np.maximum(diagonal, 0.0))
+    for start in range(0, len(K), 500):
+        excess = np.abs(K[start : start + 500]) - length[start : start + 500, None] * length
+        if excess.max() > slack:
+            row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+            return start + int(row), int(column)
+    return None

@@ -1,0 +1,257 @@
+"""What all estimators over one kernel share: parameters, tags, checked rows, and the fit itself."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.data.checks import checked_alpha, checked_weights
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, NotMercerWarning, sentence
+from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
+from mercer.gram import columns_against, times, training_matrix
+from mercer.kernels import Kernel, Linear
+from mercer.kernels.tiles import blocks, column_numbers
+from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
+from mercer.solvers.plan import refuse_if_too_large
+
+
+class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator with a `kernel` parameter: kernels are values, so setting into one replaces it."""
+
+    kernel: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
+
+        Parameters
+        ----------
+        **params : dict
+            Names as in `get_params`.
+
+        Returns
+        -------
+        self
+        """
+        kernel = params.get("kernel", self.kernel)
+        inner = {name: value for name, value in params.items() if name.startswith("kernel__")}
+        if not inner or not isinstance(kernel, Kernel):
+            super().set_params(**params)
+            return self
+        outer = {name: value for name, value in params.items() if name not in inner}
+        outer["kernel"] = kernel.set_params(**{name.removeprefix("kernel__"): v for name, v in inner.items()})
+        super().set_params(**outer)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse(self.kernel)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.positive_only = is_positive_only(self.kernel)
+        return tags
+
+    def _settings(self) -> Settings:
+        return Settings()
+
+    def _sparse(self) -> Any:
+        """validate_data's word for whether sparse rows are taken."""
+        return "csr" if takes_sparse(self.kernel) else False
+
+    def _resolved(self, columns: int) -> Kernel:
+        return resolve(type(self).__name__, self.kernel, columns, self._settings())
+
+    def _new_rows(self, X: Any) -> Rows:
+        """X for prediction, checked against what was fitted."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=self._sparse(), dtype=np.float64, reset=False)
+        rows = self._as_rows(X)
+        self.kernel_.check(rows)
+        return rows
+
+    def _as_rows(self, X: Any) -> Rows:
+        return Rows(X, getattr(self, "feature_names_in_", None))
+
+    def _fit_rows(self) -> Rows:
+        """The training rows as the second argument of the kernel."""
+        rows = self._as_rows(self.X_fit_)
+        return column_numbers(rows) if self.kernel_.kind == "gram" else rows
+
+
+def shape_of(X: Any) -> tuple[int, int] | None:
+    """Rows and columns of what was given, without converting it; None where that cannot be told."""
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple | np.ndarray):
+        shape = (len(X), len(X[0]))
+    return (int(shape[0]), int(shape[1])) if shape is not None and len(shape) == 2 else None
+
+
+class RidgeCore(KernelEstimator):
+    """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
+
+    alpha: Any
+    fit_intercept: bool
+    solver: str
+    X_fit_: Any
+    kernel_: Kernel
+
+    # fitted state that other state can be rebuilt from, left out of pickles
+    _unsaved: ClassVar[tuple[str, ...]] = ("_posterior_kept",)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._unsaved}
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def _choice(self, n: int, columns: int, alphas: int, *, sparse: bool) -> Choice:
+        """The route for a table of this size, refused here if it does not fit in memory."""
+        kernel = self._resolved(columns)
+        count = kernel.feature_count(columns)
+        if sparse and not isinstance(kernel, Linear):
+            count = None
+        choice = choose(self.solver, n, count, alphas)
+        refuse_if_too_large(choice, type(self).__name__, n)
+        return choice
+
+    def _refuse_early(self, X: Any) -> None:
+        """Refuse what cannot fit before X is even looked at; a wrong X is left to the checks that follow."""
+        shape = shape_of(X)
+        if shape is not None and all(shape):
+            self._choice(*shape, alphas=1, sparse=hasattr(X, "tocsr"))
+
+    def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
+        """Fit a table of targets (n x t) and keep everything prediction needs."""
+        owner = type(self).__name__
+        alphas = checked_alpha(owner, self.alpha, Y.shape[1])
+        self.kernel_ = self._resolved(X.shape[1])
+        valid, reason = self.kernel_.verdict()
+        if valid is False:
+            warnings.warn(
+                f"{self.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing.",
+                NotMercerWarning,
+                stacklevel=3,
+            )
+        self.X_fit_ = X
+        self.kernel_.check(self._as_rows(X))
+        self._weights = None if weights is None else checked_weights(owner, weights)
+        used = slice(None) if weights is None or weights.all() else weights > 0
+        kept = self._as_rows(X if isinstance(used, slice) else X[used])
+        if self.kernel_.kind == "gram" and not isinstance(used, slice):
+            kept = self._as_rows(X[used][:, used])
+        groups, places = np.unique(alphas, return_inverse=True)
+        choice = self._choice(*X.shape, alphas=len(groups), sparse=kept.sparse)
+        self._system_of = choice
+        system = self._system(kept, None if weights is None else weights[used], choice)
+        solutions = [_solved(system, Y[used][:, places == i], alpha, choice) for i, alpha in enumerate(groups)]
+        self._keep(solutions, places, used, Y.shape[1])
+        worst = max(range(len(groups)), key=lambda i: _badness(solutions[i].route))
+        self.route_ = solutions[worst].route
+        self._alphas, self._used, self._targets = alphas, used, Y
+        if valid is not False or self.route_.negative == 0:
+            self.route_.warn(owner, float(groups[worst]))
+
+    def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem:
+        intercept = bool(self.fit_intercept)
+        if choice.name == "primal":
+            features = rows.values if rows.sparse else self.kernel_.features(rows)
+            return PrimalSystem(features, weights, intercept=intercept, reason=choice.reason)
+        return DualSystem(
+            training_matrix(self.kernel_, rows), weights, intercept=intercept, reason=choice.reason
+        )
+
+    def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
+        n = self.X_fit_.shape[0]
+        self._dual, self._intercept = np.zeros((n, targets)), np.zeros(targets)
+        first = solutions[0].primal
+        self._primal = None if first is None else np.zeros((len(first), targets))
+        for i, solution in enumerate(solutions):
+            mine = places == i
+            self._dual[np.ix_(np.arange(n)[used], mine)] = solution.dual
+            self._intercept[mine] = solution.intercept
+            if self._primal is not None:
+                self._primal[:, mine] = solution.primal
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def _values(self, rows: Rows) -> Array:
+        """f at new rows (m x t), without ever holding all of k(x, X)."""
+        if self._primal is None:
+            return times(self.kernel_, rows, self._fit_rows(), self._dual) + self._intercept
+        if rows.sparse:
+            return np.asarray(rows.values @ self._primal) + self._intercept
+        result = np.empty((len(rows), self._dual.shape[1]))
+        for part in blocks(len(rows)):
+            result[part] = self.kernel_.features(rows[part]) @ self._primal
+        return result + self._intercept
+
+    # -- the Gaussian view, made when first asked for ---------------------------------------------
+
+    def _posterior(self) -> list[tuple[Array, Penalised]]:
+        """For each distinct alpha, its targets and the factored system."""
+        if not hasattr(self, "_posterior_kept"):
+            used = self._used
+            X = self.X_fit_ if isinstance(used, slice) else self.X_fit_[used]
+            if self.kernel_.kind == "gram" and not isinstance(used, slice):
+                X = X[:, used]
+            weights = None if self._weights is None else self._weights[used]
+            kept = []
+            for alpha in np.unique(self._alphas):
+                system = self._system(self._as_rows(X), weights, self._system_of)
+                solved = system.at(float(alpha))
+                kept.append((np.flatnonzero(self._alphas == alpha), solved))
+            self._posterior_kept: list[tuple[Array, Penalised]] = kept
+        return self._posterior_kept
+
+    def _latent_variance(self, rows: Rows, diagonal: Array | None, scale: Array) -> Array:
+        """Posterior variance of f at new rows, for each target."""
+        result = np.empty((len(rows), len(scale)))
+        used = self._used
+        for mine, solved in self._posterior():
+            if self._primal is not None:
+                for part in blocks(len(rows)):
+                    block = rows[part]
+                    phi = block.values.toarray() if block.sparse else self.kernel_.features(block)
+                    result[part, mine] = solved.variance(np.empty(0), phi.T)[:, None] * scale[mine]
+                continue
+            whole = self._diagonal(rows, diagonal)
+            for part, against in columns_against(self.kernel_, rows, self._fit_rows()):
+                one = solved.variance(whole[part], against[used])
+                result[part][:, mine] = one[:, None] * scale[mine]
+        return result
+
+    def _diagonal(self, rows: Rows, given: Any) -> Array:
+        """k(x, x) of new rows, from the kernel or from the caller."""
+        if self.kernel_.kind != "gram":
+            if given is not None:
+                raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
+            return self.kernel_.diagonal(rows)
+        if given is None:
+            raise InputError(
+                f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows here. "
+                "Give it as diag=, one number per row."
+            )
+        return checked_diagonal(given, len(rows))
+
+
+def checked_diagonal(given: Any, count: int) -> Array:
+    """diag= as one finite, non-negative number per new row."""
+    diagonal = np.asarray(given, dtype=np.float64)
+    if diagonal.shape != (count,) or not (np.isfinite(diagonal) & (diagonal >= 0)).all():
+        raise InputError(
+            sentence("diag", f"{count} finite, non-negative numbers, k(x, x) of each new row", f"shape {diagonal.shape}")
+        )
+    return diagonal
+
+
+def _solved(system: DualSystem | PrimalSystem, Y: Array, alpha: float, choice: Choice) -> Solution:
+    if isinstance(system, PrimalSystem):
+        return system.at(float(alpha)).solve(Y)
+    return system.solve(Y, float(alpha), choice.name)
+
+
+def _badness(route: Route) -> tuple[float, bool, float]:
+    return -route.negative, route.singular, route.condition

@@ -1,0 +1,163 @@
+"""Classification by kernel ridge regression on labels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.estimators.base import RidgeCore
+
+
+def checked_labels(y: Any) -> tuple[Array, Array]:
+    """The classes in order, and the class number of each row."""
+    check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    return classes, numbers
+
+
+def label_targets(numbers: Array, classes: int) -> Array:
+    """-1 and +1 for two classes, one column; one-hot columns for more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.estimators.classifier import label_targets
+    >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
+    [-1.0, 1.0, 1.0]
+    """
+    if classes == 2:
+        return np.where(numbers == 1, 1.0, -1.0)[:, None]
+    return np.eye(classes)[numbers]
+
+
+class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
+    """Least squares on labels: +-1 for two classes, one-hot for more; the largest value wins.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularisation, not negative.
+    kernel : Kernel, str or callable, default="linear"
+        As for `KernelRidge`.
+    fit_intercept : bool, default=False
+        Whether the model has an unpenalised constant.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" makes all classes weigh the same.
+    solver : {"auto", "cholesky", "spectral", "primal"}, default="auto"
+        As for `KernelRidge`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    dual_coef_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
+        Coefficients of the decision function.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Its constant.
+    X_fit_, kernel_, route_
+        As for `KernelRidge`.
+
+    See Also
+    --------
+    mercer.KernelRidge : The same for numbers.
+
+    Examples
+    --------
+    >>> from mercer import KernelRidgeClassifier
+    >>> from mercer.kernels import Gaussian
+    >>> X = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+    >>> KernelRidgeClassifier(0.1, kernel=Gaussian(0.5)).fit(X, ["same", "same", "odd", "odd"]).predict(X).tolist()
+    ['same', 'same', 'odd', 'odd']
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Without a constant, classes of very different weight all look alike far from the origin.
+        tags.classifier_tags.poor_score = not self.fit_intercept
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows; for a precomputed kernel the Gram matrix.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights, multiplied by those of `class_weight`.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_early(X)
+        given = X
+        X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
+        self.classes_, numbers = checked_labels(y)
+        if len(self.classes_) < 2:
+            raise InputError(
+                sentence(f"y of {type(self).__name__}", "labels of at least two classes", f"1 class, {self.classes_[0]!r}")
+            )
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if self.class_weight is not None:
+            by_class = compute_sample_weight(self.class_weight, y)
+            weights = by_class if weights is None else weights * by_class
+        self._fit_targets(X.copy() if X is given else X, label_targets(numbers, len(self.classes_)), weights)
+        self.dual_coef_, self.intercept_ = self._dual, self._intercept
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Regression on the labels: positive for the second of two classes, or one column per class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        values = self._values(self._new_rows(X))
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> Array:
+        """The label with the largest decision value.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values = self.decision_function(X)
+        chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])

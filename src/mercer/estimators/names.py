@@ -1,0 +1,144 @@
+"""What a kernel argument means: an object of ours, one of scikit-learn's strings, or a function."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mercer.errors import InputError, nearest, sentence
+from mercer.kernels import (
+    AdditiveChi2,
+    Chi2,
+    Constant,
+    Cosine,
+    Custom,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = (
+    "additive_chi2",
+    "chi2",
+    "cosine",
+    "gaussian",
+    "laplacian",
+    "linear",
+    "poly",
+    "polynomial",
+    "precomputed",
+    "rbf",
+    "sigmoid",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """scikit-learn's parameters of its kernel strings; they belong to strings and functions only."""
+
+    gamma: Any = None
+    degree: Any = 3
+    coef0: Any = 1
+    params: Any = None
+
+
+def resolve(owner: str, kernel: Any, columns: int, settings: Settings = Settings()) -> Kernel:
+    """The kernel object that an argument stands for, for rows of so many columns.
+
+    Examples
+    --------
+    >>> from mercer.estimators.names import resolve
+    >>> resolve("KernelRidge", "rbf", columns=2)
+    Gaussian(width=1.0)
+    """
+    if isinstance(kernel, Kernel):
+        if settings != Settings():
+            raise InputError(
+                f"gamma, degree, coef0 and kernel_params of {owner} belong to kernel strings; got them with "
+                f"{kernel!r}. Set the kernel's own parameters instead."
+            )
+        return kernel
+    if isinstance(kernel, str):
+        return _from_name(owner, kernel, columns, settings)
+    if callable(kernel):
+        return Custom(_of_rows(kernel, settings.params or {}))
+    raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether X is to be a Gram matrix."""
+    return kernel == "precomputed" if isinstance(kernel, str) else getattr(kernel, "kind", "") == "gram"
+
+
+def takes_sparse(kernel: Any) -> bool:
+    """Whether X may be a sparse matrix: not for functions, which nobody knows."""
+    return isinstance(kernel, str) or bool(getattr(kernel, "takes_sparse", False))
+
+
+def is_positive_only(kernel: Any) -> bool:
+    """Whether X must not hold negative numbers."""
+    if isinstance(kernel, str):
+        return kernel in ("chi2", "additive_chi2")
+    return bool(getattr(kernel, "positive_only", False))
+
+
+def _from_name(owner: str, name: str, columns: int, settings: Settings) -> Kernel:
+    gamma = _number(owner, "gamma", settings.gamma, least=0.0) if settings.gamma is not None else None
+    per_column = 1.0 / max(columns, 1) if gamma is None else gamma
+    match name:
+        case "linear":
+            return Linear()
+        case "rbf" | "gaussian":
+            return Gaussian.from_gamma(per_column) if per_column > 0 else Constant(1.0)
+        case "laplacian":
+            return Laplacian(1.0 / per_column) if per_column > 0 else Constant(1.0)
+        case "poly" | "polynomial":
+            return _polynomial(owner, per_column, settings)
+        case "sigmoid":
+            return Sigmoid(per_column, _number(owner, "coef0", settings.coef0))
+        case "cosine":
+            return Cosine()
+        case "chi2":
+            return Constant(1.0) if gamma == 0 else Chi2(1.0 if gamma is None else gamma)
+        case "additive_chi2":
+            return AdditiveChi2()
+        case "precomputed":
+            return Precomputed()
+    raise InputError(sentence(f"kernel of {owner}", "a known name, a kernel or a function", repr(name), nearest(name, NAMES)))
+
+
+def _polynomial(owner: str, scale: float, settings: Settings) -> Kernel:
+    degree = _number(owner, "degree", settings.degree, least=0.0)
+    offset = _number(owner, "coef0", settings.coef0)
+    if degree == 0:
+        return Constant(1.0)
+    if degree == int(degree) and offset >= 0:
+        return Polynomial(int(degree), offset, scale)
+    from sklearn.metrics.pairwise import polynomial_kernel
+
+    return Custom(partial(polynomial_kernel, degree=degree, coef0=offset, gamma=scale))
+
+
+def _number(owner: str, name: str, value: Any, least: float | None = None) -> float:
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and abs(value) < float("inf")
+    if not good or (least is not None and value < least):
+        bound = "" if least is None else f" of at least {least:g}"
+        raise InputError(sentence(f"{name} of {owner}", f"a finite number{bound}", repr(value)))
+    return float(value)
+
+
+def _of_rows(function: Callable[..., Any], params: dict[str, Any]) -> Callable[[Any, Any], Any]:
+    """scikit-learn's meaning of a function: called for two rows at a time (its own Gaussian-process
+    kernels are called for blocks)."""
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    return partial(pairwise_kernels, metric=function, **params)

@@ -1,0 +1,233 @@
+"""Nearest neighbours by the distance a kernel defines: k(x, x) + k(z, z) - 2 k(x, z)."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from mercer.data.checks import checked_gram
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.estimators.base import KernelEstimator, checked_diagonal
+from mercer.estimators.classifier import checked_labels
+from mercer.gram import nearest_rows
+
+
+class KernelNeighbors(KernelEstimator):
+    """What both neighbour estimators share: the training rows and the search among them."""
+
+    n_neighbors: int
+    n_features_in_: int
+
+    def _fit_neighbors(self, given: Any, X: Any) -> None:
+        count, n = self.n_neighbors, X.shape[0]
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or not 1 <= count <= n:
+            raise InputError(
+                sentence(
+                    f"n_neighbors of {type(self).__name__}",
+                    f"a whole number between 1 and the {n} training rows",
+                    repr(count),
+                )
+            )
+        self.kernel_ = self._resolved(X.shape[1])
+        rows = self._as_rows(X)
+        if self.kernel_.kind == "gram":
+            checked_gram(X.toarray() if rows.sparse else X)
+        self.kernel_.check(rows)
+        self.X_fit_ = X.copy() if X is given else X
+        self._diagonal_fit = self.kernel_.diagonal(rows)
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True, *, diag: Any = None
+    ) -> Any:
+        """The nearest training rows of each row, nearest first; ties go to the earlier row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed kernel their k(x, X_fit_).
+        n_neighbors : int, default=None
+            How many; the constructor's by default.
+        return_distance : bool, default=True
+            Whether distances come too.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for distances with a precomputed kernel.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_rows, n_neighbors)
+            In feature space; only with `return_distance`.
+        numbers : ndarray of int, shape (n_rows, n_neighbors)
+            Rows of the training table.
+        """
+        rows = self._new_rows(X)
+        count = self.n_neighbors if n_neighbors is None else n_neighbors
+        n = self.X_fit_.shape[0]
+        if not 1 <= count <= n:
+            raise InputError(sentence("n_neighbors", f"between 1 and the {n} training rows", repr(count)))
+        places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))
+        if not return_distance:
+            return places
+        if self.kernel_.kind != "gram":
+            own = self.kernel_.diagonal(rows)
+        elif diag is None:
+            raise InputError(
+                f"Distances of {type(self).__name__} with a precomputed kernel need k(x, x) of the new rows. "
+                "Give it as diag=, or ask with return_distance=False."
+            )
+        else:
+            own = checked_diagonal(diag, len(rows))
+        return np.sqrt(np.maximum(gaps + own[:, None], 0.0)), places
+
+
+class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: ignore[misc]
+    """The most common label among the nearest rows in feature space.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default="linear"
+        As for `KernelRidge`; with the linear kernel the distance is the Euclidean one.
+    n_neighbors : int, default=1
+        How many neighbours vote; equal votes go to the class that comes first.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    X_fit_, kernel_
+        As for `KernelRidge`.
+
+    Examples
+    --------
+    >>> from mercer import KernelNeighborsClassifier
+    >>> from mercer.kernels import Polynomial
+    >>> model = KernelNeighborsClassifier(Polynomial(2), n_neighbors=1)
+    >>> model.fit([[0.0], [1.0], [5.0]], ["low", "low", "high"]).predict([[0.4], [4.0]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self
+        """
+        given = X
+        X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
+        self.classes_, self._labels = checked_labels(y)
+        self._fit_neighbors(given, X)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """The share of each class among the neighbours.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        places = self.kneighbors(X, return_distance=False)
+        labels = self._labels[places]
+        votes = np.zeros((len(labels), len(self.classes_)))
+        for column in labels.T:
+            votes[np.arange(len(votes)), column] += 1.0
+        return votes / labels.shape[1]
+
+    def predict(self, X: Any) -> Array:
+        """The most common label among the neighbours.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors):  # type: ignore[misc]
+    """The mean target of the nearest rows in feature space.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default="linear"
+        As for `KernelRidge`; with the linear kernel the distance is the Euclidean one.
+    n_neighbors : int, default=1
+        How many neighbours are averaged.
+
+    Attributes
+    ----------
+    X_fit_, kernel_
+        As for `KernelRidge`.
+
+    Examples
+    --------
+    >>> from mercer import KernelNeighborsRegressor
+    >>> model = KernelNeighborsRegressor("rbf", n_neighbors=2)
+    >>> model.fit([[0.0], [1.0], [5.0]], [1.0, 2.0, 9.0]).predict([[0.4]]).tolist()
+    [1.5]
+    """
+
+    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the rows and their targets.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        given = X
+        X, y = validate_data(
+            self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
+        )
+        self._targets = np.array(y, dtype=np.float64)
+        self._fit_neighbors(given, X)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The mean target of the neighbours.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        places = self.kneighbors(X, return_distance=False)
+        return np.asarray(self._targets[places].mean(axis=1))

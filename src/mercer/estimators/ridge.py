@@ -1,0 +1,195 @@
+"""Kernel ridge regression: scikit-learn's signature, an exact intercept, and an account of itself."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mercer.data.rows import Array
+from mercer.estimators.base import RidgeCore
+from mercer.estimators.names import Settings
+from mercer.solvers.solution import likelihood
+
+
+class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
+    """Kernel ridge regression, a drop-in for scikit-learn's.
+
+    Minimises sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
+    unpenalised constant on request. `alpha` is what is added to the diagonal of the Gram matrix.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1.0
+        Regularisation, not negative; one number or one per target.
+    kernel : Kernel, str or callable, default="linear"
+        A kernel of `mercer.kernels`; or scikit-learn's strings linear, rbf (gaussian), poly (polynomial),
+        laplacian, cosine, sigmoid, chi2, additive_chi2, precomputed; or a function of two rows.
+    gamma, degree, coef0 : float, default=None, 3, 1
+        Parameters of kernel strings, as scikit-learn has them; an error with a kernel object.
+    kernel_params : dict, default=None
+        Further arguments of a kernel function.
+    fit_intercept : bool, default=False
+        Whether the model has an unpenalised constant, solved inside the system.
+    solver : {"auto", "cholesky", "spectral", "primal"}, default="auto"
+        `auto` takes the primal where an explicit feature map makes it cheaper, and the dual otherwise.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        f(x) = k(x, X_fit_) dual_coef_ + intercept_.
+    primal_coef_ : ndarray of shape (n_features_phi,) or (n_features_phi, n_targets)
+        f(x) = phi(x)'primal_coef_ + intercept_; only where phi is finite and the primal was solved.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Zero unless `fit_intercept`.
+    X_fit_ : ndarray or sparse matrix
+        The training rows, needed for prediction.
+    kernel_ : Kernel
+        The kernel that the argument stood for.
+    route_ : Route
+        How the system was solved, its estimated condition, and the digits that can be trusted.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    mercer.KernelRidgeClassifier : The same for labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0.0, 6.0, 25)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> model = KernelRidge(alpha=1e-3, kernel=Gaussian(width=1.0), fit_intercept=True).fit(X, y)
+    >>> model.predict([[1.5]]).round(3)
+    array([0.997])
+    >>> print(model.route_)
+    cholesky (dual, 25 rows): condition about 8e+03, 11.7 digits to trust
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: Any = None,
+        fit_intercept: bool = False,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+
+    def _settings(self) -> Settings:
+        return Settings(self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows; for a precomputed kernel the n_samples x n_samples Gram matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the squared errors; a row of weight zero is left out.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_early(X)
+        given = X
+        X, y = validate_data(
+            self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        self.__dict__.pop("_posterior_kept", None)
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        self._fit_targets(X.copy() if X is given else X, Y, sample_weight)
+        self._one_target = y.ndim == 1
+        self.dual_coef_ = self._out(self._dual)
+        self.intercept_ = self._out(self._intercept[None])[0]
+        if self._primal is not None:
+            self.primal_coef_ = self._out(self._primal)
+        else:
+            self.__dict__.pop("primal_coef_", None)
+        return self
+
+    def _out(self, table: Array) -> Array:
+        return table[:, 0] if self._one_target else table
+
+    def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
+        """Predict, by tiles: no matrix of new rows against training rows is ever held.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows; for a precomputed kernel their k(x, X_fit_), of shape (n_rows, n_samples).
+        return_std : bool, default=False
+            Also the posterior standard deviation of the latent function: alpha read as the ratio of
+            noise variance and prior variance, the prior variance taken by maximum likelihood.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for `return_std` with a precomputed kernel.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_rows,) or (n_rows, n_targets)
+        std : ndarray of the same shape
+            Only with `return_std`.
+        """
+        rows = self._new_rows(X)
+        values = self._out(self._values(rows))
+        if not return_std:
+            return values
+        scale = np.atleast_1d(self.prior_variance_)
+        return values, self._out(np.sqrt(self._latent_variance(rows, diag, scale)))
+
+    def _evidence(self) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        used = self._used
+        scale, evidence = np.empty(len(self._alphas)), np.empty(len(self._alphas))
+        for mine, solved in self._posterior():
+            scale[mine], evidence[mine] = likelihood(
+                self._targets[used][:, mine], self._dual[used][:, mine], solved.log_determinant()
+            )
+        return scale, evidence
+
+    @property
+    def prior_variance_(self) -> Any:
+        """Variance of the Gaussian prior by maximum likelihood, y'a / n; per target."""
+        return self._out(self._evidence()[0][None])[0]
+
+    @property
+    def log_marginal_likelihood_(self) -> Any:
+        """Log probability of y under the Gaussian view, at the best prior variance; per target.
+
+        The noise variance is alpha times the prior variance. NaN for a singular system.
+        """
+        return self._out(self._evidence()[1][None])[0]
+
+    @property
+    def effective_dof_(self) -> Any:
+        """Effective degrees of freedom, the trace of the smoother matrix, intercept included.
+
+        One number, or one per target where alpha is.
+        """
+        check_is_fitted(self)
+        result = np.empty(len(self._alphas))
+        for mine, solved in self._posterior():
+            result[mine] = solved.degrees_of_freedom()
+        return float(result[0]) if np.ndim(self.alpha) == 0 else self._out(result[None])[0]

@@ -1,0 +1,69 @@
+"""The training rows nearest to each new row in feature space, by tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.backends import run
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.tiles import blocks, per_thread, tile
+
+
+def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) -> tuple[Array, Array]:
+    """For each row of X the `count` rows of Z with the smallest k(z, z) - 2 k(x, z), nearest first.
+
+    That is the squared distance in feature space less k(x, x), which is the same for all z. Ties go to
+    the row that comes first.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    x, z : Rows
+        New rows and training rows.
+    diagonal : ndarray of shape (n rows of Z,)
+        k(z, z).
+    count : int
+        How many to find.
+
+    Returns
+    -------
+    numbers : ndarray of int, shape (n rows of X, count)
+        Rows of Z.
+    gaps : ndarray of shape (n rows of X, count)
+        k(z, z) - 2 k(x, z) of each.
+    """
+    numbers = np.empty((len(x), count), dtype=np.intp)
+    gaps = np.empty((len(x), count))
+    scratch = per_thread()
+
+    def search(rows: slice) -> None:
+        buffers = scratch()
+        best = np.empty((rows.stop - rows.start, 0))
+        where = np.empty(best.shape, dtype=np.intp)
+        for columns in blocks(len(z)):
+            values = tile(kernel, x[rows], z[columns], scratch=buffers)
+            values *= -2.0
+            values += diagonal[columns]
+            here = np.broadcast_to(np.arange(columns.start, columns.stop), values.shape)
+            best, where = _keep(np.hstack([best, values]), np.hstack([where, here]), count)
+            buffers.give(values)
+        numbers[rows], gaps[rows] = where, best
+
+    run(search, blocks(len(x)))
+    return numbers, gaps
+
+
+def _keep(values: Array, where: Array, count: int) -> tuple[Array, Array]:
+    """The `count` smallest of each row in order; earlier columns win ties."""
+    if values.shape[1] > count:
+        limit = np.partition(values, count - 1, axis=1)[:, count - 1 : count]
+        below = values < limit
+        # of those at the limit, the first few that are still wanted
+        ties = values == limit
+        wanted = count - below.sum(axis=1, keepdims=True)
+        chosen = below | (ties & (np.cumsum(ties, axis=1) <= wanted))
+        values, where = values[chosen].reshape(-1, count), where[chosen].reshape(-1, count)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(where, order, axis=1)

@@ -1,0 +1,13 @@
+"""(K + alpha I)^-1 and what follows from it: factor once, solve often.
+
+A system (`DualSystem`, `PrimalSystem`) sees the rows; `at(alpha)` sees the penalty; `solve` sees the
+targets. Every answer carries the route by which it was found and how far it can be trusted.
+"""
+
+from mercer.solvers.dual import DualSystem
+from mercer.solvers.plan import SOLVERS, Choice, choose
+from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.route import Route
+from mercer.solvers.solution import Penalised, Solution
+
+__all__ = ["SOLVERS", "Choice", "DualSystem", "Penalised", "PrimalSystem", "Route", "Solution", "choose"]

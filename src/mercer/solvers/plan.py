@@ -1,0 +1,75 @@
+"""Which route to take: one pure function, its table in the docstring."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mercer.backends import available_bytes, promise
+from mercer.errors import InputError, nearest, sentence
+
+SOLVERS = ("auto", "cholesky", "spectral", "primal")
+
+# One eigendecomposition costs about as much as this many Cholesky factorisations.
+_SPECTRUM = 20
+# Below this many rows a factorisation takes milliseconds, and single precision saves nothing.
+_WORTH_SPLITTING = 1500
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A route, why it was taken, and the bytes it takes at its peak."""
+
+    name: str
+    reason: str
+    bytes: int
+
+
+def choose(
+    solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None
+) -> Choice:
+    """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
+
+    ========== ====================================================== ==========================
+    route      taken by "auto" when                                   bytes at its peak
+    ========== ====================================================== ==========================
+    primal     phi is finite with fewer features than rows            8 (2 n D + 2 D^2)
+    spectral   more than 20 distinct alphas                           8 (3.2 n^2)
+    mixed      one alpha, 1500 rows or more, and the memory is there  8 (1.6 n^2)
+    cholesky   otherwise                                              8 (1.1 n^2)
+    ========== ====================================================== ==========================
+
+    Examples
+    --------
+    >>> from mercer.solvers import choose
+    >>> choose("auto", n=1000, features=8).name, choose("auto", n=1000, features=None).name
+    ('primal', 'cholesky')
+    """
+    if solver not in SOLVERS:
+        raise InputError(sentence("solver", f"one of {', '.join(SOLVERS)}", repr(solver), nearest(str(solver), SOLVERS)))
+    there = available_bytes() if memory is None else memory
+    if solver == "primal" and features is None:
+        raise InputError(
+            "solver='primal' needs a kernel with a finite feature map; this one has none. Use solver='auto'."
+        )
+    if solver == "primal" or (solver == "auto" and features is not None and features < n):
+        count = features or 0
+        return Choice("primal", f"{count} features, {n} rows", 16 * (n * count + count * count))
+    if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
+        return Choice("spectral", f"dual, {n} rows, {alphas} alphas", int(25.6 * n * n))
+    mixed = int(12.8 * n * n)
+    if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
+        return Choice("mixed", f"dual, {n} rows", mixed)
+    return Choice("cholesky", f"dual, {n} rows", int(8.8 * n * n))
+
+
+def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
+    """Refuse a fit that does not fit, before anything is allocated, with what would fit."""
+    there = available_bytes()
+    largest = int(math.sqrt(there / 8.8))
+    promise(
+        choice.bytes,
+        f"{owner} on {n} rows ({choice.name})",
+        f"About {largest} rows would fit by Cholesky; a kernel with fewer explicit features than rows "
+        "(Linear, a low-degree Polynomial, FromFeatures) fits any number.",
+    )

@@ -1,0 +1,205 @@
+"""The primal system, D unknowns: ridge regression on explicit features, D <= n.
+
+With the unpenalised column projected out (centring features and targets is exact here), C = F'F + alpha I
+for the centred, weighted features F. Badly conditioned systems are solved by the singular values of F,
+which have only the square root of C's condition.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
+from mercer.solvers.route import EPS, Route
+from mercer.solvers.solution import Solution
+
+# Past this condition the normal equations lose digits that the singular values still have.
+_NORMAL_EQUATIONS = 1e7
+
+
+class PrimalSystem:
+    """Weighted, centred features, ready to be solved for any alpha.
+
+    Parameters
+    ----------
+    features : ndarray or sparse matrix of shape (n, D)
+        phi of every training row.
+    weights : ndarray of shape (n,) or None
+        Positive sample weights.
+    intercept : bool
+        Whether the model has an unpenalised constant.
+    reason : str
+        Why the primal was chosen, for the record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers import PrimalSystem
+    >>> line, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])
+    >>> fit = PrimalSystem(line, None, intercept=True).at(0.0).solve(y)
+    >>> fit.primal.round(6).tolist(), fit.intercept.round(6).tolist()
+    ([[2.0]], [1.0])
+    """
+
+    def __init__(
+        self, features: Any, weights: Array | None, *, intercept: bool = False, reason: str = "primal"
+    ) -> None:
+        self.n, self.count = features.shape
+        self.intercept, self.reason = intercept, reason
+        self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
+        self.total = float(self.root @ self.root)
+        self.features = features
+        self.sparse = not isinstance(features, np.ndarray)
+        self.mean = self._mean()
+        self._normal: Array | None = None
+        self._singular: tuple[Array, Array, Array] | None = None
+
+    def _mean(self) -> Array:
+        if not self.intercept:
+            return np.zeros(self.count)
+        return np.asarray(self.features.T @ self.root**2).ravel() / self.total
+
+    def weighted(self) -> Array:
+        """F: features minus their mean, times the square roots of the weights."""
+        dense = self.features.toarray() if self.sparse else self.features
+        F = dense - self.mean
+        F *= self.root[:, None]
+        return np.asarray(F)
+
+    def normal(self) -> Array:
+        """F'F."""
+        if self._normal is None:
+            if self.sparse:
+                scaled = self.features.multiply(self.root[:, None]).tocsr()
+                self._normal = np.ascontiguousarray((scaled.T @ scaled).toarray())
+                self._normal -= self.total * np.outer(self.mean, self.mean)
+            else:
+                F = self.weighted()
+                self._normal = F.T @ F
+        return self._normal
+
+    def singular(self) -> tuple[Array, Array, Array]:
+        """U, s, V' of F."""
+        if self._singular is None:
+            from scipy.linalg import svd
+
+            self._singular = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+        return self._singular
+
+    def at(self, alpha: float) -> PrimalSolved:
+        """The system with penalty alpha."""
+        return PrimalSolved(self, alpha)
+
+
+class PrimalSolved:
+    """C = F'F + alpha I factored: by Cholesky where it is well conditioned, by singular values otherwise."""
+
+    def __init__(self, system: PrimalSystem, alpha: float) -> None:
+        self.system, self.alpha = system, alpha
+        self.cholesky: Cholesky | None = None
+        self.kept = np.empty(0, dtype=bool)
+        self.inverse = np.empty(0)
+        if alpha > 0 and self._factored():
+            return
+        _, s, _ = system.singular()
+        squared = s * s
+        # At alpha > 0 nothing is singular; at alpha = 0 what is below rounding of F is left out.
+        self.kept = s > EPS * max(system.n, system.count) * s.max(initial=0.0) if alpha == 0 else s >= 0
+        self.inverse = np.divide(1.0, squared + alpha, out=np.zeros_like(s), where=self.kept)
+
+    def _factored(self) -> bool:
+        try:
+            factor = Cholesky(self.system.normal().copy(), self.alpha, self.system.reason)
+        except NotPositiveDefinite:
+            return False
+        if factor.condition() > _NORMAL_EQUATIONS:
+            return False
+        self.cholesky = factor
+        return True
+
+    def solve(self, Y: Array) -> Solution:
+        """Weights, intercept and the dual coefficients that belong to them."""
+        system = self.system
+        root = system.root[:, None]
+        centre = (system.root**2 @ Y) / system.total if system.intercept else np.zeros(Y.shape[1])
+        y = root * (Y - centre)
+        if self.cholesky is not None:
+            w = self.cholesky.solve(self._project(y))
+            dual = None
+        else:
+            U, s, Vt = system.singular()
+            along = U.T @ y
+            w = Vt.T @ ((s * self.inverse)[:, None] * along)
+            dual = U @ (self.inverse[:, None] * along)
+            if self.alpha > 0:
+                dual += (y - U @ along) / self.alpha
+        b = centre - system.mean @ w
+        if dual is None:
+            fitted = np.asarray(system.features @ w) + b
+            dual = root * (Y - fitted) / self.alpha
+        return Solution(root * dual, b, w, self.route())
+
+    def _project(self, y: Array) -> Array:
+        """F'y; the mean drops out because y is centred."""
+        scaled = self.system.root[:, None] * y
+        return np.asarray(self.system.features.T @ scaled) - np.outer(self.system.mean, scaled.sum(axis=0))
+
+    def route(self) -> Route:
+        """How it was solved."""
+        system = self.system
+        if self.cholesky is not None:
+            found = self.cholesky.route()
+            return Route("primal", f"{system.reason}; normal equations", found.condition, system.count, system.count)
+        _, s, _ = system.singular()
+        rank = int(self.kept.sum())
+        rows = min(system.n - system.intercept, system.count)
+        squared = s * s + self.alpha
+        lowest = float(squared[self.kept].min(initial=math.inf))
+        condition = math.sqrt(float(squared.max(initial=1.0)) / lowest) if rank else 1.0
+        return Route("primal", f"{system.reason}; singular values", condition, min(rank, rows), rows)
+
+    def log_determinant(self) -> float:
+        """log det (K + alpha W^-1), of the n x n matrix without the centring of the features."""
+        system = self.system
+        if self.alpha == 0:
+            return -math.inf
+        outside = (system.n - system.count) * math.log(self.alpha) - 2.0 * float(np.log(system.root).sum())
+        m = system.mean[:, None]
+        if self.cholesky is not None:
+            inner, shift = self.cholesky.log_determinant(), float(np.vdot(m, self.cholesky.solve(m)))
+        else:
+            _, s, Vt = system.singular()
+            inner = float(np.log(s * s + self.alpha).sum())
+            inner += (system.count - len(s)) * math.log(self.alpha)
+            shift = float(self.inverse @ (Vt @ system.mean) ** 2)
+        return outside + inner + math.log1p(system.total * shift)
+
+    def degrees_of_freedom(self) -> float:
+        """tr F'F C^-1, plus one for the intercept."""
+        system = self.system
+        if self.cholesky is not None:
+            penalised = system.count - self.alpha * float(self.cholesky.diagonal().sum())
+        else:
+            _, s, _ = system.singular()
+            penalised = float((s * s * self.inverse).sum())
+        return penalised + system.intercept
+
+    def variance(self, diagonal: Array, new: Array) -> Array:
+        """alpha phi'C^-1 phi for centred phi, plus alpha / sum of weights for the intercept."""
+        system = self.system
+        phi = new - system.mean[:, None]
+        if self.cholesky is not None:
+            result = self.alpha * np.einsum("ij,ij->j", phi, self.cholesky.solve(phi))
+        else:
+            _, _, Vt = system.singular()
+            along = Vt @ phi
+            weights = np.where(self.kept, self.alpha * self.inverse, 1.0)
+            outside = np.einsum("ij,ij->j", phi, phi) - np.einsum("ij,ij->j", along, along)
+            result = weights @ along**2 + np.maximum(outside, 0.0)
+        if system.intercept:
+            result = result + self.alpha / system.total
+        return np.asarray(np.maximum(result, 0.0))

@@ -1,0 +1,96 @@
+"""How an answer was found, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.errors import IllConditionedWarning, NotMercerWarning, SingularSystemWarning
+
+EPS = float(np.finfo(np.float64).eps)
+# Past this the smallest eigenvalue is rounding error, and "positive definite" was luck.
+SINGULAR = 0.5 / EPS
+# Closed forms and refits differ by a few kappa eps; past this much it is worth a word.
+_WORTH_A_WORD = 1e-6
+
+
+@dataclass(frozen=True)
+class Route:
+    """The route of one solve.
+
+    Attributes
+    ----------
+    name : str
+        cholesky, mixed (single-precision factor, refined to double), spectral or primal.
+    reason : str
+        Why this one was taken.
+    condition : float
+        Estimated condition number of the system, infinite where it is singular.
+    rank : int
+        Rank of the system, as far as double precision can tell.
+    size : int
+        Number of unknowns.
+    negative : float
+        The most negative eigenvalue found, 0 for a positive definite system.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Route
+    >>> print(Route("cholesky", "dual, 100 rows", condition=1e4, rank=100, size=100))
+    cholesky (dual, 100 rows): condition about 1e+04, 11.7 digits to trust
+    """
+
+    name: str
+    reason: str
+    condition: float
+    rank: int
+    size: int
+    negative: float = 0.0
+
+    @property
+    def digits(self) -> float:
+        """Decimal digits of the solution that can be trusted, of about 15.7."""
+        if not math.isfinite(self.condition):
+            return 0.0
+        return max(0.0, -math.log10(EPS * max(self.condition, 1.0)))
+
+    @property
+    def singular(self) -> bool:
+        """Whether the shortest of many solutions was taken."""
+        return self.rank < self.size
+
+    def __str__(self) -> str:
+        if self.singular:
+            return f"{self.name} ({self.reason}): rank {self.rank} of {self.size}, minimum-norm solution"
+        return (
+            f"{self.name} ({self.reason}): condition about {self.condition:.1g}, "
+            f"{self.digits:.1f} digits to trust"
+        )
+
+    def warn(self, owner: str, alpha: float) -> None:
+        """One sentence where the answer is not what was asked for, or few digits of it are good."""
+        if self.negative < 0:
+            warnings.warn(
+                f"The Gram matrix of {owner} plus alpha = {alpha:.3g} on its diagonal must be positive definite; got an "
+                f"eigenvalue of {self.negative:.3g}, so the fit minimises nothing. Use a Mercer kernel, "
+                f"alpha above {alpha - self.negative:.3g}, or repair the matrix.",
+                NotMercerWarning,
+                stacklevel=4,
+            )
+        elif self.singular:
+            warnings.warn(
+                f"The system of {owner} is singular: rank {self.rank} of {self.size} with alpha = {alpha:.3g}. "
+                "The solution of minimum norm was taken; a larger alpha makes it unique.",
+                SingularSystemWarning,
+                stacklevel=4,
+            )
+        elif self.condition * EPS > _WORTH_A_WORD:
+            warnings.warn(
+                f"The system of {owner} is nearly singular: condition about {self.condition:.1g} with alpha = "
+                f"{alpha:.3g}, so about {self.digits:.0f} digits can be trusted. A larger alpha gives more.",
+                IllConditionedWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,118 @@
+"""Exams that kernels sit: ours in the tests, and yours in your own.
+
+Examples
+--------
+>>> from mercer.kernels import Gaussian
+>>> from mercer.testing import check_kernel
+>>> check_kernel(Gaussian(width=2.0))
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array, as_rows
+from mercer.errors import KernelTextError
+from mercer.kernels import Kernel, parse
+from mercer.kernels.tiles import tile
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def check_kernel(kernel: Kernel, X: Any = None, *, seed: int = 0) -> None:
+    """Examine a kernel; an AssertionError says in a sentence what it failed.
+
+    Symmetry; the diagonal; blocks equal to the whole matrix; positive semi-definiteness where the
+    certificate claims it; explicit features where there are any; equality, hash, pickling, `repr` that
+    rebuilds, parameters; inputs untouched and read-only inputs taken; float32 on request.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What is examined.
+    X : array-like or sequence of objects, default=None
+        Rows to examine it on; drawn non-negative numbers of four columns by default.
+    seed : int, default=0
+        Of the drawn rows.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian, Linear
+    >>> from mercer.testing import check_kernel
+    >>> check_kernel(Laplacian() * Linear() + 2.0 * Laplacian())
+    """
+    if X is None:
+        X = np.random.default_rng(seed).exponential(size=(30, 4))
+        if kernel.kind == "gram":
+            X = X @ X.T
+    rows = as_rows(X)
+    _check_values(kernel, X)
+    if kernel.kind != "gram":
+        _check_blocks(kernel, rows)
+    _check_claims(kernel, rows)
+    _check_value_semantics(kernel)
+
+
+def _check_values(kernel: Kernel, X: Any) -> None:
+    before = np.array(X, copy=True) if isinstance(X, np.ndarray) else None
+    if isinstance(X, np.ndarray):
+        X = X.view()
+        X.flags.writeable = False
+    K = kernel(X)
+    n = len(as_rows(X))
+    assert K.shape == (n, n), f"{kernel!r}: k(X) must be {n} x {n}; got {K.shape}."
+    assert K.dtype == np.float64, f"{kernel!r}: k(X) must be float64 unless asked otherwise; got {K.dtype}."
+    assert np.isfinite(K).all(), f"{kernel!r}: k(X) must be finite."
+    if kernel.kind != "gram":
+        assert (K == K.T).all(), f"{kernel!r}: k(X) must be exactly symmetric."
+        _close(kernel, "k(X, X) and k(X)", kernel(X, X), K)
+    _close(kernel, "k.diag(X) and the diagonal of k(X)", kernel.diag(X), K.diagonal())
+    single = kernel(X, dtype=np.float32)
+    assert single.dtype == np.float32, f"{kernel!r}: dtype=float32 must give float32; got {single.dtype}."
+    _close(kernel, "float32 and float64 values", single, K, digits=3)
+    if before is not None:
+        assert (np.asarray(X) == before).all(), f"{kernel!r}: X must not be changed."
+
+
+def _check_blocks(kernel: Kernel, rows: Any) -> None:
+    whole = kernel(rows)
+    cut = max(1, len(rows) // 3)
+    top = tile(kernel, rows[:cut], rows)
+    _close(kernel, "a block of rows and the same part of k(X)", top, whole[:cut])
+    _close(kernel, "a block and its mirror image", tile(kernel, rows, rows[:cut]), whole[:, :cut])
+
+
+def _check_claims(kernel: Kernel, rows: Any) -> None:
+    K = kernel(rows)
+    certificate = kernel.certificate()
+    if certificate.valid and len(K):
+        values = np.linalg.eigvalsh(K)
+        limit = -10 * len(K) * _EPS * max(abs(values[-1]), abs(values[0]))
+        assert values[0] >= limit, (
+            f"{kernel!r} claims to be a Mercer kernel, but k(X) has the eigenvalue {values[0]:.3g}."
+        )
+    count = kernel.feature_count(rows.width)
+    if count is not None:
+        phi = kernel.feature_map(rows)
+        assert phi.shape == (len(rows), count), f"{kernel!r}: feature_count must be the number of features."
+        _close(kernel, "phi(x)'phi(z) and k(x, z)", phi @ phi.T, K)
+
+
+def _check_value_semantics(kernel: Kernel) -> None:
+    assert kernel == kernel.set_params(**kernel.get_params(deep=False)), f"{kernel!r}: parameters must rebuild it."
+    assert hash(kernel) == hash(kernel.set_params(**kernel.get_params(deep=False))), f"{kernel!r}: equal kernels must hash alike."
+    try:
+        again = parse(repr(kernel))
+    except KernelTextError:
+        return  # it holds a function, or is a kernel of your own: no text can rebuild it
+    assert again == kernel, f"{kernel!r}: repr must rebuild it; got {again!r}."
+    assert pickle.loads(pickle.dumps(kernel)) == kernel, f"{kernel!r}: pickling must keep it."  # noqa: S301 - our own bytes
+
+
+def _close(kernel: Kernel, what: str, left: Array, right: Array, digits: int = 9) -> None:
+    scale = max(1.0, float(np.abs(right).max(initial=0.0)))
+    gap = float(np.abs(left - right).max(initial=0.0))
+    assert gap <= scale * 10.0**-digits, f"{kernel!r}: {what} must agree; they differ by {gap:.3g}."
