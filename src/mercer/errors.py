@@ -1,14 +1,14 @@
 """Every error and warning mercer raises, and the one place their sentences are built.
 
-    MercerError
-    |-- InputError (also ValueError)         something given is not what it must be
-    |   `-- KernelTextError                  text that is no kernel
-    `-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
+MercerError
+|-- InputError (also ValueError)         something given is not what it must be
+|   `-- KernelTextError                  text that is no kernel
+`-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
 
-    MercerWarning (also UserWarning)
-    |-- SingularSystemWarning                the system has no unique solution; the shortest one is given
-    |-- IllConditionedWarning                few digits of the solution can be trusted
-    `-- NotMercerWarning                     the similarity used is no Mercer kernel
+MercerWarning (also UserWarning)
+|-- SingularSystemWarning                the system has no unique solution; the shortest one is given
+|-- IllConditionedWarning                few digits of the solution can be trusted
+`-- NotMercerWarning                     the similarity used is no Mercer kernel
 """
 
 from __future__ import annotations

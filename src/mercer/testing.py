@@ -103,7 +103,9 @@ def _check_claims(kernel: Kernel, rows: Any) -> None:
 
 def _check_value_semantics(kernel: Kernel) -> None:
     assert kernel == kernel.set_params(**kernel.get_params(deep=False)), f"{kernel!r}: parameters must rebuild it."
-    assert hash(kernel) == hash(kernel.set_params(**kernel.get_params(deep=False))), f"{kernel!r}: equal kernels must hash alike."
+    assert hash(kernel) == hash(kernel.set_params(**kernel.get_params(deep=False))), (
+        f"{kernel!r}: equal kernels must hash alike."
+    )
     try:
         again = parse(repr(kernel))
     except KernelTextError:

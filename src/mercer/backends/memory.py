@@ -87,6 +87,4 @@ def promise(needed: int, what: str, way_out: str) -> None:
     """
     there = available_bytes()
     if needed > there:
-        raise MemoryRefusal(
-            f"{what} needs {readable(needed)} of memory; {readable(there)} is available. {way_out}"
-        )
+        raise MemoryRefusal(f"{what} needs {readable(needed)} of memory; {readable(there)} is available. {way_out}")

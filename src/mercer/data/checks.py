@@ -55,9 +55,7 @@ def checked_weights(owner: str, weights: Array) -> Array:
             sentence(f"sample_weight of {owner}", "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}")
         )
     if not (weights > 0).any():
-        raise InputError(
-            sentence(f"sample_weight of {owner}", "positive for at least one row", "only zeros")
-        )
+        raise InputError(sentence(f"sample_weight of {owner}", "positive for at least one row", "only zeros"))
     return weights
 
 
@@ -91,17 +89,18 @@ def checked_gram(K: Array) -> Array:
     return K
 
 
-def first_bad_pair(K: Array) -> tuple[int, int] | None:
-    """Two rows whose 2 x 2 Gram matrix has a negative eigenvalue: then K has one, too."""
+def bad_pair(K: Array) -> str | None:
+    """Two rows whose 2 x 2 Gram matrix has a negative eigenvalue, in words: then K has one, too."""
     diagonal = np.asarray(K.diagonal(), dtype=np.float64)
     slack = 1e-8 * float(np.abs(diagonal).max(initial=0.0))
     if diagonal.min(initial=0.0) < -slack:
-        place = int(diagonal.argmin())
-        return place, place
+        i = int(diagonal.argmin())
+        return f"K[{i}, {i}] = {diagonal[i]:.6g}"
     length = np.sqrt(np.maximum(diagonal, 0.0))
     for start in range(0, len(K), 500):
         excess = np.abs(K[start : start + 500]) - length[start : start + 500, None] * length
         if excess.max() > slack:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-            return start + int(row), int(column)
+            i, j = start + int(row), int(column)
+            return f"K[{i}, {j}] = {K[i, j]:.6g} with {K[i, i]:.6g} and {K[j, j]:.6g} on the diagonal"
     return None

@@ -58,7 +58,7 @@ class Rows:
     @property
     def objects(self) -> bool:
         """Whether each row is one Python object and not a vector of numbers."""
-        return self.values.ndim == 1
+        return bool(self.values.ndim == 1)
 
     @property
     def width(self) -> int:
@@ -102,9 +102,7 @@ class Rows:
                 raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
             return self.names.index(column)
         if not -self.width <= column < self.width:
-            raise InputError(
-                sentence("A column number", f"between 0 and {self.width - 1}", column)
-            )
+            raise InputError(sentence("A column number", f"between 0 and {self.width - 1}", column))
         return int(column) % self.width
 
 
@@ -158,15 +156,17 @@ def _sparse_rows(X: Any) -> Rows:
 def _checked_numbers(values: Array) -> Array:
     if values.ndim != 2:
         got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
-        raise InputError(
-            sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1).")
-        )
+        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
     numbers = values.astype(np.float64, copy=False)
     if not np.isfinite(numbers).all():
         row, column = np.argwhere(~np.isfinite(numbers))[0]
         raise InputError(
-            sentence("X", "finite", f"{numbers[row, column]} in row {row}, column {column}",
-                     "Fill in or drop such rows first.")
+            sentence(
+                "X",
+                "finite",
+                f"{numbers[row, column]} in row {row}, column {column}",
+                "Fill in or drop such rows first.",
+            )
         )
     return numbers
 

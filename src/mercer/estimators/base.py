@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.data.checks import checked_alpha, checked_weights
+from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, NotMercerWarning, sentence
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.gram import columns_against, times, training_matrix
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import blocks, column_numbers
 from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
 from mercer.solvers.plan import refuse_if_too_large
@@ -97,6 +97,7 @@ class RidgeCore(KernelEstimator):
     solver: str
     X_fit_: Any
     kernel_: Kernel
+    _posterior_kept: list[tuple[Array, Penalised]]
 
     # fitted state that other state can be rebuilt from, left out of pickles
     _unsaved: ClassVar[tuple[str, ...]] = ("_posterior_kept",)
@@ -121,29 +122,23 @@ class RidgeCore(KernelEstimator):
         """Refuse what cannot fit before X is even looked at; a wrong X is left to the checks that follow."""
         shape = shape_of(X)
         if shape is not None and all(shape):
-            self._choice(*shape, alphas=1, sparse=hasattr(X, "tocsr"))
+            self._choice(shape[0], shape[1], 1, sparse=hasattr(X, "tocsr"))
 
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         self.kernel_ = self._resolved(X.shape[1])
-        valid, reason = self.kernel_.verdict()
-        if valid is False:
-            warnings.warn(
-                f"{self.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing.",
-                NotMercerWarning,
-                stacklevel=3,
-            )
         self.X_fit_ = X
         self.kernel_.check(self._as_rows(X))
+        warned = self._warn_if_invalid(self._as_rows(X))
         self._weights = None if weights is None else checked_weights(owner, weights)
         used = slice(None) if weights is None or weights.all() else weights > 0
         kept = self._as_rows(X if isinstance(used, slice) else X[used])
         if self.kernel_.kind == "gram" and not isinstance(used, slice):
             kept = self._as_rows(X[used][:, used])
         groups, places = np.unique(alphas, return_inverse=True)
-        choice = self._choice(*X.shape, alphas=len(groups), sparse=kept.sparse)
+        choice = self._choice(X.shape[0], X.shape[1], len(groups), sparse=kept.sparse)
         self._system_of = choice
         system = self._system(kept, None if weights is None else weights[used], choice)
         solutions = [_solved(system, Y[used][:, places == i], alpha, choice) for i, alpha in enumerate(groups)]
@@ -151,17 +146,31 @@ class RidgeCore(KernelEstimator):
         worst = max(range(len(groups)), key=lambda i: _badness(solutions[i].route))
         self.route_ = solutions[worst].route
         self._alphas, self._used, self._targets = alphas, used, Y
-        if valid is not False or self.route_.negative == 0:
+        if not (warned and self.route_.negative):
             self.route_.warn(owner, float(groups[worst]))
+
+    def _warn_if_invalid(self, rows: Rows) -> bool:
+        """One sentence where the kernel, or the matrix given, is known not to be a Mercer kernel."""
+        valid, reason = self.kernel_.verdict()
+        message = f"{self.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
+        if self.kernel_.kind == "gram":
+            K = checked_gram(rows.values.toarray() if rows.sparse else rows.values)
+            bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
+            valid = None if bad is None else False
+            message = (
+                f"A precomputed kernel must be positive semi-definite; got {bad}. "
+                "Clip its negative eigenvalues before giving it."
+            )
+        if valid is False:
+            warnings.warn(message, NotMercerWarning, stacklevel=4)
+        return valid is False
 
     def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem:
         intercept = bool(self.fit_intercept)
         if choice.name == "primal":
             features = rows.values if rows.sparse else self.kernel_.features(rows)
             return PrimalSystem(features, weights, intercept=intercept, reason=choice.reason)
-        return DualSystem(
-            training_matrix(self.kernel_, rows), weights, intercept=intercept, reason=choice.reason
-        )
+        return DualSystem(training_matrix(self.kernel_, rows), weights, intercept=intercept, reason=choice.reason)
 
     def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
         n = self.X_fit_.shape[0]
@@ -198,12 +207,12 @@ class RidgeCore(KernelEstimator):
             if self.kernel_.kind == "gram" and not isinstance(used, slice):
                 X = X[:, used]
             weights = None if self._weights is None else self._weights[used]
-            kept = []
+            kept: list[tuple[Array, Penalised]] = []
             for alpha in np.unique(self._alphas):
                 system = self._system(self._as_rows(X), weights, self._system_of)
                 solved = system.at(float(alpha))
                 kept.append((np.flatnonzero(self._alphas == alpha), solved))
-            self._posterior_kept: list[tuple[Array, Penalised]] = kept
+            self._posterior_kept = kept
         return self._posterior_kept
 
     def _latent_variance(self, rows: Rows, diagonal: Array | None, scale: Array) -> Array:
@@ -242,7 +251,9 @@ def checked_diagonal(given: Any, count: int) -> Array:
     diagonal = np.asarray(given, dtype=np.float64)
     if diagonal.shape != (count,) or not (np.isfinite(diagonal) & (diagonal >= 0)).all():
         raise InputError(
-            sentence("diag", f"{count} finite, non-negative numbers, k(x, x) of each new row", f"shape {diagonal.shape}")
+            sentence(
+                "diag", f"{count} finite, non-negative numbers, k(x, x) of each new row", f"shape {diagonal.shape}"
+            )
         )
     return diagonal
 

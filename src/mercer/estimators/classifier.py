@@ -120,7 +120,9 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self.classes_, numbers = checked_labels(y)
         if len(self.classes_) < 2:
             raise InputError(
-                sentence(f"y of {type(self).__name__}", "labels of at least two classes", f"1 class, {self.classes_[0]!r}")
+                sentence(
+                    f"y of {type(self).__name__}", "labels of at least two classes", f"1 class, {self.classes_[0]!r}"
+                )
             )
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if self.class_weight is not None:

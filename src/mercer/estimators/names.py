@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from dataclasses import dataclass
 from functools import partial
@@ -51,7 +52,10 @@ class Settings:
     params: Any = None
 
 
-def resolve(owner: str, kernel: Any, columns: int, settings: Settings = Settings()) -> Kernel:
+DEFAULTS = Settings()
+
+
+def resolve(owner: str, kernel: Any, columns: int, settings: Settings = DEFAULTS) -> Kernel:
     """The kernel object that an argument stands for, for rows of so many columns.
 
     Examples
@@ -61,7 +65,7 @@ def resolve(owner: str, kernel: Any, columns: int, settings: Settings = Settings
     Gaussian(width=1.0)
     """
     if isinstance(kernel, Kernel):
-        if settings != Settings():
+        if settings != DEFAULTS:
             raise InputError(
                 f"gamma, degree, coef0 and kernel_params of {owner} belong to kernel strings; got them with "
                 f"{kernel!r}. Set the kernel's own parameters instead."
@@ -113,7 +117,9 @@ def _from_name(owner: str, name: str, columns: int, settings: Settings) -> Kerne
             return AdditiveChi2()
         case "precomputed":
             return Precomputed()
-    raise InputError(sentence(f"kernel of {owner}", "a known name, a kernel or a function", repr(name), nearest(name, NAMES)))
+    raise InputError(
+        sentence(f"kernel of {owner}", "a known name, a kernel or a function", repr(name), nearest(name, NAMES))
+    )
 
 
 def _polynomial(owner: str, scale: float, settings: Settings) -> Kernel:
@@ -129,8 +135,8 @@ def _polynomial(owner: str, scale: float, settings: Settings) -> Kernel:
 
 
 def _number(owner: str, name: str, value: Any, least: float | None = None) -> float:
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and abs(value) < float("inf")
-    if not good or (least is not None and value < least):
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or (least is not None and float(value) < least):
         bound = "" if least is None else f" of at least {least:g}"
         raise InputError(sentence(f"{name} of {owner}", f"a finite number{bound}", repr(value)))
     return float(value)
@@ -138,7 +144,8 @@ def _number(owner: str, name: str, value: Any, least: float | None = None) -> fl
 
 def _of_rows(function: Callable[..., Any], params: dict[str, Any]) -> Callable[[Any, Any], Any]:
     """scikit-learn's meaning of a function: called for two rows at a time (its own Gaussian-process
-    kernels are called for blocks)."""
+    kernels are called for blocks).
+    """
     from sklearn.metrics.pairwise import pairwise_kernels
 
     return partial(pairwise_kernels, metric=function, **params)

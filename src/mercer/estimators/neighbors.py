@@ -15,6 +15,7 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, checked_diagonal
 from mercer.estimators.classifier import checked_labels
 from mercer.gram import nearest_rows
+from mercer.kernels import Kernel
 
 
 class KernelNeighbors(KernelEstimator):
@@ -22,6 +23,9 @@ class KernelNeighbors(KernelEstimator):
 
     n_neighbors: int
     n_features_in_: int
+    X_fit_: Any
+    kernel_: Kernel
+    _diagonal_fit: Array
 
     def _fit_neighbors(self, given: Any, X: Any) -> None:
         count, n = self.n_neighbors, X.shape[0]
@@ -151,7 +155,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         votes = np.zeros((len(labels), len(self.classes_)))
         for column in labels.T:
             votes[np.arange(len(votes)), column] += 1.0
-        return votes / labels.shape[1]
+        return np.asarray(votes / labels.shape[1])
 
     def predict(self, X: Any) -> Array:
         """The most common label among the neighbours.
@@ -165,7 +169,8 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         ndarray of shape (n_rows,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
 
 class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors):  # type: ignore[misc]

@@ -68,7 +68,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
     >>> model.predict([[1.5]]).round(3)
     array([0.997])
     >>> print(model.route_)
-    cholesky (dual, 25 rows): condition about 8e+03, 11.7 digits to trust
+    cholesky (dual, 25 rows): condition about ...e+03, 11... digits to trust
     """
 
     def __init__(

@@ -150,8 +150,12 @@ class Scaled(Composed):
         super().__post_init__()
         if not isinstance(self.factor, numbers.Real) or not 0 <= self.factor < float("inf"):
             raise InputError(
-                sentence("The factor of a kernel", "a non-negative number", repr(self.factor),
-                         "A negative multiple of a kernel is none.")
+                sentence(
+                    "The factor of a kernel",
+                    "a non-negative number",
+                    repr(self.factor),
+                    "A negative multiple of a kernel is none.",
+                )
             )
 
     def verdict(self) -> tuple[bool | None, str]:
@@ -177,7 +181,7 @@ class Scaled(Composed):
 
     def features(self, rows: Rows) -> Array:
         """The base's, times the square root of the factor."""
-        return np.sqrt(float(self.factor)) * self.base.features(rows)
+        return np.asarray(np.sqrt(float(self.factor)) * self.base.features(rows))
 
     def __repr__(self) -> str:
         return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
@@ -278,8 +282,11 @@ class Mapped(Composed):
         rows = as_rows(self.function(values))
         if len(rows) != values.shape[0]:
             raise InputError(
-                sentence(f"The result of {self!r}", f"a table of {values.shape[0]} rows, one per row of X",
-                         f"{len(rows)} rows")
+                sentence(
+                    f"The result of {self!r}",
+                    f"a table of {values.shape[0]} rows, one per row of X",
+                    f"{len(rows)} rows",
+                )
             )
         return rows
 
@@ -338,8 +345,9 @@ class On(Composed):
 
     @property
     def _wanted(self) -> Columns:
-        listed = [self.columns] if isinstance(self.columns, str | numbers.Integral) else list(self.columns)  # type: ignore[arg-type]
-        return tuple(int(c) if isinstance(c, numbers.Integral) else c for c in listed)  # type: ignore[misc]
+        single = isinstance(self.columns, str | numbers.Integral)
+        listed: Any = [self.columns] if single else self.columns
+        return tuple(int(c) if isinstance(c, numbers.Integral) else c for c in listed)
 
     def verdict(self) -> tuple[bool | None, str]:
         """As its base."""

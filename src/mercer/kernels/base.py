@@ -75,10 +75,7 @@ class Kernel:
         """k(x, x) of each row; override where it is cheaper than a block."""
         from mercer.kernels.tiles import tile
 
-        parts = [
-            tile(self, part, part, same=True).diagonal().copy()
-            for part in _cut(rows, _DIAGONAL_BLOCK)
-        ]
+        parts = [tile(self, part, part, same=True).diagonal().copy() for part in _cut(rows, _DIAGONAL_BLOCK)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def check(self, rows: Rows) -> None:
@@ -103,9 +100,7 @@ class Kernel:
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of each row, where it is finite."""
-        raise InputError(
-            f"{self!r} has no finite feature map. Use the kernel itself, k(X, Z), instead of features."
-        )
+        raise InputError(f"{self!r} has no finite feature map. Use the kernel itself, k(X, Z), instead of features.")
 
     # -- what everyone can ask --------------------------------------------------------------------
 
@@ -230,9 +225,7 @@ class Kernel:
         for name, value in params.items():
             head, _, rest = name.partition("__")
             if head not in self._names():
-                raise InputError(
-                    f"{type(self).__name__} has no parameter {head!r}. {nearest(head, self._names())}"
-                )
+                raise InputError(f"{type(self).__name__} has no parameter {head!r}. {nearest(head, self._names())}")
             if rest:
                 nested.setdefault(head, {})[rest] = value
             else:

@@ -184,8 +184,12 @@ class Outer(Kernel):
         table = _feature_table(self, self.f(values), values.shape[0])
         if table.shape[1] != 1:
             raise InputError(
-                sentence(f"The result of {self!r}", "one number per row", f"{table.shape[1]}",
-                         "For several features use FromFeatures.")
+                sentence(
+                    f"The result of {self!r}",
+                    "one number per row",
+                    f"{table.shape[1]}",
+                    "For several features use FromFeatures.",
+                )
             )
         return Rows(table)
 

@@ -109,7 +109,8 @@ class Pair:
 
     def squared_distance(self, inverse: Inverse, factor: float = 1.0) -> Array:
         """factor times sum_j ((x_j - z_j) inverse_j)^2, whose sum is never negative and exactly zero on
-        the diagonal of equal rows."""
+        the diagonal of equal rows.
+        """
         if not self.shared:
             return self._squared_distance(inverse, factor)
         if np.ndim(inverse) == 0:
@@ -154,9 +155,7 @@ class Pair:
         if key not in self._parts:
             x = cut(self.x)
             z = x if self.same else cut(self.z)
-            self._parts[key] = Pair(
-                x, z, same=self.same, dtype=self.dtype, shared=self.shared, scratch=self.scratch
-            )
+            self._parts[key] = Pair(x, z, same=self.same, dtype=self.dtype, shared=self.shared, scratch=self.scratch)
         return self._parts[key]
 
     def _once(self, key: Hashable, make: Callable[[], Array]) -> Array:
@@ -194,7 +193,8 @@ class Pair:
 
     def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
         """Both blocks in units of the width, moved so that z is centred: distances do not change,
-        and data far from the origin lose no digits."""
+        and data far from the origin lose no digits.
+        """
         x, z = self.dense()
         centre = z.mean(axis=0)
         x, z = x - centre, z - centre
@@ -232,9 +232,7 @@ class Pair:
 
     def _sparse_squared_distance(self, inverse: Inverse) -> Array:
         x, z = (
-            rows.values.multiply(np.atleast_2d(inverse)).tocsr()
-            if rows.sparse
-            else rows.values * inverse
+            rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
             for rows in (self.x, self.z)
         )
         x2, z2 = (
@@ -246,7 +244,7 @@ class Pair:
         tile *= -2.0
         tile += x2[:, None]
         tile += z2
-        return np.maximum(tile, 0.0, out=tile)
+        return np.asarray(np.maximum(tile, 0.0, out=tile))
 
     def _distance(self, inverse: Inverse) -> Array:
         tile = self._squared_distance(inverse)

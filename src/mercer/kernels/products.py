@@ -241,8 +241,8 @@ class AdditiveChi2(Kernel):
     --------
     >>> from mercer.kernels import AdditiveChi2
     >>> AdditiveChi2()([[1.0, 0.0], [0.0, 1.0]])
-    array([[-0., -2.],
-           [-2., -0.]])
+    array([[ 0., -2.],
+           [-2.,  0.]])
     """
 
     mercer: ClassVar[bool | None] = False

@@ -66,9 +66,7 @@ def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
     if pair.same:
         gap = float(np.abs(result - result.T).max(initial=0.0))
         if gap > _SYMMETRY * float(np.abs(result).max(initial=1.0)):
-            raise InputError(
-                sentence(f"{kernel!r}", "symmetric, k(x, z) = k(z, x)", f"a difference of {gap:.3g}")
-            )
+            raise InputError(sentence(f"{kernel!r}", "symmetric, k(x, z) = k(z, x)", f"a difference of {gap:.3g}"))
     return result
 
 
@@ -87,9 +85,7 @@ def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
     z = as_rows(Z)
     kernel.check(z)
     if z.width != x.width:
-        raise InputError(
-            sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns")
-        )
+        raise InputError(sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns"))
     return between(kernel, x, z, dtype=dtype)
 
 
@@ -123,9 +119,7 @@ def gram(kernel: Kernel, x: Rows, *, dtype: DTypeLike = np.float64, out: Array |
     return result
 
 
-def between(
-    kernel: Kernel, x: Rows, z: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None
-) -> Array:
+def between(kernel: Kernel, x: Rows, z: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None) -> Array:
     """k(X, Z) of two sets of rows."""
     result = _result((len(x), len(z)), dtype) if out is None else out
     jobs = [(rows, columns) for rows in blocks(len(x)) for columns in blocks(len(z))]

@@ -25,9 +25,7 @@ class Choice:
     bytes: int
 
 
-def choose(
-    solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None
-) -> Choice:
+def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None) -> Choice:
     """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
 
     ========== ====================================================== ==========================
@@ -46,7 +44,9 @@ def choose(
     ('primal', 'cholesky')
     """
     if solver not in SOLVERS:
-        raise InputError(sentence("solver", f"one of {', '.join(SOLVERS)}", repr(solver), nearest(str(solver), SOLVERS)))
+        raise InputError(
+            sentence("solver", f"one of {', '.join(SOLVERS)}", repr(solver), nearest(str(solver), SOLVERS))
+        )
     there = available_bytes() if memory is None else memory
     if solver == "primal" and features is None:
         raise InputError(

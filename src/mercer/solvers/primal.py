@@ -175,8 +175,10 @@ class PrimalSolved:
             _, s, Vt = system.singular()
             inner = float(np.log(s * s + self.alpha).sum())
             inner += (system.count - len(s)) * math.log(self.alpha)
-            shift = float(self.inverse @ (Vt @ system.mean) ** 2)
-        return outside + inner + math.log1p(system.total * shift)
+            along = Vt @ system.mean
+            shift = float(np.vdot(self.inverse, along**2))
+            shift += max(0.0, float(system.mean @ system.mean - along @ along)) / self.alpha
+        return float(outside + inner + math.log1p(system.total * shift))
 
     def degrees_of_freedom(self) -> float:
         """tr F'F C^-1, plus one for the intercept."""
@@ -186,7 +188,7 @@ class PrimalSolved:
         else:
             _, s, _ = system.singular()
             penalised = float((s * s * self.inverse).sum())
-        return penalised + system.intercept
+        return float(penalised + system.intercept)
 
     def variance(self, diagonal: Array, new: Array) -> Array:
         """alpha phi'C^-1 phi for centred phi, plus alpha / sum of weights for the intercept."""

@@ -65,17 +65,14 @@ class Route:
     def __str__(self) -> str:
         if self.singular:
             return f"{self.name} ({self.reason}): rank {self.rank} of {self.size}, minimum-norm solution"
-        return (
-            f"{self.name} ({self.reason}): condition about {self.condition:.1g}, "
-            f"{self.digits:.1f} digits to trust"
-        )
+        return f"{self.name} ({self.reason}): condition about {self.condition:.1g}, {self.digits:.1f} digits to trust"
 
     def warn(self, owner: str, alpha: float) -> None:
         """One sentence where the answer is not what was asked for, or few digits of it are good."""
         if self.negative < 0:
             warnings.warn(
-                f"The Gram matrix of {owner} plus alpha = {alpha:.3g} on its diagonal must be positive definite; got an "
-                f"eigenvalue of {self.negative:.3g}, so the fit minimises nothing. Use a Mercer kernel, "
+                f"The Gram matrix of {owner} with alpha = {alpha:.3g} on its diagonal must be positive definite; "
+                f"got an eigenvalue of {self.negative:.3g}, so the fit minimises nothing. Use a Mercer kernel, "
                 f"alpha above {alpha - self.negative:.3g}, or repair the matrix.",
                 NotMercerWarning,
                 stacklevel=4,

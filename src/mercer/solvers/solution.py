@@ -54,7 +54,8 @@ class Penalised(Protocol):
 
     def variance(self, diagonal: Array, new: Array) -> Array:
         """Posterior variance of the latent function, in units of the prior's: k(x, x), and k(X, x)
-        or phi(x) as columns."""
+        or phi(x) as columns.
+        """
 
 
 class Solvable(Protocol):
@@ -155,7 +156,7 @@ class DualSolved:
         result = diagonal - np.einsum("ij,ij->j", k0, self.inverse.solve(k0))
         if self.border is not None:
             result += (1.0 - (self.border.left.T @ k0)[0]) ** 2 / self.border.scale
-        return np.maximum(result, 0.0)
+        return np.asarray(np.maximum(result, 0.0))
 
 
 def likelihood(Y: Array, dual: Array, log_determinant: float) -> tuple[Array, Array]:

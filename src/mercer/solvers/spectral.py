@@ -75,6 +75,10 @@ class SpectralInverse:
         condition = self.largest / smallest if rank == self.n and smallest > 0 else math.inf
         negative = float(self.shifted.min(initial=0.0))
         return Route(
-            "spectral", self.reason, condition if self.n else 1.0, rank, self.n,
+            "spectral",
+            self.reason,
+            condition if self.n else 1.0,
+            rank,
+            self.n,
             negative if negative < -self.cutoff else 0.0,
         )

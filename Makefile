@@ -1,0 +1,54 @@
+# Everything a newcomer, a developer and CI run. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
+
+# One stamp per set of packages: a second run finds it newer than pyproject.toml and does nothing.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+
+$(VENV)/.core: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable ".[all]" --group test
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.check: pyproject.toml $(VENV)/.test
+	$(PIP) install --group check
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.test
+	$(PIP) install --group docs
+	@touch $@
+
+demo: $(VENV)/.core  ## fit a model to a real table and show the result
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test  ## run the tests, with branch coverage
+	SCIPY_ARRAY_API=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	
+check: $(VENV)/.check  ## lint, types, import contract, docstring examples
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' docs README.md
+
+bench: $(VENV)/.test  ## measure against the peers; prints ratios
+	$(BIN)/python benchmarks/ground_floor.py
+
+docs: $(VENV)/.docs  ## build the site into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) docs/_build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
