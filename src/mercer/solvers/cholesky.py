@@ -53,7 +53,7 @@ class Cholesky:
     def release(self) -> Array:
         """K as it was given: the lower triangle still holds it, and its diagonal was kept."""
         K = self._held.T
-        for rows in _blocks(self.n):
+        for rows in blocks(self.n):
             K[rows, rows.stop :] = K[rows.stop :, rows].T
             lower = np.tril(K[rows, rows], -1)
             K[rows, rows] = lower + lower.T
@@ -81,7 +81,7 @@ class Cholesky:
         """diag G: squared column lengths of L^-1."""
         inverse, _ = dtrtri(self._held, lower=1)
         result = np.empty(self.n)
-        for columns in _blocks(self.n):
+        for columns in blocks(self.n):
             below = inverse[columns.start :, columns]
             below[: columns.stop - columns.start] = np.tril(below[: columns.stop - columns.start])
             result[columns] = np.einsum("ij,ij->j", below, below)
@@ -103,14 +103,15 @@ class Cholesky:
         return Route("cholesky", self.reason, max(1.0, self.condition()), self.n, self.n)
 
 
-def _blocks(n: int) -> list[slice]:
+def blocks(n: int) -> list[slice]:
+    """The rows 0..n-1 in slices that fit a core's cache."""
     return [slice(start, min(start + 500, n)) for start in range(0, n, 500)]
 
 
 def rich_start(n: int) -> Array:
-    """Two fixed vectors rich in every direction: the constant one, and signs in no pattern."""
+    """A fixed vector rich in every direction: a constant, and signs in no pattern."""
     signs = np.where(np.sin(np.arange(1, n + 1) ** 2 * 0.7071) > 0, 1.0, -1.0)
-    return np.asfortranarray(np.stack([np.ones(n), signs], axis=1) / math.sqrt(max(n, 1)))
+    return np.asarray((1.0 + signs * math.sqrt(2.0))[:, None] / math.sqrt(3.0 * max(n, 1)))
 
 
 def largest_eigenvalue(apply: Callable[[Array], Array], start: Array) -> float:
@@ -122,5 +123,5 @@ def largest_eigenvalue(apply: Callable[[Array], Array], start: Array) -> float:
         if not np.isfinite(lengths).all():
             return math.inf
         best = max(best, float(lengths.max(initial=0.0)))
-        vectors = np.asfortranarray(vectors / np.where(lengths > 0, lengths, 1.0))
+        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
     return best

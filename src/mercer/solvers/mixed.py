@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import spotrf, spotrs
 
+from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import MercerError
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import blocks, largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS, Route
 
 _CONDITION = 2e6
@@ -47,7 +48,8 @@ class Mixed:
         self.largest = largest_eigenvalue(K.__matmul__, rich_start(self.n)) + alpha
         if alpha <= 0 or self.largest / alpha > _CONDITION:
             raise NotRefinable("condition not known to be small")
-        single = K.astype(np.float32)
+        single = np.empty(K.shape, dtype=np.float32)
+        run(lambda rows: np.copyto(single[rows], K[rows], casting="same_kind"), blocks(self.n))
         single.flat[:: self.n + 1] += np.float32(alpha)
         self._factor, failed = spotrf(single.T, lower=1, clean=0, overwrite_a=1)
         if failed:
@@ -80,9 +82,8 @@ class Mixed:
         raise NotRefinable("conjugate gradients did not reach double precision")
 
     def route(self) -> Route:
-        """How it was factored."""
-        condition = self.largest * largest_eigenvalue(self._precondition, rich_start(self.n))
-        return Route("mixed", self.reason, max(1.0, condition), self.n, self.n)
+        """How it was factored; the condition is the bound that admitted it, for no eigenvalue is below alpha."""
+        return Route("mixed", self.reason, self.largest / self.alpha, self.n, self.n)
 
     def null_part(self, B: Array) -> Array | None:
         """A is regular."""
