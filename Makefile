@@ -42,7 +42,7 @@ check: $(VENV)/.check  ## lint, types, import contract, docstring examples
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' docs README.md
+	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md
 
 bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/ground_floor.py

@@ -13,31 +13,44 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import kernels, testing
+    from mercer import course, kernels, testing
     from mercer.backends import thread_count, threads
     from mercer.estimators import (
         KernelNeighborsClassifier,
         KernelNeighborsRegressor,
         KernelRidge,
         KernelRidgeClassifier,
+        KernelRidgeClassifierCV,
+        KernelRidgeCV,
+        cross_validate,
+        nested_cross_validate,
     )
 
 _PLACES = {
     "KernelNeighborsClassifier": "mercer.estimators",
     "KernelNeighborsRegressor": "mercer.estimators",
     "KernelRidge": "mercer.estimators",
+    "KernelRidgeCV": "mercer.estimators",
     "KernelRidgeClassifier": "mercer.estimators",
+    "KernelRidgeClassifierCV": "mercer.estimators",
+    "cross_validate": "mercer.estimators",
+    "nested_cross_validate": "mercer.estimators",
     "thread_count": "mercer.backends",
     "threads": "mercer.backends",
 }
-_MODULES = ("kernels", "testing")
+_MODULES = ("course", "kernels", "testing")
 
 __all__ = [
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",
     "KernelRidge",
+    "KernelRidgeCV",
     "KernelRidgeClassifier",
+    "KernelRidgeClassifierCV",
+    "course",
+    "cross_validate",
     "kernels",
+    "nested_cross_validate",
     "testing",
     "thread_count",
     "threads",

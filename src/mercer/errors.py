@@ -8,7 +8,8 @@ MercerError
 MercerWarning (also UserWarning)
 |-- SingularSystemWarning                the system has no unique solution; the shortest one is given
 |-- IllConditionedWarning                few digits of the solution can be trusted
-`-- NotMercerWarning                     the similarity used is no Mercer kernel
+|-- NotMercerWarning                     the similarity used is no Mercer kernel
+`-- EdgeOfGridWarning                    the winner of a search stands on the edge of what was tried
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class IllConditionedWarning(MercerWarning):
 
 class NotMercerWarning(MercerWarning):
     """The similarity in use is not a Mercer kernel."""
+
+
+class EdgeOfGridWarning(MercerWarning):
+    """The winner of a search stands on the edge of what was tried."""
 
 
 def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, NotMercerWarning, sentence
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.gram import columns_against, times, training_matrix
@@ -20,10 +21,8 @@ from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, S
 from mercer.solvers.plan import refuse_if_too_large
 
 
-class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator with a `kernel` parameter: kernels are values, so setting into one replaces it."""
-
-    kernel: Any
+class KernelSetter:
+    """Kernels are values: setting a parameter of one puts a new kernel in its place."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
@@ -37,15 +36,24 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        kernel = params.get("kernel", self.kernel)
-        inner = {name: value for name, value in params.items() if name.startswith("kernel__")}
-        if not inner or not isinstance(kernel, Kernel):
-            super().set_params(**params)
-            return self
-        outer = {name: value for name, value in params.items() if name not in inner}
-        outer["kernel"] = kernel.set_params(**{name.removeprefix("kernel__"): v for name, v in inner.items()})
-        super().set_params(**outer)
+        outer = {name: value for name, value in params.items() if "__" not in name}
+        for name, value in params.items():
+            head, _, inner = name.partition("__")
+            held = outer.get(head, getattr(self, head, None))
+            if not inner:
+                continue
+            if isinstance(held, Kernel):
+                outer[head] = held.set_params(**{inner: value})
+            else:
+                outer[name] = value
+        super().set_params(**outer)  # type: ignore[misc]
         return self
+
+
+class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
+    """An estimator with a `kernel` parameter."""
+
+    kernel: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,12 +116,10 @@ class RidgeCore(KernelEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _choice(self, n: int, columns: int, alphas: int, *, sparse: bool) -> Choice:
-        """The route for a table of this size, refused here if it does not fit in memory."""
-        kernel = self._resolved(columns)
-        count = kernel.feature_count(columns)
-        if sparse and not isinstance(kernel, Linear):
-            count = None
+    def _choice(self, n: int, sample: Rows, alphas: int) -> Choice:
+        """The route for n rows such as these, refused here if it does not fit in memory."""
+        kernel = self._resolved(sample.width)
+        count = None if sample.sparse and not isinstance(kernel, Linear) else kernel.count_features(sample)
         choice = choose(self.solver, n, count, alphas)
         refuse_if_too_large(choice, type(self).__name__, n)
         return choice
@@ -121,8 +127,14 @@ class RidgeCore(KernelEstimator):
     def _refuse_early(self, X: Any) -> None:
         """Refuse what cannot fit before X is even looked at; a wrong X is left to the checks that follow."""
         shape = shape_of(X)
-        if shape is not None and all(shape):
-            self._choice(shape[0], shape[1], 1, sparse=hasattr(X, "tocsr"))
+        if shape is None or not all(shape):
+            return
+        try:
+            sample = self._as_rows(as_rows(_safe_indexing(X, [0])).values)
+            self._resolved(shape[1]).check(sample)
+        except ValueError:
+            return
+        self._choice(shape[0], sample, 1)
 
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
@@ -138,7 +150,7 @@ class RidgeCore(KernelEstimator):
         if self.kernel_.kind == "gram" and not isinstance(used, slice):
             kept = self._as_rows(X[used][:, used])
         groups, places = np.unique(alphas, return_inverse=True)
-        choice = self._choice(X.shape[0], X.shape[1], len(groups), sparse=kept.sparse)
+        choice = self._choice(X.shape[0], kept, len(groups))
         self._system_of = choice
         system = self._system(kept, None if weights is None else weights[used], choice)
         solutions = [_solved(system, Y[used][:, places == i], alpha, choice) for i, alpha in enumerate(groups)]

@@ -37,6 +37,14 @@ def label_targets(numbers: Array, classes: int) -> Array:
     return np.eye(classes)[numbers]
 
 
+def class_weights(given: Any, y: Any, weights: Array | None) -> Array | None:
+    """Sample weights times those of the classes."""
+    if given is None:
+        return weights
+    by_class = np.asarray(compute_sample_weight(given, y))
+    return by_class if weights is None else weights * by_class
+
+
 class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
     """Least squares on labels: +-1 for two classes, one-hot for more; the largest value wins.
 
@@ -125,9 +133,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
                 )
             )
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if self.class_weight is not None:
-            by_class = compute_sample_weight(self.class_weight, y)
-            weights = by_class if weights is None else weights * by_class
+        weights = class_weights(self.class_weight, y, weights)
         self._fit_targets(X.copy() if X is given else X, label_targets(numbers, len(self.classes_)), weights)
         self.dual_coef_, self.intercept_ = self._dual, self._intercept
         return self

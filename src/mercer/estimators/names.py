@@ -73,6 +73,12 @@ def resolve(owner: str, kernel: Any, columns: int, settings: Settings = DEFAULTS
         return kernel
     if isinstance(kernel, str):
         return _from_name(owner, kernel, columns, settings)
+    if isinstance(kernel, type):
+        raise InputError(
+            sentence(
+                f"kernel of {owner}", "a kernel object", f"the class {kernel.__name__}", f"Write {kernel.__name__}()."
+            )
+        )
     if callable(kernel):
         return Custom(_of_rows(kernel, settings.params or {}))
     raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))

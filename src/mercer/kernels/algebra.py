@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel
+from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel, function_name
 from mercer.kernels.parameters import vectorised, whole_number
 from mercer.kernels.products import integer_power
 
@@ -29,9 +29,12 @@ class Composed(Kernel):
                 raise InputError(sentence(f"{name} of {type(self).__name__}", "a kernel", repr(member)))
         kinds = {member.kind for member in self.members().values()} - {"any"}
         if len(kinds) > 1:
+            way_out = "Give each its own column with .on('column')."
+            if "gram" in kinds:
+                way_out = "Compute the other kernel's matrix too, and give Precomputed() the combined one."
             raise InputError(
                 f"{' and '.join(repr(member) for member in self.members().values())} take different kinds of "
-                f"rows ({' and '.join(sorted(kinds))}). Give each its own column with .on('column')."
+                f"rows ({' and '.join(sorted(kinds))}). {way_out}"
             )
 
     # The kind and trust of a composed kernel are those of its members.
@@ -45,6 +48,11 @@ class Composed(Kernel):
     def trusted(self) -> bool:  # type: ignore[override]
         """Whether every member's values can be relied on."""
         return all(member.trusted for member in self.members().values())
+
+    @property
+    def finite(self) -> bool:  # type: ignore[override]
+        """Whether every member has explicit features."""
+        return all(member.finite for member in self.members().values())
 
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
@@ -233,6 +241,11 @@ class Exp(Composed):
 
     base: Kernel
 
+    @property
+    def finite(self) -> bool:  # type: ignore[override]
+        """Its features are infinitely many."""
+        return False
+
     def block(self, pair: Pair) -> Array:
         """exp of the tile."""
         tile = self.base.block(pair)
@@ -310,7 +323,7 @@ class Mapped(Composed):
         return self.base.features(self._after(rows))
 
     def __repr__(self) -> str:
-        return f"{self.base.bracketed(ATOM)}.map(<{getattr(self.function, '__name__', 'function')}>)"
+        return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
 
 
 class On(Composed):

@@ -55,6 +55,8 @@ class Kernel:
     because: ClassVar[str] = "nothing is known about it"
     # Whether X must not hold negative numbers.
     positive_only: ClassVar[bool] = False
+    # Whether phi is finite, so that explicit features exist.
+    finite: ClassVar[bool] = False
     # Whether X may be a sparse matrix.
     takes_sparse: ClassVar[bool] = False
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
@@ -95,8 +97,13 @@ class Kernel:
         return self.mercer, self.because
 
     def feature_count(self, width: int) -> int | None:
-        """Number of explicit features for rows of `width` columns; None where phi is not finite."""
+        """Number of explicit features for rows of `width` columns; None where that is not known beforehand."""
         return None
+
+    def count_features(self, rows: Rows) -> int | None:
+        """Number of explicit features, looking at one row if need be; None where phi is not finite."""
+        count = self.feature_count(rows.width)
+        return int(self.features(rows[:1]).shape[1]) if count is None and self.finite and len(rows) else count
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of each row, where it is finite."""
@@ -377,8 +384,13 @@ def _text(value: Any) -> str:
         inner = ", ".join(map(_text, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner},)"
     if callable(value) and not isinstance(value, Kernel):
-        return f"<{getattr(value, '__name__', type(value).__name__)}>"
+        return f"<{function_name(value)}>"
     return repr(value)
+
+
+def function_name(function: Any) -> str:
+    """What a function is called, for people: lambda, not <lambda>."""
+    return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
 
 
 def _cut(rows: Rows, size: int) -> Iterator[Rows]:

@@ -29,7 +29,7 @@ class Precomputed(Kernel):
     """
 
     kind: ClassVar[str] = "gram"
-    because: ClassVar[str] = "a matrix says nothing about other rows; check_mercer tests this one"
+    because: ClassVar[str] = "a matrix says nothing about the rows it does not hold"
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -59,7 +59,7 @@ class Custom(Kernel):
     """Any function of two blocks of rows, f(X, Z) -> matrix.
 
     The function sees whole blocks and is never called for single pairs. Whether it is a Mercer kernel
-    is unknown; `check_mercer` looks for counterexamples.
+    is unknown.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Custom(Kernel):
     """
 
     kind: ClassVar[str] = "any"
-    because: ClassVar[str] = "it is a function of your own; check_mercer(kernel, X) looks for counterexamples"
+    because: ClassVar[str] = "it is a function of your own, and nobody has looked inside"
 
     function: Callable[[Any, Any], Any]
 
@@ -124,6 +124,7 @@ class FromFeatures(Kernel):
     kind: ClassVar[str] = "any"
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a scalar product of explicit features"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     phi: Callable[[Any], Any]
@@ -172,6 +173,7 @@ class Outer(Kernel):
     kind: ClassVar[str] = "any"
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is f(x)"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     f: Callable[[Any], Any]

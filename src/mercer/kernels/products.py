@@ -56,6 +56,7 @@ class Linear(Kernel):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product itself (phi is the identity)"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -98,6 +99,7 @@ class Polynomial(Kernel):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its features are all monomials, with the square roots of multinomial numbers"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -159,6 +161,7 @@ class Cosine(Kernel):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product of rows scaled to length one, and maps keep Mercer kernels"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -206,6 +209,7 @@ class Constant(Kernel):
     kind: ClassVar[str] = "any"
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is the square root of the value"
+    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 TILE = 500
-_SYMMETRY = 1e-10  # asymmetry of a user's kernel below this share of its values is rounding
+# Asymmetry of a user's kernel below this share of its values, in units of the precision, is rounding.
+_SYMMETRY = 1e5
 
 
 def blocks(n: int, size: int = TILE) -> list[slice]:
@@ -65,7 +66,7 @@ def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
         raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity"))
     if pair.same:
         gap = float(np.abs(result - result.T).max(initial=0.0))
-        if gap > _SYMMETRY * float(np.abs(result).max(initial=1.0)):
+        if gap > _SYMMETRY * float(np.finfo(result.dtype).eps) * float(np.abs(result).max(initial=1.0)):
             raise InputError(sentence(f"{kernel!r}", "symmetric, k(x, z) = k(z, x)", f"a difference of {gap:.3g}"))
     return result
 

@@ -54,13 +54,17 @@ def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory
         )
     if solver == "primal" or (solver == "auto" and features is not None and features < n):
         count = features or 0
-        return Choice("primal", f"{count} features, {n} rows", 16 * (n * count + count * count))
+        return Choice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 16 * (n * count + count * count))
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
-        return Choice("spectral", f"dual, {n} rows, {alphas} alphas", int(25.6 * n * n))
+        return Choice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
     mixed = int(12.8 * n * n)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
-        return Choice("mixed", f"dual, {n} rows", mixed)
-    return Choice("cholesky", f"dual, {n} rows", int(8.8 * n * n))
+        return Choice("mixed", f"dual, {_many(n, 'row')}", mixed)
+    return Choice("cholesky", f"dual, {_many(n, 'row')}", int(8.8 * n * n))
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
 def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:

@@ -156,7 +156,8 @@ class PrimalSolved:
             return Route("primal", f"{system.reason}; normal equations", found.condition, system.count, system.count)
         _, s, _ = system.singular()
         rank = int(self.kept.sum())
-        rows = min(system.n - system.intercept, system.count)
+        # at alpha = 0 the Gram matrix itself has this rank of its n rows, and the shortest dual is given
+        rows = system.n if self.alpha == 0 else min(system.n - system.intercept, system.count)
         squared = s * s + self.alpha
         lowest = float(squared[self.kept].min(initial=math.inf))
         condition = math.sqrt(float(squared.max(initial=1.0)) / lowest) if rank else 1.0

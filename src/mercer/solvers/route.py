@@ -87,7 +87,7 @@ class Route:
         elif self.condition * EPS > _WORTH_A_WORD:
             warnings.warn(
                 f"The system of {owner} is nearly singular: condition about {self.condition:.1g} with alpha = "
-                f"{alpha:.3g}, so about {self.digits:.0f} digits can be trusted. A larger alpha gives more.",
+                f"{alpha:.3g}; digits that can be trusted: about {self.digits:.0f}. A larger alpha gives more.",
                 IllConditionedWarning,
                 stacklevel=4,
             )

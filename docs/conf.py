@@ -1,0 +1,73 @@
+"""Settings of the documentation site. The built pages load nothing from outside."""
+
+import re
+from importlib.metadata import version as installed
+from typing import Any
+
+project = "mercer"
+author = "the mercer developers"
+copyright = "2026, the mercer developers"  # noqa: A001 - the name Sphinx reads
+release = version = installed("mercer")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+default_role = "code"
+add_module_names = False
+highlight_language = "none"  # formulas and trees are not Python; examples with >>> are coloured anyway
+
+autosummary_generate = True
+autosummary_generate_overwrite = True
+autodoc_typehints = "none"  # types are in the docstrings, in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # our templates list what is worth listing
+numpydoc_class_members_toctree = False
+
+_PROSE = ("index", "tour", "kernels", "polynomials", "from_sklearn", "derivations", "architecture")
+
+html_theme = "pydata_sphinx_theme"
+html_title = "mercer"
+html_static_path = ["_static"]
+html_css_files = ["mercer.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "mercer"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": {page: ["page-toc"] for page in (*_PROSE, "api")},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {page: [] for page in (*_PROSE, "search")}  # only the reference has pages below it to list
+
+# Docstrings are plain text first: |x|, X_fit_ and the like mean themselves, not markup.
+_CODE = re.compile(r"(``[^`]*``|`[^`]*`)")
+_NAME = re.compile(r"(\w)_(?!\w)")
+_FIELD = re.compile(r"\w[\w, ]* :")
+
+
+def _plain(text: str) -> str:
+    return _NAME.sub(r"\1\\_", text.replace("|", r"\|"))
+
+
+def _escape(_app: object, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Escape what reStructuredText would take for markup, outside `code` and examples."""
+    in_example = False
+    for place, line in enumerate(lines):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if not in_example and not _FIELD.match(line):
+            parts = _CODE.split(line)
+            lines[place] = "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc

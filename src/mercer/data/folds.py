@@ -1,0 +1,192 @@
+"""Folds as values: every split of every repeat, drawn once and shared by all candidates."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train on and rows to test on."""
+
+    train: Array
+    test: Array
+
+    def removed(self, n: int) -> Array:
+        """Every row that is not trained on, in order."""
+        mask = np.ones(n, dtype=bool)
+        mask[self.train] = False
+        return np.flatnonzero(mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """All splits of all repeats.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    repeats : tuple of tuple of Split
+        The splits of each repeat.
+    label : str
+        What they are, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.folds import draw
+    >>> folds = draw(3, np.zeros((7, 1)), np.zeros(7))
+    >>> [split.test.tolist() for split in folds.splits]
+    [[0, 1, 2], [3, 4], [5, 6]]
+    """
+
+    n: int
+    repeats: tuple[tuple[Split, ...], ...]
+    label: str
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """All splits, one repeat after the other."""
+        return tuple(split for repeat in self.repeats for split in repeat)
+
+    @cached_property
+    def partition(self) -> bool:
+        """Whether each repeat tests every row exactly once, on a model of all others."""
+        return all(
+            np.array_equal(np.sort(np.concatenate([split.test for split in repeat])), np.arange(self.n))
+            and all(len(split.train) + len(split.test) == self.n for split in repeat)
+            for repeat in self.repeats
+        )
+
+    def order(self) -> Array:
+        """Rows ordered so that the test sets of the first repeat are contiguous."""
+        first = np.concatenate([split.test for split in self.repeats[0]])
+        _, places = np.unique(first, return_index=True)
+        tested = first[np.sort(places)]
+        rest = np.setdiff1d(np.arange(self.n), tested)
+        return np.concatenate([tested, rest])
+
+    def reordered(self, order: Array) -> Folds:
+        """The same splits in the numbers of rows X[order]."""
+        place = np.empty(self.n, dtype=np.intp)
+        place[order] = np.arange(self.n)
+
+        def move(rows: Array) -> Array:
+            return np.sort(place[rows])
+
+        repeats = tuple(tuple(Split(move(s.train), move(s.test)) for s in repeat) for repeat in self.repeats)
+        return Folds(self.n, repeats, self.label)
+
+
+def draw(
+    cv: Any,
+    X: Any,
+    y: Any,
+    *,
+    repeats: int = 1,
+    groups: Any = None,
+    random_state: Any = None,
+    classifier: bool = False,
+) -> Folds:
+    """The splits that `cv` stands for.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable of (train, test) or None
+        None is leave-one-out. An int with one repeat and no `random_state` is scikit-learn's unshuffled
+        KFold (stratified for classifiers), otherwise shuffled, anew in each repeat.
+    X, y : array-like
+        Rows and targets.
+    repeats : int, default=1
+        How often an int, or a splitter that draws, is drawn.
+    groups : array-like of shape (n,), default=None
+        For splitters that keep groups together; with an int, whole groups are dealt to the folds.
+    random_state : int, RandomState or None
+        Of the shuffling.
+    classifier : bool, default=False
+        Whether an int is stratified.
+
+    Returns
+    -------
+    Folds
+    """
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if not isinstance(repeats, numbers.Integral) or repeats < 1:
+        raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
+    if cv is None:
+        everything = np.arange(n)
+        splits = tuple(Split(np.delete(everything, i), np.array([i])) for i in range(n))
+        if n < 2:
+            raise InputError(sentence("Leave-one-out", "given at least 2 rows", f"{n}"))
+        return Folds(n, (splits,), "leave-one-out")
+    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
+        return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
+    if hasattr(cv, "split"):
+        drawn = [_listed(cv.split(X, y, groups), n) for _ in range(int(repeats))]
+        return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(int(repeats)))
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
+        return Folds(n, (_listed(cv, n),), "given splits")
+    raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
+
+
+def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Any, *, classifier: bool) -> Folds:
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+    from sklearn.utils import check_random_state
+
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    available = n if groups is None else len(np.unique(groups))
+    if not 2 <= folds <= available:
+        what = "rows" if groups is None else "groups"
+        raise InputError(sentence("The number of folds", f"between 2 and the {available} {what}", folds))
+    shuffle = repeats > 1 or random_state is not None
+    generator = check_random_state(random_state) if shuffle else None
+    stratify = classifier and groups is None
+    drawn = []
+    for _ in range(repeats):
+        seed = generator.randint(2**31 - 1) if generator is not None else None
+        if groups is not None and classifier:
+            splitter: Any = StratifiedGroupKFold(folds, shuffle=shuffle, random_state=seed)
+        elif groups is not None:
+            splitter = GroupKFold(folds, shuffle=shuffle, random_state=seed)
+        else:
+            splitter = (StratifiedKFold if stratify else KFold)(folds, shuffle=shuffle, random_state=seed)
+        drawn.append(_listed(splitter.split(np.zeros((n, 1)), y, groups), n))
+    kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
+    label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
+    return Folds(n, tuple(drawn), label)
+
+
+def _times(repeats: int) -> str:
+    return f", {repeats} repeats" if repeats > 1 else ""
+
+
+def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
+    splits = tuple(Split(_rows(train, n), _rows(test, n)) for train, test in pairs)
+    if not splits:
+        raise InputError("cv must give at least one split; got none.")
+    for split in splits:
+        if not len(split.train) or not len(split.test):
+            raise InputError("Every split must train and test on at least one row; got one that does not.")
+        if np.intersect1d(split.train, split.test).size:
+            raise InputError("Training and test rows of a split must be disjoint; got rows in both.")
+    return splits
+
+
+def _rows(given: Any, n: int) -> Array:
+    rows = np.asarray(given)
+    if rows.dtype == bool:
+        rows = np.flatnonzero(rows)
+    rows = np.unique(rows.astype(np.intp))
+    if rows.size and not (rows[0] >= 0 and rows[-1] < n):
+        raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows[0]} to {rows[-1]}"))
+    return rows

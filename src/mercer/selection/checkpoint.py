@@ -1,0 +1,78 @@
+"""Finished work on disk: arrays and a fingerprint, written whole or not at all, never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError
+
+
+def fingerprint(*parts: Any) -> str:
+    """One number for data and settings; another one if anything in them differs."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype}{part.shape}".encode())
+            digest.update(
+                np.ascontiguousarray(part).tobytes() if part.dtype != object else repr(part.tolist()).encode()
+            )
+        elif hasattr(part, "tocsr"):
+            matrix = part.tocsr()
+            for array in (matrix.data, matrix.indices, matrix.indptr):
+                digest.update(array.tobytes())
+        else:
+            digest.update(repr(part).encode())
+        digest.update(b"|")
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """Arrays of finished kernels in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where; made if it is not there.
+    mark : str
+        Fingerprint of data and settings; a file with another one is refused, never overwritten.
+    """
+
+    def __init__(self, path: Any, mark: str) -> None:
+        self.path, self.mark = Path(path), mark
+
+    def load(self) -> dict[str, Array] | None:
+        """What was finished, or None if nothing was."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            mark = str(arrays.pop("mark"))
+        except (OSError, ValueError, KeyError, EOFError) as problem:
+            raise InputError(
+                f"The checkpoint {str(self.path)!r} cannot be read ({problem}). Delete it or name another file."
+            ) from None
+        if mark != self.mark:
+            raise InputError(
+                f"The checkpoint {str(self.path)!r} belongs to other data or settings. Delete it or name another file."
+            )
+        return arrays
+
+    def save(self, arrays: dict[str, Array]) -> None:
+        """Write all of it beside the file, then put it in place in one step."""
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                named: dict[str, Any] = {"mark": np.array(self.mark), **arrays}
+                np.savez(file, **named)
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise

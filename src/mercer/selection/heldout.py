@@ -1,0 +1,215 @@
+"""Held-out predictions of one kernel for every alpha and every removal, by the route the plan chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.gram import training_matrix
+from mercer.kernels.base import Kernel
+from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral
+from mercer.selection.problem import Problem, Removals
+from mercer.solvers import DualSystem
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of one kernel and alpha at every tested row of every removal.
+
+    Attributes
+    ----------
+    values : ndarray of shape (tested rows, t)
+        In the order of `Removals.rows`.
+    condition : float
+        Estimated condition number of the full system.
+    refits : int
+        How many removals were refitted because the closed form does not hold there.
+    """
+
+    values: Array
+    condition: float
+    refits: int
+
+
+class KernelSystem:
+    """The matrices of one kernel that every alpha shares.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The candidate.
+    rows : Rows
+        All rows, or the Gram matrix for a precomputed kernel.
+    problem : Problem
+        Targets, weights, intercept.
+    removals : Removals
+        What is left out.
+    route : {"inverse", "spectral", "primal", "refit"}
+        How P is had.
+    whole : bool
+        With the spectral route, whether all of P is formed for each alpha.
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: Rows, problem: Problem, removals: Removals, route: str, *, whole: bool
+    ) -> None:
+        self.kernel, self.rows, self.problem, self.removals = kernel, rows, problem, removals
+        self.route, self.whole = route, whole
+        self._sets = [_without_minus(problem.place[rows]) for rows in removals.sets]
+        self._mirrored = not removals.single and any(_scattered(rows) for rows in self._sets)
+        self._K: Array | None = None
+        self.new: Array | None = None
+        self.largest = 0.0
+        if route == "primal":
+            self._prepare_primal()
+        else:
+            self._prepare_dual()
+
+    def _prepare_dual(self) -> None:
+        problem = self.problem
+        K = training_matrix(self.kernel, self.rows)
+        if problem.weights is not None:
+            if len(problem.unused):
+                self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
+                K = K[np.ix_(problem.used, problem.used)]
+            K *= problem.root[:, None]
+            K *= problem.root
+        self._K = K
+        if self.route == "spectral":
+            self.d, self.U = np.linalg.eigh(K)
+            self.U2 = self.U * self.U
+        elif self.route == "inverse":
+            self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
+
+    def _prepare_primal(self) -> None:
+        problem = self.problem
+        F = np.array(self.kernel.features(self.rows), dtype=np.float64)
+        if problem.intercept:
+            F -= (problem.root**2 @ F) / (problem.root @ problem.root)
+        F *= problem.root[:, None]
+        self.F, self.normal = F, F.T @ F
+        self.largest = largest_eigenvalue(self.normal.__matmul__, rich_start(len(self.normal)))
+
+    @property
+    def K(self) -> Array:
+        """V K V of the rows with weight, made when a refit on the primal route asks for it."""
+        if self._K is None:
+            root = self.problem.root
+            self._K = training_matrix(self.kernel, self.rows) * root[:, None] * root
+        return self._K
+
+    def at(self, alpha: float) -> HeldOut:
+        """Held-out predictions for one alpha."""
+        if self.route == "refit":
+            return self._refitted(alpha)
+        try:
+            left = self._leave_out(alpha)
+        except SingularError:
+            return self._singular(alpha)
+        return self._read(left, alpha)
+
+    def _leave_out(self, alpha: float) -> LeaveOut:
+        problem = self.problem
+        if self.route == "primal":
+            return Explicit(self.F, self.normal, self.largest, alpha, problem)
+        if self.route == "spectral":
+            return Spectral(self.d, self.U, self.U2, alpha, problem, self.new, whole=self.whole)
+        return Inverted(self.K, self.largest, alpha, problem, self.new, mirrored=self._mirrored)
+
+    def _singular(self, alpha: float) -> HeldOut:
+        """A system that is not positive definite: the spectrum of its own, or refits where that fails too."""
+        d, U = np.linalg.eigh(self.K)
+        try:
+            left = Spectral(d, U, U * U, alpha, self.problem, self.new, whole=False)
+        except SingularError:
+            return self._refitted(alpha)
+        return self._read(left, alpha)
+
+    def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
+        problem, removals = self.problem, self.removals
+        values = np.empty((len(removals.rows), problem.Y.shape[1]))
+        if removals.single and not len(problem.unused):
+            return self._read_singles(left, alpha, values)
+        refits = 0
+        for i, e in enumerate(left.residuals(self._sets)):
+            if e is None:
+                values[removals.part(i)] = self.refit(i, alpha)[0]
+                refits += 1
+            else:
+                values[removals.part(i)] = self._predictions(removals.tests[i], self._sets[i], e, left)
+        return HeldOut(values, left.condition, refits)
+
+    def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
+        """Leave-one-out, all rows at once: Y - a / diag P."""
+        problem, rows = self.problem, self.removals.rows
+        e, good = left.single_residuals()
+        values[:] = (problem.Y - e / problem.root[:, None])[rows]
+        bad = np.flatnonzero(~good[rows])
+        for i in bad:
+            values[i] = self.refit(int(i), alpha)[0]
+        return HeldOut(values, left.condition, len(bad))
+
+    def _predictions(self, test: Array, rows: Array, e: Array, left: LeaveOut) -> Array:
+        """Y - E at test rows with weight; f(x0) - u_S(x0)'E_S at the others."""
+        problem = self.problem
+        places = problem.place[test]
+        if left.new_a is None or (places >= 0).all():
+            at = np.searchsorted(rows, places)
+            return np.asarray(problem.Y[test] - e[at] / problem.root[places, None])
+        result = np.empty((len(places), problem.Y.shape[1]))
+        mine = places >= 0
+        at = np.searchsorted(rows, places[mine])
+        result[mine] = problem.Y[test[mine]] - e[at] / problem.root[places[mine], None]
+        others = np.searchsorted(problem.unused, test[~mine])
+        if left.new_u is not None:
+            result[~mine] = left.new_a[others] - left.new_u[rows][:, others].T @ e
+        return result
+
+    # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
+
+    def _refitted(self, alpha: float) -> HeldOut:
+        removals = self.removals
+        values, worst = np.empty((len(removals.rows), self.problem.Y.shape[1])), 1.0
+        for i in range(len(removals)):
+            values[removals.part(i)], condition = self.refit(i, alpha)
+            worst = max(worst, condition)
+        return HeldOut(values, worst, len(removals))
+
+    def refit(self, i: int, alpha: float) -> tuple[Array, float]:
+        """Predictions of removal i by fitting the other rows anew, and the condition of that system."""
+        problem, test, root = self.problem, self.removals.tests[i], self.problem.root
+        mask = np.ones(problem.n, dtype=bool)
+        mask[self.removals.sets[i]] = False
+        train = _without_minus(problem.place[np.flatnonzero(mask)])
+        K = self.K[np.ix_(train, train)] / (root[train, None] * root[train])
+        weights = None if problem.weights is None else root[train] ** 2
+        if problem.balance is not None:
+            balanced = _balanced(problem.balance[problem.used[train]])
+            weights = balanced if weights is None else weights * balanced
+        system = DualSystem(K, weights, intercept=problem.intercept)
+        solution = system.solve(problem.Y[problem.used[train]], alpha, "cholesky")
+        places = problem.place[test]
+        mine = places >= 0
+        against = np.empty((len(places), len(train)))
+        against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
+        if self.new is not None and not mine.all():
+            others = np.searchsorted(problem.unused, test[~mine])
+            against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
+        return against @ solution.dual + solution.intercept, solution.route.condition
+
+
+def _balanced(labels: Array) -> Array:
+    """Weights that make every class of a training set weigh the same, as scikit-learn has them."""
+    _, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.asarray((len(labels) / (len(counts) * counts))[numbers])
+
+
+def _without_minus(places: Array) -> Array:
+    return places[places >= 0]
+
+
+def _scattered(rows: Array) -> bool:
+    return int((np.diff(rows) != 1).sum()) > 3

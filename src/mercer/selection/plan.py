@@ -1,0 +1,299 @@
+"""Which route, at what cost: one pure function, printed like a database's EXPLAIN."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer.backends import readable
+from mercer.data.rows import Array
+from mercer.errors import MemoryRefusal
+from mercer.selection.problem import Removals
+from mercer.selection.progress import duration
+from mercer.tables import text_table
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the machine does per second with all its threads; defaults are those of two cores of 2024.
+
+    Attributes
+    ----------
+    product, cholesky, inverse, small : float
+        Flops per second of matrix products, Cholesky factors, inverses, and systems of a few hundred.
+    spectrum : float
+        n^3 per second of an eigendecomposition.
+    values : float
+        Kernel values per second.
+    call : float
+        Seconds of Python for each set of rows.
+    """
+
+    product: float = 7e10
+    cholesky: float = 4.5e10
+    inverse: float = 4.5e10
+    small: float = 1.5e10
+    spectrum: float = 8e9
+    values: float = 2.5e8
+    call: float = 4e-5
+
+
+def measure(size: int = 1000) -> Rates:
+    """The rates of this machine, measured now; takes about a second.
+
+    Pass the result as `rates` to have plans follow this machine. Plans use the shipped defaults otherwise,
+    so that the same call takes the same route on every run.
+    """
+    from mercer.kernels import Gaussian
+    from mercer.solvers.lapack import potrf, potri
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(size, 8))
+    K = Gaussian(2.0)(X)
+    K.flat[:: size + 1] += 1.0
+    cube = float(size) ** 3
+
+    def seconds(work: object) -> float:
+        best = math.inf
+        for _ in range(3):
+            start = time.perf_counter()
+            work()  # type: ignore[operator]
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    def invert() -> None:
+        A = K.copy()
+        potrf(A)
+        potri(A)
+
+    small = K[:200, :200]
+    return Rates(
+        product=2 * cube / seconds(lambda: K @ K),
+        cholesky=cube / 3 / seconds(lambda: potrf(K.copy())),
+        inverse=cube / seconds(invert),
+        small=200.0**3 / 3 / seconds(lambda: potrf(small.copy())),
+        spectrum=cube / seconds(lambda: np.linalg.eigh(K)),
+        values=size * size / seconds(lambda: Gaussian(2.0)(X)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is to be done.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    features : int or None
+        Explicit features of the largest kernel, None where one has none.
+    kernels, alphas, targets : int
+        How many of each.
+    sizes, trains, tests : ndarray of int
+        Rows left out, trained on and tested in each removal.
+    threads : int
+        How many candidates run side by side.
+    refit_only : bool
+        Whether closed forms do not apply (weights that change with every split).
+    """
+
+    n: int
+    features: int | None
+    kernels: int
+    alphas: int
+    targets: int
+    sizes: Array
+    trains: Array
+    tests: Array
+    threads: int = 1
+    refit_only: bool = False
+
+    @staticmethod
+    def of(
+        removals: Removals,
+        *,
+        n: int,
+        features: int | None,
+        kernels: int,
+        alphas: int,
+        targets: int,
+        threads: int,
+        refit_only: bool = False,
+    ) -> Work:
+        """The work that these removals make."""
+        sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
+        return Work(
+            n, features, kernels, alphas, targets, sizes, n - sizes, removals.counts.astype(float), threads, refit_only
+        )
+
+    @property
+    def single(self) -> bool:
+        """Whether every removal is of one row."""
+        return bool((self.sizes == 1).all())
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of P is cheaper to form than the blocks one by one (spectral route)."""
+        return not self.single and float((self.sizes**2).sum()) > 0.5 * self.n**2
+
+    @property
+    def batch(self) -> int:
+        """Kernels held at once, so that every thread has work to the end."""
+        return 1 if self.n > 4000 else min(self.kernels, max(1, math.ceil(8 / max(1, self.alphas))))
+
+
+@dataclass(frozen=True)
+class RouteCost:
+    """One route with its predicted cost."""
+
+    name: str
+    flops: float
+    seconds: float
+    bytes: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The routes that could be taken, and the one that is.
+
+    Attributes
+    ----------
+    work : Work
+        What is to be done.
+    routes : tuple of RouteCost
+        Every route that could be taken, cheapest first.
+    chosen : RouteCost
+        The cheapest that fits in memory.
+    memory : int
+        Bytes available.
+    """
+
+    work: Work
+    routes: tuple[RouteCost, ...]
+    chosen: RouteCost
+    memory: int
+    label: str = field(default="")
+
+    def __str__(self) -> str:
+        work = self.work
+        head = (
+            f"{work.kernels} kernels x {work.alphas} alphas on {work.n} rows; {len(work.sizes)} sets of "
+            f"{_range(work.sizes)} rows left out{' (' + self.label + ')' if self.label else ''}"
+        )
+        rows = [
+            [
+                "->" if route is self.chosen else "",
+                route.name,
+                f"{route.flops:.2g}",
+                duration(route.seconds),
+                readable(route.bytes),
+                route.note if route.bytes <= self.memory else f"does not fit in {readable(self.memory)}",
+            ]
+            for route in self.routes
+        ]
+        return head + "\n" + text_table(["", "route", "flops", "time", "memory", "how"], rows)
+
+
+def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -> Plan:
+    """The cheapest route that fits.
+
+    ========= ==================================== ====================================================
+    route     once per kernel                      for each alpha
+    ========= ==================================== ====================================================
+    inverse   Gram matrix                          n^3 for P, |S|^3 / 3 per set
+    spectral  Gram matrix, one eigendecomposition  n^2 (leave-one-out); n |S|^2 or n^3 once, |S|^3 / 3
+    primal    n D^2                                n D^2, |S| D min(|S|, D) per set
+    refit     Gram matrix                          |train|^3 / 3 per set
+    ========= ==================================== ====================================================
+
+    Parameters
+    ----------
+    work : Work
+        Sizes of everything.
+    memory : int
+        Bytes that may be taken.
+    rates : Rates, default=None
+        Speed of the machine; the shipped defaults make plans repeatable.
+    label : str
+        Words for the heading.
+
+    Returns
+    -------
+    Plan
+    """
+    rates = rates or Rates()
+    routes = sorted(_routes(work, rates), key=lambda route: route.seconds)
+    fitting = [route for route in routes if route.bytes <= memory]
+    if not fitting:
+        least = min(routes, key=lambda route: route.bytes)
+        raise MemoryRefusal(
+            f"Model selection on {work.n} rows needs {readable(least.bytes)} of memory by its leanest route "
+            f"({least.name}); {readable(memory)} is available. About {int(math.sqrt(memory / 24))} rows would fit."
+        )
+    return Plan(work, tuple(routes), fitting[0], memory, label)
+
+
+def _routes(work: Work, rates: Rates) -> list[RouteCost]:
+    n, kernels, alphas, threads = float(work.n), work.kernels, work.alphas, work.threads
+    candidates = kernels * alphas
+    active = min(threads, candidates)
+    gram = kernels * n * n / rates.values
+    blocks = float((work.sizes**3).sum()) / 3 if not work.single else 0.0
+    calls = rates.call * (1 if work.single else len(work.sizes)) * candidates
+    solving = candidates * blocks / rates.small / min(threads, 2) + calls
+    refit_flops = float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum())
+    largest = float(work.trains.max(initial=0.0))
+    found = [
+        RouteCost(
+            "refit",
+            candidates * refit_flops,
+            gram + candidates * (refit_flops / rates.cholesky + 2 * rates.call * len(work.sizes)),
+            8 * (n * n + 3 * largest * largest * active),
+            f"{len(work.sizes)} fits for each candidate",
+        )
+    ]
+    if work.refit_only:
+        return found
+    found.append(
+        RouteCost(
+            "inverse",
+            candidates * (n**3 + blocks),
+            gram + candidates * n**3 / rates.inverse + solving,
+            8 * n * n * (work.batch + active),
+            "one inverse for each candidate, every set read from it",
+        )
+    )
+    per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((work.sizes**2).sum()))
+    held = 4.0 if not work.whole else max(4.0, 2.0 + 2 * active)
+    found.append(
+        RouteCost(
+            "spectral",
+            kernels * 9 * n**3 + candidates * (per_alpha + blocks),
+            gram + kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
+            8 * n * n * held,
+            "one eigendecomposition for each kernel, all alphas from it",
+        )
+    )
+    if work.features is not None and work.features < work.n:
+        D = float(work.features + 1)
+        per_set = float((work.sizes * D * np.minimum(work.sizes, D)).sum()) if not work.single else 0.0
+        flops = candidates * (n * D * D + D**3 / 3 + per_set)
+        found.append(
+            RouteCost(
+                "primal",
+                kernels * n * D * D + flops,
+                (kernels * n * D * D + flops) / rates.product * 2 + calls,
+                8 * (n * D * (2 + 2 * active) + 3 * D * D),
+                f"{work.features} explicit features instead of {work.n} rows",
+            )
+        )
+    return found
+
+
+def _range(sizes: Array) -> str:
+    low, high = int(sizes.min()), int(sizes.max())
+    return f"{low}" if low == high else f"{low} to {high}"

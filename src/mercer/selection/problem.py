@@ -1,0 +1,113 @@
+"""What is to be predicted, and which rows are left out when: the same for every kernel and alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.data.folds import Split
+from mercer.data.rows import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Targets, weights and intercept of one regression.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, t)
+        Targets.
+    weights : ndarray of shape (n,) or None
+        Sample weights; rows of weight zero are predicted and never trained on.
+    intercept : bool
+        Whether the model has an unpenalised constant.
+    balance : ndarray of shape (n,) or None
+        Labels whose classes are to weigh the same in every training set.
+    gram : bool
+        Whether the rows are those of a Gram matrix given in place of X.
+    """
+
+    Y: Array
+    weights: Array | None
+    intercept: bool
+    balance: Array | None = None
+    gram: bool = False
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.Y)
+
+    @cached_property
+    def used(self) -> Array:
+        """Rows with weight."""
+        return np.arange(self.n) if self.weights is None else np.flatnonzero(self.weights > 0)
+
+    @cached_property
+    def unused(self) -> Array:
+        """Rows of weight zero."""
+        return np.setdiff1d(np.arange(self.n), self.used)
+
+    @cached_property
+    def root(self) -> Array:
+        """V: square roots of the weights of the used rows."""
+        return np.ones(self.n) if self.weights is None else np.sqrt(self.weights[self.used])
+
+    @cached_property
+    def place(self) -> Array:
+        """Where each row stands among the used ones; -1 for the others."""
+        place = np.full(self.n, -1, dtype=np.intp)
+        place[self.used] = np.arange(len(self.used))
+        return place
+
+
+@dataclass(frozen=True, eq=False)
+class Removals:
+    """Sets of rows left out, and the rows among them whose predictions are wanted, laid end to end.
+
+    Attributes
+    ----------
+    sets : list of ndarray of int
+        S, ascending: every row a model must not see.
+    tests : list of ndarray of int
+        Rows of each S to predict.
+    """
+
+    sets: list[Array]
+    tests: list[Array]
+
+    @staticmethod
+    def of(splits: Iterable[Split], n: int) -> Removals:
+        """The removals that splits stand for."""
+        listed = list(splits)
+        return Removals([split.removed(n) for split in listed], [split.test for split in listed])
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @cached_property
+    def rows(self) -> Array:
+        """All tested rows, one test set after the other."""
+        return np.concatenate(self.tests)
+
+    @cached_property
+    def counts(self) -> Array:
+        """Rows in each test set."""
+        return np.array([len(test) for test in self.tests])
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where each test set begins in `rows`."""
+        return np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.intp)
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether every removal leaves out and tests one row."""
+        return bool((self.counts == 1).all()) and all(len(rows) == 1 for rows in self.sets)
+
+    def part(self, i: int) -> slice:
+        """Where the test rows of removal i stand in `rows`."""
+        return slice(int(self.starts[i]), int(self.starts[i] + self.counts[i]))

@@ -1,0 +1,227 @@
+"""A search: every candidate scored on every split, resumable, interruptible, and able to prove itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import available_bytes, thread_count
+from mercer.data.folds import Folds
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.selection.checkpoint import Checkpoint, fingerprint
+from mercer.selection.heldout import HeldOut, KernelSystem
+from mercer.selection.plan import Plan, Rates, Work, plan
+from mercer.selection.problem import Problem, Removals
+from mercer.selection.progress import Progress
+from mercer.selection.scoring import Classes, Scoring, Truth
+from mercer.selection.sweep import Sweep
+from mercer.selection.table import SearchTable
+
+
+def common_features(kernels: Sequence[Kernel], rows: Rows, problem: Problem) -> int | None:
+    """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
+    if rows.sparse or len(problem.unused):
+        return None
+    counts = [kernel.count_features(rows) for kernel in kernels]
+    return None if None in counts else max(count for count in counts if count is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One search over kernels and alphas, on folds that were drawn once.
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows.
+    y : ndarray
+        As given: numbers, or labels.
+    problem : Problem
+        Targets, weights, intercept.
+    folds : Folds
+        The splits.
+    scoring : Scoring
+        How predictions are scored.
+    classes : Classes or None
+        Of a classifier.
+    per_target : bool
+        Whether scores are kept for each target.
+    refit_only : bool
+        Whether weights change with every split, so that nothing but refitting is exact.
+    """
+
+    rows: Rows
+    y: Array
+    problem: Problem
+    folds: Folds
+    scoring: Scoring
+    classes: Classes | None = None
+    per_target: bool = False
+    refit_only: bool = False
+
+    def ordered(self) -> Ordered:
+        """The same search with rows ordered by fold, so that sets are slices."""
+        order = self.folds.order()
+        values = self.rows.values[order]
+        return Ordered(self, order, Rows(values, self.rows.names))
+
+    def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
+        """Which route would be taken, at what cost; nothing is run."""
+        work = Work.of(
+            Removals.of(self.folds.splits, self.folds.n),
+            n=self.problem.n,
+            features=common_features(kernels, self.rows, self.problem),
+            kernels=len(kernels),
+            alphas=len(alphas),
+            targets=self.problem.Y.shape[1],
+            threads=thread_count(),
+            refit_only=self.refit_only,
+        )
+        return plan(work, available_bytes(), rates, self.folds.label)
+
+
+class Ordered:
+    """A search in the order of its folds: runs candidates, and gives predictions in the rows' own order.
+
+    Parameters
+    ----------
+    search : Search
+        What is searched.
+    order : ndarray of int
+        rows[order] are worked on.
+    rows : Rows
+        The rows in that order.
+    """
+
+    def __init__(self, search: Search, order: Array, rows: Rows) -> None:
+        self.search, self.order = search, order
+        self.rows = rows
+        problem, classes = search.problem, search.classes
+        if problem.gram:
+            self.rows = Rows(rows.values[:, order], rows.names)
+        weights = None if problem.weights is None else problem.weights[order]
+        balance = None if problem.balance is None else problem.balance[order]
+        self.problem = Problem(problem.Y[order], weights, problem.intercept, balance, problem.gram)
+        self.classes = None if classes is None else Classes(classes.labels, classes.numbers[order])
+        self.folds = search.folds.reordered(order)
+        self.removals = Removals.of(self.folds.splits, self.folds.n)
+        self.truth = Truth(search.y[order], self.removals, self.classes)
+        self.pooled_truth = Truth(search.y[order], _pooled(self.folds, self.removals), self.classes)
+        self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
+
+    def run(
+        self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None
+    ) -> SearchTable:
+        """Score every candidate; with `checkpoint`, what is finished survives."""
+        table = self._empty(kernels, alphas)
+        saved, skip = None, [False] * len(kernels)
+        if checkpoint is not None:
+            saved = Checkpoint(checkpoint, self._mark(kernels, alphas, route))
+            skip = _restore(table, saved.load(), skip)
+        progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
+        sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
+
+        def note(k: int, a: int, held_out: HeldOut) -> None:
+            self._score(table, k, a, held_out)
+
+        def finished(k: int) -> None:
+            skip[k] = True
+            if saved is not None:
+                saved.save({**_arrays(table), "finished": np.array(skip)})
+
+        try:
+            sweep.run(note, finished=finished if saved is not None else None, skip=list(skip), progress=progress)
+        except KeyboardInterrupt as stop:
+            stop.add_note("The search was interrupted; what was finished is in the search's cv_results_.")
+            stop.table = table  # type: ignore[attr-defined]
+            raise
+        return table
+
+    def _empty(self, kernels: Sequence[Kernel], alphas: Array) -> SearchTable:
+        targets = self.problem.Y.shape[1] if self.search.per_target else 1
+        splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
+        shape = (len(kernels), len(alphas))
+        return SearchTable(
+            kernels,
+            alphas,
+            np.full((*shape, splits, targets), np.nan),
+            np.full((*shape, targets), np.nan),
+            np.full(shape, np.nan),
+            np.zeros(shape, dtype=np.intp),
+            self.search.scoring.name,
+        )
+
+    def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
+        scoring, per_target = self.search.scoring, self.search.per_target
+
+        def scored(truth: Truth) -> Array:
+            scores = scoring.by_split(truth, held_out.values, per_target=per_target)
+            return scores if per_target else scores[:, None]
+
+        pooled = scored(self.pooled_truth)
+        table.scores[k, a] = pooled if self.pool_only else scored(self.truth)
+        table.pooled[k, a] = pooled.mean(axis=0)
+        table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
+
+    def _mark(self, kernels: Sequence[Kernel], alphas: Array, route: Plan) -> str:
+        splits = [part for split in self.folds.splits for part in (split.train, split.test)]
+        problem = self.problem
+        return fingerprint(
+            self.rows.values, self.search.y, problem.weights, problem.intercept, problem.balance, *splits,
+            [repr(kernel) for kernel in kernels], alphas, self.search.scoring.name, self.search.per_target,
+            route.chosen.name,
+        )  # fmt: skip
+
+    def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, KernelSystem]:
+        """Held-out values of one kernel at every tested row, each target at its own alpha."""
+        sweep = Sweep([kernel], np.array(alphas), self.rows, self.problem, self.removals, route)
+        system = sweep.system(kernel)
+        distinct = {alpha: system.at(alpha).values for alpha in set(alphas)}
+        if len(set(alphas)) == 1:
+            return distinct[alphas[0]], system
+        columns = [distinct[alpha][:, t] for t, alpha in enumerate(alphas)]
+        return np.stack(columns, axis=1), system
+
+    def by_repeat(self, values: Array) -> Array:
+        """Held-out values in the rows' own order, repeats x n x t; a row tested more than once in a
+        repeat gets the mean, one that never is gets NaN.
+        """
+        result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
+        count = np.zeros(result.shape[:2])
+        i = 0
+        for r, repeat in enumerate(self.folds.repeats):
+            for _ in repeat:
+                part, test = self.removals.part(i), self.removals.tests[i]
+                result[r, self.order[test]] += values[part]
+                count[r, self.order[test]] += 1
+                i += 1
+        with np.errstate(invalid="ignore"):
+            return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None])
+
+
+def _pooled(folds: Folds, removals: Removals) -> Removals:
+    """All test sets of a repeat as one."""
+    sets, tests, i = [], [], 0
+    for repeat in folds.repeats:
+        part = slice(i, i + len(repeat))
+        tests.append(np.concatenate(removals.tests[part]))
+        sets.append(np.empty(0, dtype=np.intp))
+        i += len(repeat)
+    return Removals(sets, tests)
+
+
+def _arrays(table: SearchTable) -> dict[str, Array]:
+    return {name: getattr(table, name) for name in ("scores", "pooled", "condition", "refits")}
+
+
+def _restore(table: SearchTable, stored: dict[str, Array] | None, skip: list[bool]) -> list[bool]:
+    if stored is None:
+        return skip
+    done = stored["finished"].astype(bool)
+    for name, array in _arrays(table).items():
+        array[done] = stored[name][done]
+    return [bool(value) for value in done]

@@ -1,0 +1,77 @@
+"""Go through every kernel and alpha once; what to make of the held-out predictions is the caller's business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mercer.backends import run
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.selection.heldout import HeldOut, KernelSystem
+from mercer.selection.plan import Plan
+from mercer.selection.problem import Problem, Removals
+from mercer.selection.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Candidates and what they are tried on.
+
+    Attributes
+    ----------
+    kernels : sequence of Kernel
+        Candidates.
+    alphas : ndarray of shape (m,)
+        Tried with each of them.
+    rows : Rows
+        All rows, in the order of the problem.
+    problem : Problem
+        Targets, weights, intercept.
+    removals : Removals
+        What is left out.
+    plan : Plan
+        By which route.
+    """
+
+    kernels: Sequence[Kernel]
+    alphas: Array
+    rows: Rows
+    problem: Problem
+    removals: Removals
+    plan: Plan
+
+    def system(self, kernel: Kernel) -> KernelSystem:
+        """The matrices of one kernel."""
+        chosen = self.plan.chosen.name
+        return KernelSystem(kernel, self.rows, self.problem, self.removals, chosen, whole=self.plan.work.whole)
+
+    def run(
+        self,
+        consume: Callable[[int, int, HeldOut], None],
+        *,
+        finished: Callable[[int], None] | None = None,
+        skip: Sequence[bool] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Call `consume(kernel, alpha, held out)` for every candidate, and `finished(kernel)` after its last alpha.
+
+        Candidates of a few kernels run side by side, each on one thread; with `finished`, one kernel is
+        completed before the next begins.
+        """
+        wanted = [k for k in range(len(self.kernels)) if skip is None or not skip[k]]
+        batch = 1 if finished is not None else self.plan.work.batch
+        for start in range(0, len(wanted), batch):
+            numbers = wanted[start : start + batch]
+            systems = {k: self.system(self.kernels[k]) for k in numbers}
+
+            def try_one(job: tuple[int, int], systems: dict[int, KernelSystem] = systems) -> None:
+                k, a = job
+                consume(k, a, systems[k].at(float(self.alphas[a])))
+                if progress is not None:
+                    progress.step()
+
+            run(try_one, [(k, a) for k in numbers for a in range(len(self.alphas))])
+            if finished is not None:
+                for k in numbers:
+                    finished(k)

@@ -1,0 +1,151 @@
+"""What a search found: scores of every candidate on every split, and the choice among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.folds import Folds
+from mercer.data.rows import Array
+from mercer.kernels.base import Kernel
+from mercer.solvers.route import EPS
+from mercer.tables import text_table
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where the winner stands: its kernel, and its alpha for each target (or one for all)."""
+
+    kernel: int
+    alphas: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTable:
+    """Scores of all candidates, larger is better.
+
+    Attributes
+    ----------
+    kernels : sequence of Kernel
+        First axis of every array.
+    alphas : ndarray
+        Second axis.
+    scores : ndarray of shape (kernels, alphas, splits, targets)
+        Of every split; one target column unless alpha is chosen per target. NaN where not computed.
+    pooled : ndarray of shape (kernels, alphas, targets)
+        Score of all held-out predictions taken together.
+    condition : ndarray of shape (kernels, alphas)
+        Estimated condition number of each system.
+    refits : ndarray of shape (kernels, alphas)
+        Splits that had to be refitted.
+    scoring : str
+        Name of the score.
+    """
+
+    kernels: Sequence[Kernel]
+    alphas: Array
+    scores: Array
+    pooled: Array
+    condition: Array
+    refits: Array
+    scoring: str
+
+    @property
+    def mean(self) -> Array:
+        """Mean over splits, for each kernel, alpha and target."""
+        return np.asarray(self.scores.mean(axis=2))
+
+    def standard_error(self, folds: Folds) -> Array:
+        """Of the mean over splits; with repeats corrected for training sets that overlap.
+
+        For one repeat sd / sqrt(splits). For several, Nadeau and Bengio's (1 / splits + test / train) in place of
+        1 / splits, because repeats share most of their rows.
+        """
+        count = self.scores.shape[2]
+        if count < 2:
+            return np.full(self.mean.shape, np.nan)
+        spread = self.scores.std(axis=2, ddof=1)
+        return np.asarray(spread * math.sqrt(correction(folds, count, corrected=len(folds.repeats) > 1)))
+
+    def choose(self, rule: str, folds: Folds) -> Choice:
+        """The winner: the best mean, or the largest alpha of that kernel within one standard error."""
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        kernel = int(mean.max(axis=1).mean(axis=1).argmax())
+        best = mean[kernel].argmax(axis=0)
+        if rule == "one_se":
+            error = self.standard_error(folds)[kernel]
+            for t, a in enumerate(best):
+                enough = mean[kernel, :, t] >= mean[kernel, a, t] - np.nan_to_num(error[a, t])
+                close = np.flatnonzero(enough & (self.alphas >= self.alphas[a]))
+                best[t] = close[np.argmax(self.alphas[close])]
+        return Choice(kernel, tuple(int(a) for a in best))
+
+    def digits(self, choice: Choice) -> float:
+        """Decimal digits to which the winner's numbers can be trusted."""
+        condition = max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
+        return max(0.0, -math.log10(EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
+
+    def results(self) -> dict[str, Any]:
+        """As GridSearchCV's cv_results_, kernel by kernel, with pooled scores and conditions beside."""
+        pairs = [(kernel, float(alpha)) for kernel in self.kernels for alpha in self.alphas]
+        scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
+        mean = scores.mean(axis=1)
+        kernels = np.empty(len(pairs), dtype=object)
+        kernels[:] = [kernel for kernel, _ in pairs]
+        found: dict[str, Any] = {
+            "param_kernel": np.ma.MaskedArray(kernels, mask=False),
+            "param_alpha": np.ma.MaskedArray([alpha for _, alpha in pairs], mask=False),
+            "params": [{"kernel": kernel, "alpha": alpha} for kernel, alpha in pairs],
+        }
+        found |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
+        worth = np.where(np.isnan(mean), -np.inf, mean)
+        found |= {
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": np.array([1 + int((worth > own).sum()) for own in worth], dtype=np.int32),
+            "pooled_test_score": self.pooled.mean(axis=2).ravel(),
+            "condition": self.condition.ravel(),
+            "refits": self.refits.ravel(),
+        }
+        return found
+
+    def text(self, choice: Choice, folds: Folds, most: int = 10) -> str:
+        """The best candidates as a table for people."""
+        mean, error = self.mean.mean(axis=2), self.standard_error(folds).mean(axis=2)
+        ranked = np.argsort(-np.nan_to_num(mean, nan=-np.inf).ravel(), kind="stable")[:most]
+        rows = []
+        for place in ranked:
+            k, a = divmod(int(place), len(self.alphas))
+            mark = "->" if k == choice.kernel and a in choice.alphas else ""
+            rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]),
+                         float(error[k, a]), float(self.pooled[k, a].mean())])  # fmt: skip
+        return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
+
+
+def correction(folds: Folds, count: int, *, corrected: bool) -> float:
+    """What a variance over splits is multiplied by: 1 / splits, plus test / train where corrected."""
+    if not corrected:
+        return 1.0 / count
+    return 1.0 / count + float(np.mean([len(split.test) / len(split.train) for split in folds.splits]))
+
+
+def joined(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:
+    """Two tables side by side: further kernels (0) or further alphas (1)."""
+
+    def both(name: str) -> Array:
+        return np.concatenate([getattr(first, name), getattr(second, name)], axis=axis)
+
+    kernels = [*first.kernels, *second.kernels] if axis == 0 else first.kernels
+    alphas = first.alphas if axis == 0 else np.concatenate([first.alphas, second.alphas])
+    table = SearchTable(
+        kernels, alphas, both("scores"), both("pooled"), both("condition"), both("refits"), first.scoring
+    )
+    if axis == 1:
+        order = np.argsort(alphas, kind="stable")
+        arrays = {name: getattr(table, name)[:, order] for name in ("scores", "pooled", "condition", "refits")}
+        table = SearchTable(kernels, alphas[order], scoring=first.scoring, **arrays)
+    return table
