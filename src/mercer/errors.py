@@ -70,5 +70,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "Did you mean 'gaussian'?"
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}."
+    lowered = {other.lower(): other for other in reversed(names)}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean {lowered[close[0]]!r}?"
+    return f"Known: {', '.join(names)}." if names else "It has none."

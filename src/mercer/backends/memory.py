@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mercer.errors import MemoryRefusal
+from mercer.errors import InputError, MemoryRefusal, sentence
 
 _GROUP = Path("/sys/fs/cgroup")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
@@ -18,7 +18,9 @@ def available_bytes() -> int:
     """
     found = [*_machine(), *_control_group(), *_process_limit()]
     asked = os.environ.get("MERCER_MEMORY_LIMIT", "")
-    if asked.isdigit():
+    if asked:
+        if not (asked.isascii() and asked.isdigit()):
+            raise InputError(sentence("MERCER_MEMORY_LIMIT", "a whole number of bytes", repr(asked)))
         found.append(int(asked))
     if found:
         return max(0, min(found))
@@ -68,7 +70,7 @@ def readable(count: float) -> str:
     '3.2 GB'
     """
     for unit in _UNITS[:-1]:
-        if count < 1000:
+        if count < (1000 if unit == "bytes" else 999.95):
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} {_UNITS[-1]}"

@@ -133,9 +133,9 @@ def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
             _inside_pool.yes = False
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer")
-    try:
-        with single_threaded_blas():
+    with single_threaded_blas():
+        try:
             for _ in pool.map(guarded, jobs):
                 pass
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

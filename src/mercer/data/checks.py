@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+
+
+def as_numbers(value: Any) -> Array | None:
+    """A number or sequence of real numbers as an array; None for text, truth values and everything else."""
+    array = np.asarray(value)
+    if array.dtype == object and array.size and all(isinstance(item, numbers.Real) for item in array.ravel()):
+        array = array.astype(np.float64)
+    return array.astype(np.float64) if array.dtype.kind in "iuf" else None
 
 
 def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
@@ -24,8 +33,10 @@ def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
     mercer.errors.InputError: alpha of KernelRidge must be a finite, non-negative number; got -1.0. ...
     """
     try:
-        given = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = as_numbers(alpha)
+    except (TypeError, ValueError, OverflowError):
+        given = None
+    if given is None:
         given = np.asarray(np.nan)
     what = f"alpha of {owner}"
     if given.ndim > 1 or given.size not in (1, targets):

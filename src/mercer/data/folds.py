@@ -21,11 +21,40 @@ class Split:
     train: Array
     test: Array
 
+    @property
+    def train_count(self) -> int:
+        """How many rows are trained on."""
+        return len(self.train)
+
     def removed(self, n: int) -> Array:
         """Every row that is not trained on, in order."""
         mask = np.ones(n, dtype=bool)
         mask[self.train] = False
         return np.flatnonzero(mask)
+
+
+class OneOut(Split):
+    """Leave-one-out keeps the row that is left out, and not the n - 1 others."""
+
+    def __init__(self, row: int, n: int) -> None:
+        object.__setattr__(self, "test", np.array([row]))
+        object.__setattr__(self, "n", n)
+
+    n: int
+
+    @property
+    def train(self) -> Array:
+        """Every other row."""
+        return np.delete(np.arange(self.n), self.test[0])
+
+    @property
+    def train_count(self) -> int:
+        """All rows but one."""
+        return self.n - 1
+
+    def removed(self, n: int) -> Array:
+        """The one row."""
+        return self.test
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +93,7 @@ class Folds:
         """Whether each repeat tests every row exactly once, on a model of all others."""
         return all(
             np.array_equal(np.sort(np.concatenate([split.test for split in repeat])), np.arange(self.n))
-            and all(len(split.train) + len(split.test) == self.n for split in repeat)
+            and all(split.train_count + len(split.test) == self.n for split in repeat)
             for repeat in self.repeats
         )
 
@@ -78,6 +107,8 @@ class Folds:
 
     def reordered(self, order: Array) -> Folds:
         """The same splits in the numbers of rows X[order]."""
+        if np.array_equal(order, np.arange(self.n)):
+            return self
         place = np.empty(self.n, dtype=np.intp)
         place[order] = np.arange(self.n)
 
@@ -124,14 +155,13 @@ def draw(
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
     if cv is None:
-        everything = np.arange(n)
-        splits = tuple(Split(np.delete(everything, i), np.array([i])) for i in range(n))
         if n < 2:
             raise InputError(sentence("Leave-one-out", "given at least 2 rows", f"{n}"))
+        splits = tuple(OneOut(i, n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         drawn = [_listed(cv.split(X, y, groups), n) for _ in range(int(repeats))]
         return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(int(repeats)))
     if isinstance(cv, Iterable) and not isinstance(cv, str):
@@ -171,7 +201,10 @@ def _times(repeats: int) -> str:
 
 
 def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
-    splits = tuple(Split(_rows(train, n), _rows(test, n)) for train, test in pairs)
+    listed = list(pairs)
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in listed):
+        raise InputError("cv must give pairs (train, test) of row numbers; got something else.")
+    splits = tuple(Split(_rows(train, n), _rows(test, n)) for train, test in listed)
     if not splits:
         raise InputError("cv must give at least one split; got none.")
     for split in splits:
@@ -182,11 +215,23 @@ def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     return splits
 
 
+def _shape(given: Any, rows: Array) -> str:
+    return f"{rows.dtype} of shape {rows.shape}" if rows.size else repr(given)
+
+
 def _rows(given: Any, n: int) -> Array:
     rows = np.asarray(given)
-    if rows.dtype == bool:
+    if rows.dtype == bool and rows.shape == (n,):
         rows = np.flatnonzero(rows)
-    rows = np.unique(rows.astype(np.intp))
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InputError(
+            sentence("Rows of a split", "a list of row numbers, or one truth value per row", _shape(given, rows))
+        )
+    count, rows = len(rows), np.unique(rows.astype(np.intp))
+    if len(rows) < count:
+        raise InputError(
+            "Rows of a split must be named once; got some twice. To count a row twice, give it sample_weight=2."
+        )
     if rows.size and not (rows[0] >= 0 and rows[-1] < n):
         raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows[0]} to {rows[-1]}"))
     return rows

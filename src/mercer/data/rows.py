@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -32,14 +33,18 @@ class Rows:
     (3, 2, [[3.0, 4.0], [5.0, 6.0]])
     """
 
-    __slots__ = ("_derived", "_lock", "_origin", "_parent", "names", "values")
+    __slots__ = ("_centre", "_derived", "_lock", "_origin", "_parent", "names", "values")
 
     def __init__(self, values: Any, names: Sequence[str] | None = None) -> None:
+        if isinstance(values, np.ndarray) and values.flags.writeable:
+            values = values.view()
+            values.flags.writeable = False  # users' functions see the caller's own numbers
         self.values: Any = values
         self.names = None if names is None else tuple(names)
         self._parent: Rows | None = None
         self._origin = slice(None)
         self._derived: dict[Hashable, Rows] = {}
+        self._centre: Array | None = None
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -65,6 +70,16 @@ class Rows:
         """Number of columns."""
         return 1 if self.objects else int(self.values.shape[1])
 
+    @property
+    def centre(self) -> Array:
+        """The mean of all rows of the table these were cut from, whichever these are."""
+        if self._parent is not None:
+            return self._parent.centre
+        if self._centre is None:
+            count = max(len(self), 1)
+            self._centre = np.asarray(self.values.sum(axis=0)).ravel() / count
+        return self._centre
+
     def derive(self, key: Hashable, make: Callable[[Any], Rows]) -> Rows:
         """Rows made from all rows of the table once, and cut like these."""
         if self._parent is not None:
@@ -80,9 +95,12 @@ class Rows:
         names = None if self.names is None else [self.names[place] for place in places]
 
         def pick(values: Any) -> Rows:
-            if values.dtype == object:
-                return as_rows(values[:, places[0]] if len(places) == 1 else values[:, places], names)
-            return Rows(values[:, places], names)
+            if values.dtype != object:
+                return Rows(values[:, places], names)
+            table = _table(values[:, places], names)
+            if table.values.dtype != object or len(places) > 1:
+                return table
+            return Rows(values[:, places[0]])
 
         return self.derive(("columns", wanted), pick)
 
@@ -100,6 +118,8 @@ class Rows:
                 )
             if column not in self.names:
                 raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
+            if self.names.count(column) > 1:
+                raise InputError(f"There is more than one column {column!r}. Number the columns from 0 instead.")
             return self.names.index(column)
         if not -self.width <= column < self.width:
             raise InputError(sentence("A column number", f"between 0 and {self.width - 1}", column))
@@ -125,6 +145,12 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
         return X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
+    number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
+    if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
+        way_out = "For one row, give a list that holds it."
+        raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise InputError("X must be complete; got a masked array with hidden values. Fill in or drop such rows first.")
     if names is None and hasattr(X, "columns"):
         names = [str(column) for column in X.columns]
     values = _as_array(X)
@@ -134,6 +160,8 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
         raise InputError("X must hold real numbers; got complex ones.")
     if values.ndim == 2:
         return _table(values, names)
+    if values.ndim != 1:
+        raise InputError(sentence("X", "a table or a sequence of objects", f"{values.ndim} dimensions"))
     return Rows(values.astype(object))
 
 
@@ -147,6 +175,10 @@ def _as_array(X: Any) -> Array:
 
 
 def _sparse_rows(X: Any) -> Rows:
+    if X.dtype.kind == "c":
+        raise InputError("X must hold real numbers; got complex ones.")
+    if X.ndim != 2:
+        raise InputError(sentence("X", "a table with rows and columns", "a sparse array of one dimension"))
     matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
     if not np.isfinite(matrix.data).all():
         raise InputError("X must be finite; got a sparse matrix that holds NaN or infinity.")
@@ -157,25 +189,22 @@ def _checked_numbers(values: Array) -> Array:
     if values.ndim != 2:
         got = f"a list of {len(values)} numbers" if values.ndim == 1 else f"{values.ndim} dimensions"
         raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
-    numbers = values.astype(np.float64, copy=False)
-    if not np.isfinite(numbers).all():
-        row, column = np.argwhere(~np.isfinite(numbers))[0]
+    table = values.astype(np.float64, copy=False)
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
             sentence(
                 "X",
                 "finite",
-                f"{numbers[row, column]} in row {row}, column {column}",
+                f"{table[row, column]} in row {row}, column {column}",
                 "Fill in or drop such rows first.",
             )
         )
-    return numbers
+    return table
 
 
 def _table(values: Array, names: Sequence[str] | None) -> Rows:
     """A table of mixed columns stays as it is; one whose every cell is a number becomes numbers."""
-    try:
+    if values.dtype == object and all(isinstance(cell, numbers.Real) for cell in values.ravel()):
         return Rows(_checked_numbers(values.astype(np.float64)), names)
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        return Rows(values.astype(object), names)
+    return Rows(values.astype(object), names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -121,6 +122,8 @@ class RidgeCore(KernelEstimator):
         kernel = self._resolved(sample.width)
         count = None if sample.sparse and not isinstance(kernel, Linear) else kernel.count_features(sample)
         choice = choose(self.solver, n, count, alphas)
+        if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
+            choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
         return choice
 
@@ -130,9 +133,10 @@ class RidgeCore(KernelEstimator):
         if shape is None or not all(shape):
             return
         try:
-            sample = self._as_rows(as_rows(_safe_indexing(X, [0])).values)
+            first = X.tocsr()[:1] if hasattr(X, "tocsr") else _safe_indexing(X, [0])
+            sample = self._as_rows(as_rows(first).values)
             self._resolved(shape[1]).check(sample)
-        except ValueError:
+        except (TypeError, ValueError):
             return
         self._choice(shape[0], sample, 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel, function_name
-from mercer.kernels.parameters import vectorised, whole_number
+from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Identity, Kernel, function_name
+from mercer.kernels.parameters import is_real, vectorised, whole_number
 from mercer.kernels.products import integer_power
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class Sum(Composed):
 
     def block(self, pair: Pair) -> Array:
         """Both tiles, added."""
-        tile = self.k1.block(pair)
-        other = self.k2.block(pair)
+        tile = self.k1.values(pair)
+        other = self.k2.values(pair)
         tile += other
         pair.give_back(other)
         return tile
@@ -121,8 +122,8 @@ class Product(Composed):
 
     def block(self, pair: Pair) -> Array:
         """Both tiles, multiplied."""
-        tile = self.k1.block(pair)
-        other = self.k2.block(pair)
+        tile = self.k1.values(pair)
+        other = self.k2.values(pair)
         tile *= other
         pair.give_back(other)
         return tile
@@ -156,7 +157,7 @@ class Scaled(Composed):
     def __post_init__(self) -> None:
         """Refuse a negative factor."""
         super().__post_init__()
-        if not isinstance(self.factor, numbers.Real) or not 0 <= self.factor < float("inf"):
+        if not is_real(self.factor) or self.factor < 0:
             raise InputError(
                 sentence(
                     "The factor of a kernel",
@@ -175,13 +176,13 @@ class Scaled(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The tile, scaled."""
-        tile = self.base.block(pair)
-        tile *= self.factor
+        tile = self.base.values(pair)
+        tile *= float(self.factor)
         return tile
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, scaled."""
-        return self.factor * self.base.diagonal(rows)
+        return float(self.factor) * self.base.diagonal(rows)
 
     def feature_count(self, width: int) -> int | None:
         """As many as the base has."""
@@ -211,7 +212,7 @@ class Power(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The tile, raised."""
-        return integer_power(self.base.block(pair), int(self.exponent), pair)
+        return integer_power(self.base.values(pair), int(self.exponent), pair)
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, raised."""
@@ -220,7 +221,10 @@ class Power(Composed):
     def feature_count(self, width: int) -> int | None:
         """All products of as many features as the exponent says."""
         count = self.base.feature_count(width)
-        return None if count is None else count ** int(self.exponent)
+        if count is None or count <= 1:
+            return count
+        # beyond any memory the exact number is of no interest
+        return int(count ** min(int(self.exponent), 1 + int(60 / math.log2(count))))
 
     def features(self, rows: Rows) -> Array:
         """All products of as many features as the exponent says."""
@@ -248,7 +252,7 @@ class Exp(Composed):
 
     def block(self, pair: Pair) -> Array:
         """exp of the tile."""
-        tile = self.base.block(pair)
+        tile = self.base.values(pair)
         return np.exp(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:
@@ -286,13 +290,18 @@ class Mapped(Composed):
         """Refuse what cannot be called."""
         super().__post_init__()
         vectorised(self, "function", self.function)
+        if self.base.kind == "gram":
+            raise InputError("Precomputed() cannot be mapped: its rows are values of a kernel already. Map the matrix.")
 
     @property
-    def _name(self) -> tuple[str, Callable[[Any], Any]]:
-        return "map", self.function
+    def _name(self) -> tuple[str, Identity]:
+        return "map", Identity(self.function)
 
     def _apply(self, values: Any) -> Rows:
-        rows = as_rows(self.function(values))
+        try:
+            rows = as_rows(self.function(values))
+        except InputError as problem:
+            raise InputError(f"The result of {self!r} is no table: {problem}") from None
         if len(rows) != values.shape[0]:
             raise InputError(
                 sentence(
@@ -308,7 +317,7 @@ class Mapped(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The base's tile of mapped rows."""
-        return self.base.block(pair.mapped(self._name, self._apply))
+        return self.base.values(pair.mapped(self._name, self._apply))
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of mapped rows."""
@@ -350,8 +359,7 @@ class On(Composed):
         if self.base.kind == "gram":
             raise InputError("Precomputed() has no columns to choose from; leave out .on(...).")
         wanted = self._wanted
-        good = all(isinstance(c, str | numbers.Integral) and not isinstance(c, bool) for c in wanted)
-        if not wanted or not good:
+        if not wanted:
             raise InputError(
                 sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
             )
@@ -359,8 +367,10 @@ class On(Composed):
     @property
     def _wanted(self) -> Columns:
         single = isinstance(self.columns, str | numbers.Integral)
-        listed: Any = [self.columns] if single else self.columns
-        return tuple(int(c) if isinstance(c, numbers.Integral) else c for c in listed)
+        listed: list[Any] = [self.columns] if single else np.atleast_1d(np.asarray(self.columns, dtype=object)).tolist()
+        if any(not isinstance(c, str | numbers.Integral) or isinstance(c, bool) for c in listed):
+            return ()
+        return tuple(c if isinstance(c, str) else int(c) for c in listed)
 
     def verdict(self) -> tuple[bool | None, str]:
         """As its base."""
@@ -371,7 +381,7 @@ class On(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The base's tile of these columns."""
-        return self.base.block(pair.columns(self._wanted))
+        return self.base.values(pair.columns(self._wanted))
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of these columns."""
@@ -414,7 +424,7 @@ class Normalized(Composed):
         """The base's tile divided by both lengths; exactly 1 (or 0) on the diagonal."""
         left = self._inverse_length(pair.x)
         right = left if pair.same else self._inverse_length(pair.z)
-        tile = self.base.block(pair)
+        tile = self.base.values(pair)
         tile *= left[:, None]
         tile *= right
         if pair.same:

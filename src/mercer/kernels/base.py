@@ -62,6 +62,8 @@ class Kernel:
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
     trusted: ClassVar[bool] = False
     binding: ClassVar[int] = ATOM
+    # NumPy's scalars and arrays leave arithmetic with kernels to the kernels.
+    __array_ufunc__: ClassVar[None] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -82,7 +84,7 @@ class Kernel:
 
     def check(self, rows: Rows) -> None:
         """Refuse rows this kernel cannot take, in a sentence."""
-        if self.kind == "vectors" and (rows.objects or rows.values.dtype == object):
+        if self.kind in ("vectors", "gram") and (rows.objects or rows.values.dtype == object):
             raise InputError(
                 f"{type(self).__name__} needs rows of numbers; got {_describe(rows)}. "
                 "Choose numeric columns with .on(...), or use a kernel for objects."
@@ -95,6 +97,13 @@ class Kernel:
     def verdict(self) -> tuple[bool | None, str]:
         """Whether this is a Mercer kernel (None where unknown), and the reason."""
         return self.mercer, self.because
+
+    def values(self, pair: Pair) -> Array:
+        """What `block` says, checked where it is not our own arithmetic."""
+        from mercer.kernels.tiles import checked
+
+        found = self.block(pair)
+        return found if self.trusted or self.members() else checked(self, found, pair)
 
     def feature_count(self, width: int) -> int | None:
         """Number of explicit features for rows of `width` columns; None where that is not known beforehand."""
@@ -155,7 +164,7 @@ class Kernel:
 
         rows = as_rows(X)
         self.check(rows)
-        count = self.feature_count(rows.width)
+        count = self.count_features(rows)
         if count is not None:
             promise(
                 8 * len(rows) * count,
@@ -362,24 +371,37 @@ def _is_number(value: object) -> bool:
 
 def _comparable(value: Any) -> Any:
     """A hashable stand-in that is equal exactly where the parameter's value is."""
-    if isinstance(value, bool) or value is None or callable(value):
+    if isinstance(value, Kernel | bool | str) or value is None:
         return value
+    if callable(value):
+        return value if value.__hash__ is not None else Identity(value)
     if isinstance(value, numbers.Real):
         return float(value)
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
+        return "sequence", tuple(map(_comparable, value))
+    if hasattr(value, "__array__"):
         array = np.asarray(value)
-        if array.dtype.kind in "biuf":
-            return array.shape, tuple(array.astype(np.float64).ravel().tolist())
-        return array.shape, tuple(map(_comparable, array.ravel().tolist()))
+        return _comparable(array.item() if array.ndim == 0 else array.tolist())
     return value
+
+
+class Identity:
+    """A stand-in for something that cannot be hashed: equal to itself alone, and keeps it alive."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.held is other.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
 
 
 def _text(value: Any) -> str:
     """The source text of a parameter."""
-    if isinstance(value, np.ndarray):
-        return repr(value.tolist())
-    if isinstance(value, np.generic):
-        return repr(value.item())
+    if hasattr(value, "__array__") and not callable(value):
+        return repr(np.asarray(value).tolist())
     if isinstance(value, list | tuple):
         inner = ", ".join(map(_text, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner},)"

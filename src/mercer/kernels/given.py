@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Identity, Kernel
 from mercer.kernels.parameters import vectorised
 
 if TYPE_CHECKING:
@@ -86,12 +86,25 @@ class Custom(Kernel):
         vectorised(self, "function", self.function)
 
     def block(self, pair: Pair) -> Array:
-        """The function's answer for this tile."""
-        return np.array(self.function(pair.x.values, pair.z.values), dtype=pair.dtype)
+        """The function's answer for this tile, in an array of our own."""
+        found = self.function(pair.x.values, pair.z.values)
+        found = found.toarray() if hasattr(found, "toarray") else found
+        return real_array(self, found).astype(pair.dtype)
+
+
+def real_array(owner: Kernel, values: Any) -> Array:
+    """What a user's function returned, as real numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(sentence(f"The result of {owner!r}", "an array of real numbers", f"{type(values).__name__}"))
 
 
 def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
-    table = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+    table = real_array(owner, values.toarray() if hasattr(values, "toarray") else values)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
@@ -135,14 +148,14 @@ class FromFeatures(Kernel):
 
     def mapped(self, rows: Rows) -> Rows:
         """The features of these rows; of a table they are computed once."""
-        return rows.derive(("phi", self.phi), self._table)
+        return rows.derive(("phi", Identity(self.phi)), self._table)
 
     def _table(self, values: Any) -> Rows:
         return Rows(_feature_table(self, self.phi(values), values.shape[0]))
 
     def block(self, pair: Pair) -> Array:
         """The scalar products of this tile's features."""
-        return pair.mapped(("phi", self.phi), self._table).dot()
+        return pair.mapped(("phi", Identity(self.phi)), self._table).dot()
 
     def diagonal(self, rows: Rows) -> Array:
         """phi(x)'phi(x)."""
@@ -197,7 +210,7 @@ class Outer(Kernel):
 
     def block(self, pair: Pair) -> Array:
         """f(x) f(z)."""
-        return pair.mapped(("f", self.f), self._column).dot()
+        return pair.mapped(("f", Identity(self.f)), self._column).dot()
 
     def diagonal(self, rows: Rows) -> Array:
         """f(x)^2."""
@@ -209,4 +222,4 @@ class Outer(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """f(x)."""
-        return np.asarray(rows.derive(("f", self.f), self._column).values)
+        return np.asarray(rows.derive(("f", Identity(self.f)), self._column).values)

@@ -90,7 +90,7 @@ def parse(text: str) -> Kernel:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         if isinstance(problem, KernelTextError):
             raise
-        reason = problem if isinstance(problem, InputError) else "it is not well formed"
+        reason = problem if isinstance(problem, InputError) else "it is not well formed."
         raise KernelTextError(f"The text {_short(text)!r} is no kernel: {reason}") from None
 
 
@@ -144,6 +144,8 @@ def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
 def _called(node: ast.Call, text: str) -> Any:
     given = [_value(item, text) for item in node.args]
     named = {item.arg or "**": _value(item.value, text) for item in node.keywords}
+    if len(named) < len(node.keywords):
+        raise KernelTextError(f"{ast.unparse(node)!r} names a parameter twice.")
     match node.func:
         case ast.Name(id=name):
             make: Any = _class(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 # Up to this many columns differences are formed one column at a time: as fast as a matrix product
 # there, and free of cancellation.
 _FEW_COLUMNS = 2
-# Squared distances below this share of the tile's largest norm have lost digits that a square root
-# would show; `distance` forms them again from differences.
-_CANCELLED = 1e-6
+# For each precision (bytes a number takes): a product's rounding error in a squared distance that no kernel
+# shows, and the relative error beyond which a squared distance is formed anew from differences.
+_TOLERANCES = {8: (1e-12, 1e-10), 4: (1e-5, 1e-4)}
+_GATHERED = 250_000  # numbers gathered at once for that
 
 Inverse: TypeAlias = float | Array
 
@@ -114,7 +116,7 @@ class Pair:
         if not self.shared:
             return self._squared_distance(inverse, factor)
         if np.ndim(inverse) == 0:
-            tile = self._once("squared distance", lambda: self._squared_distance(1.0))
+            tile = self._once("squared distance", lambda: self._squared_distance(1.0, careful=True))
             tile *= factor * float(inverse) ** 2
             return tile
         key = ("squared distance", np.asarray(inverse).tobytes())
@@ -148,7 +150,7 @@ class Pair:
 
     def dense(self) -> tuple[Array, Array]:
         """Both blocks as dense arrays of the working precision."""
-        x, z = (rows.values.toarray() if rows.sparse else rows.values for rows in (self.x, self.z))
+        x, z = _dense(self.x.values), _dense(self.z.values)
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
 
     def _part(self, key: Hashable, cut: Callable[[Rows], Rows]) -> Pair:
@@ -176,97 +178,120 @@ class Pair:
 
     def _dot(self) -> Array:
         if self.x.sparse or self.z.sparse:
-            product = self.x.values @ self.z.values.T
-            return np.asarray(product.toarray() if hasattr(product, "toarray") else product, self.dtype)
+            return self._dense_tile(self.x.values @ self.z.values.T)
         x, z = self.dense()
         return np.matmul(x, z.T, out=self.buffer())
 
-    def _squared_distance(self, inverse: Inverse, factor: float = 1.0) -> Array:
-        if self.x.sparse or self.z.sparse:
-            tile = self._sparse_squared_distance(inverse)
+    def _dense_tile(self, product: Any) -> Array:
+        tile = self.buffer()
+        np.copyto(tile, product.toarray() if hasattr(product, "toarray") else product, casting="same_kind")
+        return tile
+
+    def _squared_distance(self, inverse: Inverse, factor: float = 1.0, *, careful: bool = False) -> Array:
+        """By one matrix product; where that cancels digits that matter, from differences.
+
+        `careful`: short distances must be right to many digits whatever their size.
+        """
+        if not self.x.sparse and not self.z.sparse and self.x.width <= _FEW_COLUMNS:
+            tile = self._by_columns(inverse)
             tile *= factor
         else:
-            tile = self._dense_squared_distance(*self._centred(inverse), factor)
+            tile, largest = self._by_product(inverse, factor)
+            tile = self._restored(tile, inverse, factor, largest, careful=careful)
         if self.same:
             np.fill_diagonal(tile, 0.0)
         return tile
 
-    def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
-        """Both blocks in units of the width, moved so that z is centred: distances do not change,
-        and data far from the origin lose no digits.
-        """
-        x, z = self.dense()
-        centre = z.mean(axis=0)
-        x, z = x - centre, z - centre
-        x *= inverse
-        z *= inverse
-        return x, z
-
-    def _dense_squared_distance(self, x: Array, z: Array, factor: float) -> Array:
-        if x.shape[1] <= _FEW_COLUMNS:
-            tile = self._by_columns(x, z, np.square)
-            tile *= factor
-            return tile
-        # factor (|x|^2 - 2 x'z + |z|^2) as one matrix product, by two extra columns
-        x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
-        np.multiply(x, -2.0 * factor, out=x_wide[:, :-2])
-        np.einsum("ij,ij->i", x, x, out=x_wide[:, -2])
-        x_wide[:, -2] *= factor
-        x_wide[:, -1] = factor
-        z_wide[:, :-2] = z
-        z_wide[:, -2] = 1.0
-        np.einsum("ij,ij->i", z, z, out=z_wide[:, -1])
-        tile = np.matmul(x_wide, z_wide.T, out=self.buffer())
+    def _by_product(self, inverse: Inverse, factor: float) -> tuple[Array, float]:
+        """factor (|x|^2 - 2 x'z + |z|^2), and the largest |x|^2 + |z|^2, which rounding is relative to."""
+        if self.x.sparse or self.z.sparse:
+            x, z = (_scaled(rows, inverse) for rows in (self.x, self.z))
+            x2, z2 = squared_norms(x), squared_norms(z)
+            tile = self._dense_tile(x @ z.T)
+            tile *= -2.0 * factor
+            tile += factor * x2[:, None]
+            tile += factor * z2
+        else:
+            x, z = self._centred(inverse)
+            # as one matrix product, by two extra columns
+            x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
+            np.multiply(x, -2.0 * factor, out=x_wide[:, :-2])
+            x2, z2 = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", z, z)
+            np.multiply(x2, factor, out=x_wide[:, -2])
+            x_wide[:, -1] = factor
+            z_wide[:, :-2] = z
+            z_wide[:, -2] = 1.0
+            z_wide[:, -1] = z2
+            tile = np.matmul(x_wide, z_wide.T, out=self.buffer())
         clip = np.maximum if factor > 0 else np.minimum
-        return np.asarray(clip(tile, 0.0, out=tile))
+        clip(tile, 0.0, out=tile)
+        return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
-    def _by_columns(self, x: Array, z: Array, of: np.ufunc) -> Array:
-        """sum_j of(x_j - z_j), one column at a time."""
+    def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
+        """Both blocks in units of the width, moved by the centre of z's table: distances do not change, and
+        data far from the origin lose no digits.
+        """
+        centre = self.z.centre
+        x, z = ((rows.values - centre) * inverse for rows in (self.x, self.z))
+        return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
+
+    def _by_columns(self, inverse: Inverse) -> Array:
+        """sum_j ((x_j - z_j) inverse_j)^2, one column at a time: as exact as the differences are."""
         tile, step = self.full(0.0), self.buffer()
-        for x_j, z_j in zip(x.T, z.T, strict=True):
-            np.subtract(x_j[:, None], z_j, out=step)
-            of(step, out=step)
+        each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), (self.x.width,))
+        x, z = _dense(self.x.values), _dense(self.z.values)
+        for x_j, z_j, by in zip(x.T, z.T, each, strict=True):
+            np.subtract(x_j[:, None], z_j, out=step, casting="same_kind")
+            step *= by
+            np.square(step, out=step)
             tile += step
         self.give_back(step)
         return tile
 
-    def _sparse_squared_distance(self, inverse: Inverse) -> Array:
-        x, z = (
-            rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
-            for rows in (self.x, self.z)
-        )
-        x2, z2 = (
-            np.asarray((part.multiply(part) if rows.sparse else part * part).sum(axis=1)).ravel()
-            for rows, part in ((self.x, x), (self.z, z))
-        )
-        product = x @ z.T
-        tile = np.asarray(product.toarray() if hasattr(product, "toarray") else product, self.dtype)
-        tile *= -2.0
-        tile += x2[:, None]
-        tile += z2
-        return np.asarray(np.maximum(tile, 0.0, out=tile))
-
-    def _distance(self, inverse: Inverse) -> Array:
-        tile = self._squared_distance(inverse)
-        if not self.x.sparse and not self.z.sparse and self.x.width > _FEW_COLUMNS:
-            tile = self._restore_short(tile, inverse)
-        return np.sqrt(tile, out=tile)
-
-    def _restore_short(self, tile: Array, inverse: Inverse) -> Array:
-        x, z = self._centred(inverse)
-        largest = np.einsum("ij,ij->i", x, x).max() + np.einsum("ij,ij->i", z, z).max()
-        short = np.flatnonzero(tile < _CANCELLED * largest)
-        if short.size * x.shape[1] > tile.size:
+    def _restored(self, tile: Array, inverse: Inverse, factor: float, largest: float, *, careful: bool) -> Array:
+        """The tile with its short distances formed anew, where the product has lost their digits."""
+        eps = float(np.finfo(self.dtype).eps)
+        error = 4.0 * eps * largest
+        harmless, relative = _TOLERANCES[self.dtype.itemsize]
+        if not careful and error <= harmless:
+            return tile
+        short = np.flatnonzero((tile if factor > 0 else -tile) < abs(factor) * error / relative)
+        sparse = self.x.sparse or self.z.sparse
+        if not math.isfinite(largest) or (not sparse and short.size * self.x.width > tile.size):
             self.give_back(tile)
-            return self._by_columns(x, z, np.square)
-        rows, places = np.divmod(short, tile.shape[1])
-        delta = x[rows] - z[places]
-        tile.ravel()[short] = np.einsum("ij,ij->i", delta, delta)
+            tile = self._by_columns(inverse)
+            tile *= factor
+            return tile
+        flat = tile.reshape(-1)
+        for part in np.array_split(short, max(1, short.size * self.x.width // _GATHERED)):
+            rows, places = np.divmod(part, tile.shape[1])
+            delta = _dense(self.x.values[rows]) - _dense(self.z.values[places])
+            flat[part] = factor * squared_norms(delta * inverse)
         return tile
 
+    def _distance(self, inverse: Inverse) -> Array:
+        tile = self._squared_distance(inverse, careful=True)
+        return np.sqrt(tile, out=tile)
+
     def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
-        x, z = self.dense()
-        x, z = (np.multiply(part, inverse, dtype=np.float64) for part in (x, z))
+        centre = 0.0 if self.x.sparse or self.z.sparse else self.z.centre
+        x, z = ((_dense(rows.values) - centre) * inverse for rows in (self.x, self.z))
         if self.dtype == np.float64:
             return cdist(x, z, "cityblock", out=self.buffer())
         return cdist(x, z, "cityblock").astype(self.dtype)
+
+
+def _dense(values: Any) -> Array:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+
+
+def _scaled(rows: Rows, inverse: Inverse) -> Any:
+    return rows.values.multiply(np.atleast_2d(inverse)).tocsr() if rows.sparse else rows.values * inverse
+
+
+def squared_norms(values: Any) -> Array:
+    """x'x of each row of an array, a sparse matrix or Rows."""
+    values = getattr(values, "values", values) if isinstance(values, Rows) else values
+    if hasattr(values, "multiply"):
+        return np.asarray(values.multiply(values).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", values, values))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -20,21 +21,46 @@ _SMALLEST, _LARGEST = 1e-150, 1e150
 def positive_width(owner: object, value: Width, name: str = "width") -> None:
     """One positive number, or a non-empty sequence of them, of a size whose square exists."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.asarray(np.nan)
-    if array.ndim > 1 or array.size == 0 or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
+        array = as_numbers(value)
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is None or array.ndim > 1 or not array.size or not _sized(array):
         raise InputError(
             sentence(f"{name} of {type(owner).__name__}", "a positive number, or one per column", repr(value))
         )
 
 
-def real_number(owner: object, name: str, value: Any, *, least: float = -math.inf, above: bool = False) -> None:
-    """A finite number, at least (or above) a bound."""
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or value < least or (above and value == least):
-        bound = "" if least == -math.inf else f" {'above' if above else 'of at least'} {least:g}"
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", repr(value)))
+def _sized(array: Any) -> bool:
+    return bool(((array >= _SMALLEST) & (array <= _LARGEST)).all())
+
+
+def positive_number(owner: object, name: str, value: Any) -> None:
+    """One positive number of a size whose square exists."""
+    if not is_real(value) or not _SMALLEST <= value <= _LARGEST:
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", "a finite number above 0", repr(value)))
+
+
+def is_real(value: Any) -> bool:
+    """Whether something is one finite real number."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def real_number(owner: object, name: str, value: Any, *, least: float = -math.inf) -> None:
+    """A finite number, at least a bound."""
+    if not is_real(value) or value < least:
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"a finite number{bound}", _brief(value)))
+
+
+def truth_value(owner: object, name: str, value: Any) -> None:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", "True or False", repr(value)))
 
 
 def whole_number(owner: object, name: str, value: Any, *, least: int = 1) -> None:
@@ -45,6 +71,11 @@ def whole_number(owner: object, name: str, value: Any, *, least: int = 1) -> Non
         )
 
 
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def vectorised(owner: object, name: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):
@@ -53,8 +84,10 @@ def vectorised(owner: object, name: str, value: Any) -> None:
 
 def inverse_width(value: Width) -> float | Array:
     """1 / width, ready to multiply columns."""
-    array = np.asarray(value, dtype=np.float64)
-    return 1.0 / float(array) if array.ndim == 0 else 1.0 / array
+    array = as_numbers(value)
+    if array is None:
+        raise InputError(sentence("A width", "a number", repr(value)))
+    return 1.0 / float(array) if array.ndim == 0 else np.asarray(1.0 / array)
 
 
 def fits_columns(owner: object, value: Width, columns: int, name: str = "width") -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import real_number, whole_number
+from mercer.kernels.pair import Pair, squared_norms
+from mercer.kernels.parameters import positive_number, real_number, whole_number
 
 
 def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
@@ -30,17 +30,18 @@ def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
     return tile
 
 
-def squared_norms(rows: Rows) -> Array:
-    """x'x of each row."""
-    values = rows.values
-    if rows.sparse:
-        return np.asarray(values.multiply(values).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", values, values))
-
-
 def dense_values(rows: Rows) -> Array:
     """The rows as a dense array."""
     return np.asarray(rows.values.toarray() if rows.sparse else rows.values)
+
+
+def _inverse(length: Array) -> Array:
+    """1 / length, and 0 where that is 0."""
+    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+
+def _row_scaled(values: Any, by: Array) -> Any:
+    return values.multiply(by[:, None]).tocsr() if hasattr(values, "tocsr") else values * by[:, None]
 
 
 class Linear(Kernel):
@@ -117,14 +118,14 @@ class Polynomial(Kernel):
         """The power of the shifted scalar product."""
         tile = pair.dot()
         if self.scale != 1:
-            tile *= self.scale
+            tile *= float(self.scale)
         if self.offset != 0:
-            tile += self.offset
+            tile += float(self.offset)
         return integer_power(tile, int(self.degree), pair)
 
     def diagonal(self, rows: Rows) -> Array:
         """(scale x'x + offset)^degree."""
-        return np.asarray((self.scale * squared_norms(rows) + self.offset) ** int(self.degree))
+        return np.asarray((float(self.scale) * squared_norms(rows) + float(self.offset)) ** int(self.degree))
 
     def _variables(self, width: int) -> int:
         return width + (self.offset != 0)
@@ -135,7 +136,7 @@ class Polynomial(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""
-        x = math.sqrt(self.scale) * dense_values(rows)
+        x = math.sqrt(float(self.scale)) * dense_values(rows)
         if self.offset != 0:
             x = np.hstack([np.full((len(x), 1), math.sqrt(self.offset)), x])
         degree = int(self.degree)
@@ -166,20 +167,24 @@ class Cosine(Kernel):
     takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
-        """The scalar product divided by both lengths."""
-        tile = pair.dot()
-        tile *= self._inverse_length(pair.x)[:, None]
-        tile *= self._inverse_length(pair.z)
+        """The scalar product of rows of length one."""
+        tile = pair.mapped("unit rows", self._unit).dot()
+        if pair.same:
+            np.fill_diagonal(tile, self.diagonal(pair.x))
         return tile
 
     @staticmethod
-    def _inverse_length(rows: Rows) -> Array:
-        length = np.sqrt(squared_norms(rows))
-        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    def _unit(values: Any) -> Rows:
+        """Rows scaled to length one, by their largest entry first so that no square overflows or vanishes."""
+        sparse = hasattr(values, "tocsr")
+        largest = abs(values).max(axis=1)
+        largest = largest.toarray().ravel() if sparse else largest
+        table = Rows(_row_scaled(values, _inverse(np.asarray(largest, dtype=np.float64))))
+        return Rows(_row_scaled(table.values, _inverse(np.sqrt(squared_norms(table)))))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 for a zero row."""
-        return (squared_norms(rows) > 0).astype(np.float64)
+        return (squared_norms(rows.derive("unit rows", self._unit)) > 0).astype(np.float64)
 
     def feature_count(self, width: int) -> int | None:
         """As many as columns."""
@@ -187,7 +192,7 @@ class Cosine(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """The rows, scaled to length one."""
-        return dense_values(rows) * self._inverse_length(rows)[:, None]
+        return dense_values(rows.derive("unit rows", self._unit))
 
 
 class Constant(Kernel):
@@ -221,7 +226,7 @@ class Constant(Kernel):
 
     def block(self, pair: Pair) -> Array:
         """The value, everywhere."""
-        return pair.full(self.value)
+        return pair.full(float(self.value))
 
     def diagonal(self, rows: Rows) -> Array:
         """The value for every row."""
@@ -300,12 +305,12 @@ class Chi2(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse a gamma that is none."""
-        real_number(self, "gamma", self.gamma, least=0.0, above=True)
+        positive_number(self, "gamma", self.gamma)
 
     def block(self, pair: Pair) -> Array:
         """exp of minus gamma times the chi-squared distance."""
         tile = AdditiveChi2().block(pair)
-        tile *= self.gamma
+        tile *= float(self.gamma)
         return np.exp(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:
@@ -354,13 +359,13 @@ class Sigmoid(Kernel):
     def block(self, pair: Pair) -> Array:
         """tanh of the shifted scalar product."""
         tile = pair.dot()
-        tile *= self.scale
-        tile += self.offset
+        tile *= float(self.scale)
+        tile += float(self.offset)
         return np.tanh(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:
         """tanh(scale x'x + offset)."""
-        return np.asarray(np.tanh(self.scale * squared_norms(rows) + self.offset))
+        return np.asarray(np.tanh(float(self.scale) * squared_norms(rows) + float(self.offset)))
 
 
 class SquaredDistance(Kernel):

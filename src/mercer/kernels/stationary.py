@@ -18,8 +18,10 @@ from mercer.kernels.parameters import (
     Width,
     fits_columns,
     inverse_width,
+    is_real,
+    positive_number,
     positive_width,
-    real_number,
+    truth_value,
 )
 
 
@@ -85,10 +87,15 @@ class Gaussian(Stationary):
         width = np.sqrt(0.5 / np.asarray(gamma, dtype=np.float64))
         return cls(float(width) if width.ndim == 0 else width)
 
+    def __post_init__(self) -> None:
+        """Refuse a width or convention that is none."""
+        super().__post_init__()
+        truth_value(self, "per_dimension", self.per_dimension)
+
     def inverse(self, columns: int) -> Inverse:
         """1 / width, and 1 / sqrt(d) where asked for."""
         inverse = inverse_width(self.width)
-        return inverse / math.sqrt(columns) if self.per_dimension else inverse
+        return inverse / math.sqrt(max(columns, 1)) if self.per_dimension else inverse
 
     def block(self, pair: Pair) -> Array:
         """exp of -r2 / 2, which comes straight out of one matrix product."""
@@ -124,13 +131,13 @@ class RationalQuadratic(Stationary):
     def __post_init__(self) -> None:
         """Refuse a width or shape that is none."""
         super().__post_init__()
-        real_number(self, "shape", self.shape, least=0.0, above=True)
+        positive_number(self, "shape", self.shape)
 
     def block(self, pair: Pair) -> Array:
         """exp(-shape log(1 + r2 / (2 shape)))."""
-        tile = pair.squared_distance(self.inverse(pair.x.width), factor=0.5 / self.shape)
+        tile = pair.squared_distance(self.inverse(pair.x.width), factor=0.5 / float(self.shape))
         np.log1p(tile, out=tile)
-        tile *= -self.shape
+        tile *= -float(self.shape)
         return np.exp(tile, out=tile)
 
 
@@ -165,7 +172,7 @@ class Matern(Stationary):
     def __post_init__(self) -> None:
         """Refuse a width or smoothness that is none."""
         super().__post_init__()
-        if self.nu not in (0.5, 1.5, 2.5):
+        if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
             raise InputError(
                 sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
             )
@@ -173,6 +180,7 @@ class Matern(Stationary):
     def block(self, pair: Pair) -> Array:
         """The profile of the distance; short distances matter here, so they are formed with care."""
         r = pair.distance(self.inverse(pair.x.width))
+        np.minimum(r, 1e100, out=r)  # infinity times exp(-infinity) is no number
         if self.nu == 0.5:
             np.negative(r, out=r)
             return np.exp(r, out=r)
@@ -251,7 +259,7 @@ class Periodic(Stationary):
     def __post_init__(self) -> None:
         """Refuse a width or period that is none."""
         super().__post_init__()
-        real_number(self, "period", self.period, least=0.0, above=True)
+        positive_number(self, "period", self.period)
 
     def block(self, pair: Pair) -> Array:
         """The Gaussian profile of the distance on circles."""
@@ -264,5 +272,5 @@ class Periodic(Stationary):
 
     def _wind(self, values: Any) -> Rows:
         dense = values if isinstance(values, np.ndarray) else values.toarray()
-        angle = np.fmod(dense, self.period) * (2.0 * np.pi / self.period)
+        angle = np.fmod(dense, float(self.period)) * (2.0 * np.pi / float(self.period))
         return Rows(np.hstack([np.cos(angle), np.sin(angle)]))

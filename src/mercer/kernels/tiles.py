@@ -14,7 +14,7 @@ import numpy as np
 from mercer.backends import promise, run
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.pair import Pair, Scratch
+from mercer.kernels.pair import Pair, Scratch, squared_norms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,14 +44,15 @@ def tile(
 ) -> Array:
     """One block of kernel values, checked where the kernel is not our own."""
     pair = Pair(x, z, same=same, dtype=dtype, shared=kernel.leaves() > 1, scratch=scratch)
-    values = kernel.block(pair)
+    # An overflow shows in the values, which are checked where they matter; a warning per tile helps nobody.
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = kernel.values(pair)
     pair.close()
-    if not kernel.trusted:
-        values = _checked(kernel, values, pair)
     return values
 
 
-def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
+def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
+    """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:
         raise InputError(
@@ -66,7 +67,7 @@ def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
         raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity"))
     if pair.same:
         gap = float(np.abs(result - result.T).max(initial=0.0))
-        if gap > _SYMMETRY * float(np.finfo(result.dtype).eps) * float(np.abs(result).max(initial=1.0)):
+        if gap > _SYMMETRY * float(np.finfo(result.dtype).eps) * float(np.abs(result).max(initial=0.0)):
             raise InputError(sentence(f"{kernel!r}", "symmetric, k(x, z) = k(z, x)", f"a difference of {gap:.3g}"))
     return result
 
@@ -74,20 +75,38 @@ def _checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
 def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
     x = as_rows(X)
-    if np.dtype(dtype) not in (np.float64, np.float32):
+    try:
+        known = np.dtype(dtype) in (np.float64, np.float32)
+    except TypeError:
+        known = False
+    if not known:
         raise InputError(sentence("dtype of a kernel matrix", "float64 or float32", repr(dtype)))
     kernel.check(x)
     if kernel.kind == "gram":
         if Z is not None:
             raise InputError(f"{kernel!r} takes the matrix alone, k(K); got a second argument.")
         return between(kernel, x, column_numbers(x), dtype=dtype)
+    finite_on(kernel, x)
     if Z is None:
         return gram(kernel, x, dtype=dtype)
     z = as_rows(Z)
     kernel.check(z)
+    finite_on(kernel, z)
     if z.width != x.width:
         raise InputError(sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns"))
     return between(kernel, x, z, dtype=dtype)
+
+
+def finite_on(kernel: Kernel, rows: Rows) -> None:
+    """Refuse rows so large that values overflow: k(x, x) bounds every value of a Mercer kernel."""
+    if not kernel.trusted:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        good = np.isfinite(kernel.diagonal(rows)).all()
+        if kernel.kind == "vectors" and not kernel.verdict()[0]:  # nothing bounds a distance but the rows' lengths
+            good = good and np.isfinite(squared_norms(rows)).all()
+    if not good:
+        raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
 
 
 def column_numbers(x: Rows) -> Rows:

@@ -168,7 +168,9 @@ class Ordered:
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, route: Plan) -> str:
-        splits = [part for split in self.folds.splits for part in (split.train, split.test)]
+        splits = [
+            part for rows, test in zip(self.removals.sets, self.removals.tests, strict=True) for part in (rows, test)
+        ]
         problem = self.problem
         return fingerprint(
             self.rows.values, self.search.y, problem.weights, problem.intercept, problem.balance, *splits,

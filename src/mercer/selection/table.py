@@ -130,7 +130,7 @@ def correction(folds: Folds, count: int, *, corrected: bool) -> float:
     """What a variance over splits is multiplied by: 1 / splits, plus test / train where corrected."""
     if not corrected:
         return 1.0 / count
-    return 1.0 / count + float(np.mean([len(split.test) / len(split.train) for split in folds.splits]))
+    return 1.0 / count + float(np.mean([len(split.test) / split.train_count for split in folds.splits]))
 
 
 def joined(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:

@@ -14,6 +14,7 @@ from mercer.errors import MercerError
 from mercer.solvers.route import SINGULAR, Route
 
 _STEPS = 3  # of power iteration; each is worth about a factor of two
+_FEW = 64  # rows up to which all eigenvalues cost next to nothing
 
 
 class NotPositiveDefinite(MercerError):
@@ -31,6 +32,9 @@ class Cholesky:
         Added to the diagonal.
     reason : str
         For the record.
+    equilibrated : bool, default=False
+        Whether rows of very different weight make up A. The factor does not mind them, so the condition
+        is then that of A scaled to a diagonal of ones.
 
     Raises
     ------
@@ -38,14 +42,14 @@ class Cholesky:
         Where A is not, as far as double precision can tell; K is then as it was.
     """
 
-    def __init__(self, K: Array, alpha: float, reason: str) -> None:
-        self.n, self.alpha, self.reason = len(K), alpha, reason
+    def __init__(self, K: Array, alpha: float, reason: str, *, equilibrated: bool = False) -> None:
+        self.n, self.alpha, self.reason, self.equilibrated = len(K), alpha, reason, equilibrated
         self._held: Array = K.T  # Fortran order, as LAPACK wants it: no copy is made
         self._diagonal = K.diagonal().copy()
         K.flat[:: self.n + 1] += alpha
         self._shifted = K.diagonal().copy()
+        self._condition = exact_condition(K, self._scale()) if self.n <= _FEW else None
         held, failed = dpotrf(self._held, lower=1, clean=0, overwrite_a=1)
-        self._condition: float | None = None
         if failed or not np.isfinite(held.diagonal()).all() or self.condition() > SINGULAR:
             self.release()
             raise NotPositiveDefinite("not positive definite")
@@ -68,9 +72,12 @@ class Cholesky:
         return np.asarray(solved)
 
     def times(self, B: Array) -> Array:
-        """A B, from the triangle that still holds A."""
+        """A B, from the triangle that still holds A; its diagonal is lent back for the moment."""
+        places = self._held.T.reshape(-1)[:: self.n + 1]
+        factor = places.copy()
+        places[:] = self._shifted
         product = dsymm(1.0, self._held, B, lower=0)
-        product += (self._shifted - self._held.diagonal())[:, None] * B
+        places[:] = factor
         return np.asarray(product)
 
     def log_determinant(self) -> float:
@@ -92,11 +99,18 @@ class Cholesky:
         return None
 
     def condition(self) -> float:
-        """Estimate of the 2-norm condition number, by power iteration on A and on G."""
+        """The 2-norm condition number: exact for a few rows, otherwise by power iteration on A and on G."""
         if self._condition is None:
-            start = rich_start(self.n)
-            self._condition = largest_eigenvalue(self.times, start) * largest_eigenvalue(self.solve, start)
+            start, s = rich_start(self.n), self._scale()[:, None]
+            largest = largest_eigenvalue(lambda v: s * self.times(s * v), start)
+            self._condition = largest * largest_eigenvalue(lambda v: self.solve(v / s) / s, start)
         return self._condition
+
+    def _scale(self) -> Array:
+        """What rows and columns are multiplied by before the condition is taken."""
+        if not self.equilibrated:
+            return np.ones(self.n)
+        return 1.0 / np.sqrt(np.where(self._shifted > 0, self._shifted, 1.0))
 
     def route(self) -> Route:
         """How it was factored."""
@@ -106,6 +120,15 @@ class Cholesky:
 def blocks(n: int) -> list[slice]:
     """The rows 0..n-1 in slices that fit a core's cache."""
     return [slice(start, min(start + 500, n)) for start in range(0, n, 500)]
+
+
+def exact_condition(A: Array, scale: Array) -> float:
+    """Ratio of the largest and the smallest eigenvalue of a small matrix; infinite where it is not positive."""
+    size = float(np.abs(A).max(initial=0.0))
+    if not 0 < size < math.inf:
+        return math.inf
+    values = np.linalg.eigvalsh(scale[:, None] * A * scale / (size if scale[0] == 1 else 1.0))
+    return float(values[-1] / values[0]) if values[0] > 0 else math.inf
 
 
 def rich_start(n: int) -> Array:
@@ -119,9 +142,11 @@ def largest_eigenvalue(apply: Callable[[Array], Array], start: Array) -> float:
     best, vectors = 0.0, start
     for _ in range(_STEPS):
         vectors = apply(vectors)
-        lengths = np.sqrt(np.einsum("ij,ij->j", vectors, vectors))
-        if not np.isfinite(lengths).all():
-            return math.inf
-        best = max(best, float(lengths.max(initial=0.0)))
-        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
+        size = float(np.abs(vectors).max(initial=0.0))
+        if not 0 < size < math.inf:
+            return size if size == 0 else math.inf
+        vectors = vectors / size  # so that squares neither overflow nor vanish
+        length = float(np.sqrt(np.vdot(vectors, vectors)))
+        best = max(best, length * size)
+        vectors = vectors / length
     return best

@@ -8,6 +8,7 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.mixed import Mixed, NotRefinable
+from mercer.solvers.plan import promise_spectrum
 from mercer.solvers.solution import DualSolved, Inverse, Solution, bordered, solve_bordered
 from mercer.solvers.spectral import Spectrum
 
@@ -39,6 +40,7 @@ class DualSystem:
         self.n = len(K)
         self.intercept, self.reason = intercept, reason
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
+        self.weighted = weights is not None
         if weights is not None:
             K *= self.root[:, None]
             K *= self.root
@@ -52,7 +54,7 @@ class DualSystem:
 
     def solve(self, Y: Array, alpha: float, solver: str) -> Solution:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
-        if solver == "mixed":
+        if solver == "mixed" and self._spectrum is None:
             try:
                 G = Mixed(self._matrix(), alpha, self.reason)
                 border = bordered(G, self.root[:, None]) if self.intercept else None
@@ -62,10 +64,10 @@ class DualSystem:
         return self.at(alpha, solver).solve(Y)
 
     def _inverse(self, alpha: float, solver: str) -> Inverse:
-        if solver == "spectral":
+        if solver == "spectral" or self._spectrum is not None:
             return self.spectrum().at(alpha, self.reason)
         try:
-            self._cholesky = Cholesky(self._matrix(), alpha, self.reason)
+            self._cholesky = Cholesky(self._matrix(), alpha, self.reason, equilibrated=self.weighted)
         except NotPositiveDefinite:
             return self.spectrum().at(alpha, f"{self.reason}; not positive definite in double precision")
         return self._cholesky
@@ -83,6 +85,7 @@ class DualSystem:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
         if self._spectrum is None:
             K = self._matrix()
+            promise_spectrum(self.n)
             self._K = None
             self._spectrum = Spectrum(K)
         return self._spectrum

@@ -48,12 +48,15 @@ class Mixed:
         self.largest = largest_eigenvalue(K.__matmul__, rich_start(self.n)) + alpha
         if alpha <= 0 or self.largest / alpha > _CONDITION:
             raise NotRefinable("condition not known to be small")
+        if not 1e-25 < self.largest < 1e30:
+            raise NotRefinable("values that single precision cannot hold")
         single = np.empty(K.shape, dtype=np.float32)
         run(lambda rows: np.copyto(single[rows], K[rows], casting="same_kind"), blocks(self.n))
         single.flat[:: self.n + 1] += np.float32(alpha)
         self._factor, failed = spotrf(single.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             raise NotRefinable("not positive definite in single precision")
+        self.condition = max(1.0, self.largest * largest_eigenvalue(self._precondition, rich_start(self.n)))
 
     def _precondition(self, R: Array) -> Array:
         lengths = np.sqrt(np.einsum("ij,ij->j", R, R))
@@ -82,8 +85,8 @@ class Mixed:
         raise NotRefinable("conjugate gradients did not reach double precision")
 
     def route(self) -> Route:
-        """How it was factored; the condition is the bound that admitted it, for no eigenvalue is below alpha."""
-        return Route("mixed", self.reason, self.largest / self.alpha, self.n, self.n)
+        """How it was factored."""
+        return Route("mixed", self.reason, self.condition, self.n, self.n)
 
     def null_part(self, B: Array) -> Array | None:
         """A is regular."""

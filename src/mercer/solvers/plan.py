@@ -31,7 +31,7 @@ def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory
     ========== ====================================================== ==========================
     route      taken by "auto" when                                   bytes at its peak
     ========== ====================================================== ==========================
-    primal     phi is finite with fewer features than rows            8 (2 n D + 2 D^2)
+    primal     phi is finite with fewer features than rows            8 (4 n D + 4 D^2)
     spectral   more than 20 distinct alphas                           8 (3.2 n^2)
     mixed      one alpha, 1500 rows or more, and the memory is there  8 (1.6 n^2)
     cholesky   otherwise                                              8 (1.1 n^2)
@@ -54,7 +54,7 @@ def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory
         )
     if solver == "primal" or (solver == "auto" and features is not None and features < n):
         count = features or 0
-        return Choice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 16 * (n * count + count * count))
+        return Choice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 32 * (n * count + count * count))
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
         return Choice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
     mixed = int(12.8 * n * n)
@@ -67,13 +67,28 @@ def _many(count: int, thing: str) -> str:
     return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
+def promise_spectrum(n: int) -> None:
+    """Memory for an eigendecomposition in place of a Cholesky factor that does not exist."""
+    promise(
+        int(17.6 * n * n),
+        f"An eigendecomposition of {n} rows, for a system that is not positive definite,",
+        "A larger alpha makes it positive definite.",
+    )
+
+
 def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
     """Refuse a fit that does not fit, before anything is allocated, with what would fit."""
     there = available_bytes()
     largest = int(math.sqrt(there / 8.8))
-    promise(
-        choice.bytes,
-        f"{owner} on {n} rows ({choice.name})",
-        f"About {largest} rows would fit by Cholesky; a kernel with fewer explicit features than rows "
-        "(Linear, a low-degree Polynomial, FromFeatures) fits any number.",
-    )
+    way_out = f"About {largest} rows would fit by Cholesky"
+    if choice.name == "primal":
+        numbers = choice.bytes / 32  # D (n + D), and so many fit
+        features = (math.sqrt(n * n + 4 * numbers) - n) / 2
+        rows = int(there / 32 / features - features - 1)
+        way_out = f"Fewer features{f', or about {rows} rows,' if rows > features else ''} would fit."
+    else:
+        way_out += (
+            "; a kernel with fewer explicit features than rows (Linear, a low-degree Polynomial, FromFeatures) "
+            "fits any number."
+        )
+    promise(choice.bytes, f"{owner} on {n} rows ({choice.name})", way_out)

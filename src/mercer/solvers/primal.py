@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.route import EPS, Route
 from mercer.solvers.solution import Solution
 
 # Past this condition the normal equations lose digits that the singular values still have.
 _NORMAL_EQUATIONS = 1e7
+_MODERATE = 256_000_000  # bytes
+_LARGEST = 1e150
 
 
 class PrimalSystem:
@@ -52,8 +55,11 @@ class PrimalSystem:
         self.intercept, self.reason = intercept, reason
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
         self.total = float(self.root @ self.root)
-        self.features = features
-        self.sparse = not isinstance(features, np.ndarray)
+        dense = isinstance(features, np.ndarray)
+        # Centring a sparse table by formula cancels digits; one of moderate size is centred in full.
+        if not dense and intercept and 8 * self.n * self.count <= _MODERATE:
+            features, dense = features.toarray(), True
+        self.features, self.sparse = features, not dense
         self.mean = self._mean()
         self._normal: Array | None = None
         self._singular: tuple[Array, Array, Array] | None = None
@@ -61,12 +67,26 @@ class PrimalSystem:
     def _mean(self) -> Array:
         if not self.intercept:
             return np.zeros(self.count)
-        return np.asarray(self.features.T @ self.root**2).ravel() / self.total
+        mean = np.asarray(self.features.T @ self.root**2).ravel() / self.total
+        if not self.sparse:  # once more, for what rounding left
+            mean += (self.root**2 @ (self.features - mean)) / self.total
+        return mean
 
     def weighted(self) -> Array:
         """F: features minus their mean, times the square roots of the weights."""
         dense = self.features.toarray() if self.sparse else self.features
         F = dense - self.mean
+        largest = np.abs(F).max(axis=0, initial=0.0)
+        if not (largest < _LARGEST).all():
+            raise InputError(
+                sentence(
+                    "Features",
+                    "smaller than 1e150, so that their squares exist",
+                    f"{largest.max():.3g}",
+                    "Scale the columns of X.",
+                )
+            )
+        F[:, largest <= 16 * EPS * np.abs(self.mean)] = 0.0  # constant up to rounding: the intercept's business
         F *= self.root[:, None]
         return np.asarray(F)
 
@@ -87,7 +107,9 @@ class PrimalSystem:
         if self._singular is None:
             from scipy.linalg import svd
 
-            self._singular = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+            U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+            s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
+            self._singular = U, s, Vt
         return self._singular
 
     def at(self, alpha: float) -> PrimalSolved:
@@ -107,8 +129,7 @@ class PrimalSolved:
             return
         _, s, _ = system.singular()
         squared = s * s
-        # At alpha > 0 nothing is singular; at alpha = 0 what is below rounding of F is left out.
-        self.kept = s > EPS * max(system.n, system.count) * s.max(initial=0.0) if alpha == 0 else s >= 0
+        self.kept = s * s + alpha > 0
         self.inverse = np.divide(1.0, squared + alpha, out=np.zeros_like(s), where=self.kept)
 
     def _factored(self) -> bool:
@@ -144,7 +165,9 @@ class PrimalSolved:
         return Solution(root * dual, b, w, self.route())
 
     def _project(self, y: Array) -> Array:
-        """F'y; the mean drops out because y is centred."""
+        """F'y."""
+        if not self.system.sparse:
+            return np.asarray(self.system.weighted().T @ y)
         scaled = self.system.root[:, None] * y
         return np.asarray(self.system.features.T @ scaled) - np.outer(self.system.mean, scaled.sum(axis=0))
 
@@ -156,18 +179,18 @@ class PrimalSolved:
             return Route("primal", f"{system.reason}; normal equations", found.condition, system.count, system.count)
         _, s, _ = system.singular()
         rank = int(self.kept.sum())
-        # at alpha = 0 the Gram matrix itself has this rank of its n rows, and the shortest dual is given
-        rows = system.n if self.alpha == 0 else min(system.n - system.intercept, system.count)
         squared = s * s + self.alpha
         lowest = float(squared[self.kept].min(initial=math.inf))
-        condition = math.sqrt(float(squared.max(initial=1.0)) / lowest) if rank else 1.0
-        return Route("primal", f"{system.reason}; singular values", condition, min(rank, rows), rows)
+        condition = math.sqrt(float(squared.max(initial=0.0)) / lowest) if rank else 1.0
+        # At alpha = 0 the Gram matrix of n rows is what may be singular; the shortest dual is given then.
+        size = system.n if self.alpha == 0 and rank + system.intercept < system.n else rank
+        return Route("primal", f"{system.reason}; singular values", condition, rank, size)
 
     def log_determinant(self) -> float:
         """log det (K + alpha W^-1), of the n x n matrix without the centring of the features."""
         system = self.system
         if self.alpha == 0:
-            return -math.inf
+            return self._log_determinant_without_penalty()
         outside = (system.n - system.count) * math.log(self.alpha) - 2.0 * float(np.log(system.root).sum())
         m = system.mean[:, None]
         if self.cholesky is not None:
@@ -180,6 +203,17 @@ class PrimalSolved:
             shift = float(np.vdot(self.inverse, along**2))
             shift += max(0.0, float(system.mean @ system.mean - along @ along)) / self.alpha
         return float(outside + inner + math.log1p(system.total * shift))
+
+    def _log_determinant_without_penalty(self) -> float:
+        """log det K, from the singular values of the features as they are; -inf where K is singular."""
+        from scipy.linalg import svdvals
+
+        system = self.system
+        if system.count < system.n:
+            return -math.inf
+        dense = system.features.toarray() if system.sparse else system.features
+        s = svdvals(dense)
+        return float(2.0 * np.log(s).sum()) if s[-1] > EPS * system.count * s[0] else -math.inf
 
     def degrees_of_freedom(self) -> float:
         """tr F'F C^-1, plus one for the intercept."""

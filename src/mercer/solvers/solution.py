@@ -143,8 +143,9 @@ class DualSolved:
     def degrees_of_freedom(self) -> float:
         """n - alpha tr P; at alpha = 0 the rank, with the intercept where it adds to it."""
         n, border = self.inverse.n, self.border
-        if self.alpha == 0:
-            return float(self.inverse.route().rank + (border is not None and border.outside))
+        route = self.inverse.route()
+        if self.alpha == 0 or route.singular:
+            return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
         if border is not None:
             trace -= float(np.vdot(border.left, border.left)) / border.scale
@@ -154,7 +155,7 @@ class DualSolved:
         """k(x, x) - k0'G k0, plus (1 - h'G k0)^2 / h'G h for the intercept."""
         k0 = self.root[:, None] * new
         result = diagonal - np.einsum("ij,ij->j", k0, self.inverse.solve(k0))
-        if self.border is not None:
+        if self.border is not None and not self.border.outside:  # there the data determine the intercept
             result += (1.0 - (self.border.left.T @ k0)[0]) ** 2 / self.border.scale
         return np.asarray(np.maximum(result, 0.0))
 

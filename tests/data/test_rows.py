@@ -1,0 +1,310 @@
+"""Rows: what people have becomes a checked table, unchanged, cut and mapped once."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from conftest import read_only
+from formulas import refusal
+from mercer.data import Rows, as_rows
+from mercer.errors import InputError
+
+TABLE = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+# -- what is taken ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        TABLE,
+        TABLE.tolist(),
+        tuple(map(tuple, TABLE.tolist())),
+        TABLE.astype(int),
+        TABLE.astype(np.float32),
+        TABLE.astype(np.uint8),
+        TABLE.astype(np.longdouble),
+        np.asfortranarray(TABLE),
+        TABLE.astype(object),
+        pd.DataFrame(TABLE),
+        pd.DataFrame(TABLE).astype("Int64"),
+        pd.DataFrame(TABLE).astype("float32"),
+        pl.DataFrame(TABLE),
+        memoryview(TABLE),
+        sparse.csr_array(TABLE),
+        sparse.csr_matrix(TABLE),
+        sparse.csc_array(TABLE.astype(int)),
+        sparse.coo_matrix(TABLE),
+        sparse.lil_array(TABLE),
+    ],
+    ids=lambda X: f"{type(X).__module__}.{type(X).__name__}",
+)
+def test_tables_of_every_make_become_float64(X):
+    rows = as_rows(X)
+    assert len(rows) == 2
+    assert rows.width == 3
+    assert not rows.objects
+    values = rows.values.toarray() if rows.sparse else rows.values
+    assert values.dtype == np.float64
+    assert (values == TABLE).all()
+
+
+@settings(max_examples=40)
+@given(
+    X=hnp.arrays(
+        st.sampled_from([np.float64, np.float32, np.int64, np.uint16, np.bool_]),
+        hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6),
+        elements={"allow_nan": False, "allow_infinity": False},
+        fill=st.nothing(),
+    )
+)
+def test_any_finite_table_is_taken_as_it_is_and_left_as_it_was(X):
+    kept = X.copy()
+    rows = as_rows(read_only(X))
+    assert (len(rows), rows.width) == X.shape
+    assert rows.values.dtype == np.float64
+    assert (rows.values == X.astype(np.float64)).all()
+    assert (kept == X).all()
+
+
+def test_float64_tables_are_not_copied():
+    assert np.shares_memory(as_rows(TABLE).values, TABLE)
+
+
+def test_rows_are_rows_already():
+    rows = as_rows(TABLE)
+    assert as_rows(rows) is rows
+
+
+def test_texts_and_sets_are_objects():
+    for X in (
+        ["hello", "hallo"],
+        ("a",),
+        np.array(["a", "bc"]),
+        [{1, 2}, {3}],
+        [None, 3],
+        pd.Series(["a", "b"]),
+        pl.Series(["a", "b"]),
+    ):
+        rows = as_rows(X)
+        assert rows.objects
+        assert rows.width == 1
+        assert not rows.sparse
+        assert len(rows) == len(X)
+        assert rows.values.dtype == object
+        assert list(rows.values) == list(X)
+
+
+def test_sequences_of_different_lengths_are_objects():
+    rows = as_rows([[1, 2], [3], []])
+    assert rows.objects
+    assert rows.values.tolist() == [[1, 2], [3], []]
+
+
+def test_tables_with_text_stay_tables():
+    for X in ([["a", 1.0], ["b", 2.0]], np.array([["a", "b"]]), pd.DataFrame({"t": ["a", "b"], "x": [1.0, 2.0]})):
+        rows = as_rows(X)
+        assert not rows.objects
+        assert rows.width == 2
+        assert rows.values.dtype == object
+
+
+def test_the_columns_of_a_data_frame_have_names():
+    for make in (pd.DataFrame, pl.DataFrame):
+        assert as_rows(make({"a": [1.0], "b": [2.0]})).names == ("a", "b")
+        assert as_rows(make({"a": ["x"], "b": [2.0]})).names == ("a", "b")
+    assert as_rows(pd.DataFrame([[1.0, 2.0]])).names == ("0", "1")
+    assert as_rows(TABLE).names is None
+    assert as_rows(TABLE, ["x", "y", "z"]).names == ("x", "y", "z")
+
+
+# -- what is refused --------------------------------------------------------------------------------
+
+
+def test_one_dimension_is_refused_with_the_way_out():
+    assert refusal(as_rows, [1.0, 2.0]) == (
+        "X must be a table with rows and columns; got a list of 2 numbers. For one column, use X.reshape(-1, 1)."
+    )
+    assert refusal(as_rows, pd.Series([1, 2, 3])) == (
+        "X must be a table with rows and columns; got a list of 3 numbers. For one column, use X.reshape(-1, 1)."
+    )
+
+
+def test_three_dimensions_and_none_are_refused():
+    assert refusal(as_rows, np.zeros((2, 2, 2))).startswith(
+        "X must be a table with rows and columns; got 3 dimensions."
+    )
+    assert refusal(as_rows, 3.0).startswith("X must be a table with rows and columns; got 0 dimensions.")
+
+
+@pytest.mark.parametrize(
+    "X",
+    ["hello", b"hello", None, {"a": 1}, object(), {1, 2}, (i for i in range(3)), np.full((2, 2, 2), "a")],
+    ids=lambda X: type(X).__name__,
+)
+def test_what_is_neither_table_nor_sequence_is_refused_in_a_sentence(X):
+    assert "X must be" in refusal(as_rows, X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_the_first_bad_number_is_named_with_its_place(bad):
+    X = TABLE.copy()
+    X[1, 0] = X[1, 2] = bad
+    said = f"X must be finite; got {bad} in row 1, column 0. Fill in or drop such rows first."
+    assert refusal(as_rows, X) == said
+    assert refusal(as_rows, pd.DataFrame(X)) == said
+    assert refusal(as_rows, X.astype(object)) == said
+    assert refusal(as_rows, sparse.csr_array(X)) == "X must be finite; got a sparse matrix that holds NaN or infinity."
+
+
+def test_missing_numbers_of_data_frames_are_refused():
+    assert refusal(as_rows, pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})) == (
+        "X must be finite; got nan in row 1, column 0. Fill in or drop such rows first."
+    )
+    assert refusal(as_rows, pl.DataFrame({"a": [1.0, None]})) == (
+        "X must be finite; got nan in row 1, column 0. Fill in or drop such rows first."
+    )
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_numbers_too_large_for_floating_point_are_refused():
+    with pytest.raises(InputError):
+        as_rows(np.array([[np.longdouble("1e4000")]]))
+
+
+def test_complex_numbers_are_refused():
+    assert refusal(as_rows, TABLE + 1j) == "X must hold real numbers; got complex ones."
+
+
+def test_complex_sparse_numbers_are_refused_too():
+    with pytest.raises(InputError, match="X must hold real numbers"):
+        as_rows(sparse.csr_array(TABLE + 1j))
+
+
+def test_a_sparse_vector_is_refused_like_a_dense_one():
+    with pytest.raises(InputError, match="X must be a table with rows and columns"):
+        as_rows(sparse.coo_array(np.array([1.0, 2.0])))
+
+
+def test_digits_in_quotes_are_text_and_not_silently_numbers():
+    rows = as_rows([["1", "2"], ["3", "4"]])
+    assert rows.values.dtype == object
+
+
+def test_masked_numbers_are_not_silently_used():
+    with pytest.raises(InputError):
+        as_rows(np.ma.array(TABLE, mask=[[False, True, False], [False, False, False]]))
+
+
+# -- blocks, columns and derived rows ---------------------------------------------------------------
+
+
+def test_a_block_is_rows_too():
+    rows = as_rows(pd.DataFrame(TABLE, columns=["a", "b", "c"]))
+    block = rows[1:]
+    assert block.values.tolist() == [[4.0, 5.0, 6.0]]
+    assert block.names == ("a", "b", "c")
+    assert len(as_rows(sparse.csr_array(TABLE))[:1]) == 1
+    assert as_rows(["a", "b", "c"])[1:].values.tolist() == ["b", "c"]
+    assert len(rows[:0]) == 0
+
+
+def test_rows_derived_from_a_block_are_derived_from_the_whole_table_once():
+    calls = []
+
+    def double(values):
+        calls.append(len(values))
+        return Rows(values * 2)
+
+    rows = as_rows(np.arange(20.0).reshape(10, 2))
+    block = rows[2:8][1:4]
+    assert (block.derive("double", double).values == rows.values[3:6] * 2).all()
+    assert (rows[:3].derive("double", double).values == rows.values[:3] * 2).all()
+    assert (rows.derive("double", double)[4:].values == rows.values[4:] * 2).all()
+    assert calls == [10]
+    rows.derive("another", double)
+    assert calls == [10, 10]
+
+
+def test_rows_are_derived_once_by_however_many_threads():
+    calls = []
+    rows = as_rows(np.ones((10, 2)))
+    gate = threading.Barrier(4)
+
+    def ask(number):
+        gate.wait()
+        rows[number : number + 2].derive("key", lambda values: calls.append(1) or Rows(values))
+
+    pool = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for each in pool:
+        each.start()
+    for each in pool:
+        each.join()
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, sparse.csr_array, sparse.csr_matrix, lambda X: pd.DataFrame(X, columns=list("abc"))]
+)
+def test_columns_are_chosen_by_number(make):
+    rows = as_rows(make(TABLE))
+    chosen = rows.columns((2, 0))
+    values = chosen.values.toarray() if chosen.sparse else chosen.values
+    assert values.tolist() == [[3.0, 1.0], [6.0, 4.0]]
+    assert rows.columns((-1,)).width == 1
+    assert rows.columns((2, 0)) is chosen
+
+
+def test_columns_keep_their_names():
+    rows = as_rows(pd.DataFrame(TABLE, columns=list("abc")))
+    assert rows.columns(("c", 0)).names == ("c", "a")
+    assert rows.columns(("c", "a")).columns(("a",)).values.tolist() == [[1.0], [4.0]]
+
+
+def test_columns_of_a_mixed_table_become_numbers_or_objects():
+    rows = as_rows(pd.DataFrame({"t": ["x", "y"], "a": [1.0, 2.0], "b": [3, 4]}))
+    assert rows.columns(("a", "b")).values.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert rows.columns(("a", "b")).values.dtype == np.float64
+    assert rows.columns(("t",)).objects
+    assert rows.columns(("t", "a")).values.dtype == object
+
+
+def test_one_numeric_column_of_a_mixed_table_is_a_table_of_numbers():
+    rows = as_rows(pd.DataFrame({"t": ["x", "y"], "a": [1.0, 2.0]})).columns(("a",))
+    assert not rows.objects
+    assert rows.values.dtype == np.float64
+    assert rows.values.tolist() == [[1.0], [2.0]]
+
+
+def test_a_missing_number_in_a_mixed_table_is_refused_when_its_column_is_chosen():
+    rows = as_rows(pd.DataFrame({"t": ["x", "y"], "a": [1.0, np.nan], "b": [1.0, 2.0]}))
+    with pytest.raises(InputError, match="X must be finite; got nan"):
+        rows.columns(("a", "b"))
+
+
+def test_columns_that_are_not_there_are_refused():
+    rows = as_rows(pd.DataFrame(TABLE, columns=["alpha", "beta", "gamma"]))
+    assert refusal(rows.columns, ("alhpa",)) == "There is no column 'alhpa'. Did you mean 'alpha'?"
+    assert refusal(rows.columns, (3,)) == "A column number must be between 0 and 2; got 3."
+    assert refusal(rows.columns, (-4,)) == "A column number must be between 0 and 2; got -4."
+    assert refusal(as_rows(TABLE).columns, ("a",)) == (
+        "Column 'a' can only be found by name in a DataFrame; got an array without names. "
+        "Give a DataFrame, or number the columns from 0."
+    )
+    assert refusal(as_rows(["x"]).columns, (0,)) == (
+        "Columns can only be chosen from a table; got a sequence of objects. Leave out .on(...), or give a DataFrame."
+    )
+
+
+def test_a_name_that_stands_over_two_columns_is_not_guessed():
+    rows = as_rows(pd.DataFrame(TABLE, columns=["a", "b", "a"]))
+    with pytest.raises(InputError):
+        rows.columns(("a",))

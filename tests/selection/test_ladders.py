@@ -1,0 +1,152 @@
+"""Ladders of kernels and alphas: from X alone, readable, and right at the edges."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import pdist
+
+from mercer.data import as_rows
+from mercer.data.rows import Rows
+from mercer.errors import InputError
+from mercer.kernels import (
+    Cosine,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+)
+from mercer.selection.ladders import resolve_alphas, resolve_kernels, rounded, width_ladder
+
+
+@pytest.fixture
+def rows(rng):
+    return Rows(rng.normal(size=(40, 3)))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("gaussian", Gaussian),
+        (" RBF ", Gaussian),
+        ("laplacian", Laplacian),
+        ("matern", Matern),
+        ("rational_quadratic", RationalQuadratic),
+    ],
+)
+def test_a_family_with_a_width_is_a_ladder_of_ten(name, kind, rows):
+    found = resolve_kernels(name, rows)
+    assert len(found) == 10
+    assert {type(kernel) for kernel in found} == {kind}
+    widths = [kernel.width for kernel in found]
+    assert widths == sorted(widths)
+    assert all(kernel == kind(kernel.width) for kernel in found)
+
+
+def test_widths_span_half_the_short_distances_to_eight_times_the_long_ones(rows):
+    for metric, manhattan in (("euclidean", False), ("cityblock", True)):
+        short, long = np.quantile(pdist(rows.values, metric), [0.1, 0.9])
+        ladder = width_ladder(rows, manhattan=manhattan)
+        np.testing.assert_allclose([ladder[0], ladder[-1]], [0.5 * short, 8 * long], rtol=5e-3)
+    np.testing.assert_allclose(np.diff(np.log(ladder)), np.log(ladder[-1] / ladder[0]) / 9, rtol=0.05)
+
+
+def test_other_families(rows):
+    assert resolve_kernels("linear", rows) == [Linear()]
+    assert resolve_kernels("cosine", rows) == [Cosine()]
+    assert resolve_kernels("precomputed", rows) == [Precomputed()]
+    assert resolve_kernels("polynomial", rows) == resolve_kernels("poly", rows)
+    assert resolve_kernels("poly", rows) == [Polynomial(degree) for degree in (1, 2, 3, 4, 5)]
+
+
+def test_text_kernels_and_lists_of_everything(rows):
+    assert resolve_kernels("gaussian(width=2) + 0.5 * linear()", rows) == [Gaussian(2) + 0.5 * Linear()]
+    assert resolve_kernels(Gaussian(3.0), rows) == [Gaussian(3.0)]
+    found = resolve_kernels([Gaussian(3.0), "linear", "polynomial(degree=7)", "laplacian"], rows)
+    assert found[:3] == [Gaussian(3.0), Linear(), Polynomial(7)]
+    assert len(found) == 13
+    assert resolve_kernels((Linear(),), rows) == [Linear()]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "sentence"),
+    [
+        ("gausian", "There is no kernel family 'gausian'. Did you mean 'gaussian'?"),
+        ([], "kernels must be a kernel, a list of kernels or a family's name; got []."),
+        (3, "kernels must be a kernel, a list of kernels or a family's name; got 3."),
+        (None, "kernels must be a kernel, a list of kernels or a family's name; got None."),
+        ([Linear(), 3], "Each of kernels must be a kernel or a family's name; got 3."),
+    ],
+)
+def test_what_is_no_kernel_is_refused(kernels, sentence, rows):
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        resolve_kernels(kernels, rows)
+
+
+def test_rows_that_are_all_alike_give_one_width():
+    assert width_ladder(Rows(np.ones((5, 2)))).tolist() == [1.0]
+    assert resolve_kernels("gaussian", Rows(np.ones((1, 2)))) == [Gaussian(1.0)]
+
+
+def test_a_ladder_of_widths_takes_sparse_rows_and_refuses_texts(rows):
+    dense = resolve_kernels("gaussian", rows)
+    assert resolve_kernels("gaussian", Rows(sparse.csr_matrix(rows.values))) == dense
+    with pytest.raises(InputError, match=r"^A ladder of widths needs rows of numbers. Give the kernels themselves.$"):
+        resolve_kernels("gaussian", as_rows(["a", "b", "c"]))
+
+
+def test_large_tables_are_sampled(rng):
+    X = rng.normal(size=(2000, 2))
+    chosen = np.linspace(0, 1999, 500).astype(int)
+    np.testing.assert_array_equal(width_ladder(Rows(X)), width_ladder(Rows(X[chosen])))
+
+
+def test_given_alphas_are_kept_as_they_are(rows):
+    assert resolve_alphas([1.0, 0.1, 0.0, 1.0], [Linear()], rows).tolist() == [1.0, 0.1, 0.0, 1.0]
+    assert resolve_alphas(2, [Linear()], rows).tolist() == [2.0]
+    assert resolve_alphas(np.float32(0.5), [Linear()], rows).dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [[], -1.0, [1.0, np.nan], [np.inf], "many", [[1.0]], [1, -1], object()], ids=repr)
+def test_alphas_that_are_none_are_refused(bad, rows):
+    with pytest.raises(InputError, match=r"^alphas must be finite, non-negative numbers; got "):
+        resolve_alphas(bad, [Linear()], rows)
+
+
+def test_the_ladder_of_alphas_ends_at_the_largest_eigenvalue(rows):
+    kernels = [Gaussian(0.5), Gaussian(3.0)]
+    ladder = resolve_alphas(None, kernels, rows)
+    top = max(np.linalg.eigvalsh(kernel(rows.values))[-1] for kernel in kernels)
+    assert len(ladder) == 13
+    np.testing.assert_allclose([ladder[0], ladder[-1]], [1e-7, top], rtol=5e-3)
+    assert (np.diff(ladder) > 0).all()
+
+
+def test_the_ladder_of_alphas_does_not_reach_below_rounding_error(rng):
+    X = 1e4 * rng.normal(size=(30, 2))
+    ladder = resolve_alphas(None, [Linear()], Rows(X))
+    assert ladder[0] >= 0.99e-13 * ladder[-1]
+    assert ladder[-1] == pytest.approx(np.linalg.eigvalsh(Linear()(X))[-1], rel=5e-3)
+
+
+def test_the_ladder_of_a_gram_matrix_is_that_of_its_kernel(rng):
+    X = rng.normal(size=(60, 2))
+    by_kernel = resolve_alphas(None, [Gaussian()], Rows(X))
+    np.testing.assert_array_equal(resolve_alphas(None, [Precomputed()], Rows(Gaussian()(X))), by_kernel)
+    large = rng.normal(size=(600, 2))
+    by_kernel = resolve_alphas(None, [Gaussian()], Rows(large))
+    np.testing.assert_array_equal(resolve_alphas(None, [Precomputed()], Rows(Gaussian()(large))), by_kernel)
+
+
+def test_a_kernel_that_is_zero_still_has_a_ladder():
+    ladder = resolve_alphas(None, [Linear()], Rows(np.zeros((5, 2))))
+    assert (ladder > 0).all()
+    assert np.isfinite(ladder).all()
+
+
+def test_rounded_to_three_digits():
+    assert rounded(np.array([1.23456, 98765.0, 0.000123456])).tolist() == [1.23, 98800.0, 0.000123]

@@ -1,0 +1,144 @@
+"""A = L L' in place: what it gives equals NumPy's, and the matrix can be had back."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mercer import KernelRidge
+from mercer.errors import MercerError
+from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite, largest_eigenvalue, rich_start
+from oracles import backward_error, with_spectrum
+
+
+def positive(n, seed, condition=100.0):
+    return with_spectrum(np.logspace(0, -np.log10(condition), n), np.random.default_rng(seed))
+
+
+@given(st.integers(1, 12), st.integers(0, 2**16), st.floats(0.0, 10.0), st.integers(1, 3))
+@settings(max_examples=40)
+def test_solves_determinant_and_diagonal_equal_those_of_numpy(n, seed, alpha, targets):
+    K = positive(n, seed)
+    A = K + alpha * np.eye(n)
+    B = np.random.default_rng(seed).normal(size=(n, targets))
+    factor = Cholesky(K.copy(), alpha, "a test")
+    np.testing.assert_allclose(factor.solve(B), np.linalg.solve(A, B), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(factor.times(B), A @ B, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(factor.log_determinant(), np.linalg.slogdet(A)[1], atol=1e-10)
+    np.testing.assert_allclose(factor.diagonal(), np.linalg.inv(A).diagonal(), rtol=1e-11)
+    assert factor.null_part(B) is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 501, 1030])
+def test_the_matrix_comes_back_to_the_last_bit(n, rng):
+    K = np.ascontiguousarray(np.exp(-0.5 * np.subtract.outer(np.arange(n), np.arange(n)) ** 2 / 4.0))
+    before = K.copy()
+    factor = Cholesky(K, 0.3, "a test")
+    if n > 1:
+        assert not (K == before).all()
+    given_back = factor.release()
+    assert (given_back == before).all()
+    assert np.shares_memory(given_back, K)
+
+
+@pytest.mark.parametrize("smallest", [0.0, -1e-3, 1e-17])
+@pytest.mark.parametrize("n", [2, 9, 501])
+def test_what_is_not_positive_definite_is_refused_and_given_back(n, smallest, rng):
+    values = np.ones(n)
+    values[0] = smallest
+    K = with_spectrum(values, rng)
+    before = K.copy()
+    with pytest.raises(NotPositiveDefinite, match="not positive definite"):
+        Cholesky(K, 0.0, "a test")
+    assert (K == before).all()
+    assert issubclass(NotPositiveDefinite, MercerError)
+
+
+def test_a_matrix_with_nan_is_refused():
+    with pytest.raises(NotPositiveDefinite):
+        Cholesky(np.full((3, 3), np.nan), 1.0, "a test")
+
+
+def test_several_blocks_of_the_diagonal_equal_those_of_the_inverse(rng):
+    n = 1100
+    x = rng.normal(size=(n, 3))
+    K = x @ x.T
+    expected = np.linalg.inv(K + np.eye(n)).diagonal()
+    np.testing.assert_allclose(Cholesky(K, 1.0, "a test").diagonal(), expected, rtol=1e-9)
+
+
+def test_a_solve_without_right_hand_sides_is_empty(rng):
+    assert Cholesky(positive(4, 0), 1.0, "a test").solve(np.empty((4, 0))).shape == (4, 0)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12, 1e14])
+@pytest.mark.parametrize("n", [2, 3, 5, 50, 300])
+def test_the_estimated_condition_is_within_a_factor_of_ten(n, condition, rng):
+    K = with_spectrum(np.logspace(0, -np.log10(condition), n), rng)
+    true = np.linalg.cond(K)
+    found = Cholesky(K, 0.0, "a test").route().condition
+    assert true / 10 <= found <= true * 10
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("n", [2, 3, 4, 10])
+def test_the_condition_of_nearly_equal_rows_is_within_a_factor_of_ten(n, gap):
+    """The smallest eigenvectors are differences of rows, orthogonal to the constant vector."""
+    K = np.full((n, n), 1.0 - gap) + gap * np.eye(n)
+    true = np.linalg.cond(K)
+    found = Cholesky(K, 0.0, "a test").route().condition
+    assert true / 10 <= found <= true * 10
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_the_condition_of_alternating_and_antisymmetric_directions_is_found(n):
+    for direction in (np.resize([1.0, -1.0], n), np.linspace(-1, 1, n), np.eye(n)[0], np.eye(n)[-1]):
+        v = direction / np.linalg.norm(direction)
+        K = np.eye(n) - (1 - 1e-8) * np.outer(v, v)
+        assert 1e7 <= Cholesky((K + K.T) / 2, 0.0, "a test").route().condition <= 1e9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e160, 1e200])
+def test_the_condition_does_not_depend_on_the_scale(scale, rng):
+    """The factor's diagonal, about sqrt(scale), must not drown the matrix's in `times`; squares must not overflow."""
+    K = with_spectrum(np.logspace(0, -4, 20), rng)
+    found = Cholesky(K * scale, 0.0, "a test").condition()
+    assert found == pytest.approx(Cholesky(K.copy(), 0.0, "a test").condition(), rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1e100, 1e160, 1e250])
+def test_a_huge_alpha_is_no_reason_to_leave_cholesky(alpha, rng):
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    model = KernelRidge(alpha, kernel="rbf", solver="cholesky").fit(x, y)
+    assert (model.route_.name, model.route_.reason) == ("cholesky", "dual, 20 rows")
+    assert 1 <= model.route_.condition <= 2
+    np.testing.assert_allclose(model.dual_coef_, y / alpha, rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-3, 1.0])
+@pytest.mark.parametrize("n", [5, 50, 300])
+def test_solves_are_backward_stable_from_condition_1_to_1e15(n, alpha, rng):
+    B = rng.normal(size=(n, 3))
+    succeeded = 0
+    for exponent in range(16):
+        K = with_spectrum(np.logspace(0, -exponent, n), rng)
+        A = K + alpha * np.eye(n)
+        try:
+            X = Cholesky(K, alpha, "a test").solve(B)
+        except NotPositiveDefinite:
+            assert np.linalg.cond(A) > 1e14
+            continue
+        succeeded += 1
+        assert backward_error(A, X, B) <= 5
+    assert succeeded >= 14
+
+
+def test_the_largest_eigenvalue_is_found_from_below(rng):
+    A = with_spectrum(np.linspace(1, 5, 30), rng)
+    found = largest_eigenvalue(A.__matmul__, rich_start(30))
+    assert 2.5 <= found <= 5 * (1 + 1e-12)
+
+
+def test_an_infinite_map_has_an_infinite_eigenvalue():
+    with np.errstate(all="ignore"):
+        assert largest_eigenvalue(lambda v: v * np.inf, rich_start(3)) == np.inf

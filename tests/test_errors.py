@@ -1,0 +1,75 @@
+"""The tree of errors, and the one form of every complaint."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mercer.errors import (
+    EdgeOfGridWarning,
+    IllConditionedWarning,
+    InputError,
+    KernelTextError,
+    MemoryRefusal,
+    MercerError,
+    MercerWarning,
+    NotMercerWarning,
+    SingularSystemWarning,
+    nearest,
+    sentence,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "also"),
+    [(InputError, ValueError), (KernelTextError, InputError), (MemoryRefusal, MemoryError)],
+)
+def test_every_error_is_ours_and_also_the_builtin_that_people_catch(error, also):
+    assert issubclass(error, MercerError)
+    assert issubclass(error, also)
+
+
+def test_a_memory_refusal_is_no_input_error():
+    assert not issubclass(MemoryRefusal, InputError)
+
+
+@pytest.mark.parametrize("warning", [SingularSystemWarning, IllConditionedWarning, NotMercerWarning, EdgeOfGridWarning])
+def test_every_warning_can_be_filtered_as_ours_and_as_a_user_warning(warning):
+    assert issubclass(warning, MercerWarning)
+    assert issubclass(warning, UserWarning)
+
+
+def test_a_sentence_says_what_it_is_what_it_must_be_and_what_was_got():
+    assert sentence("alpha", "a number", "'x'") == "alpha must be a number; got 'x'."
+
+
+def test_a_sentence_ends_in_the_way_out_where_there_is_one():
+    assert sentence("alpha", "a number", 3, "Use 1.") == "alpha must be a number; got 3. Use 1."
+
+
+def test_the_nearest_name_is_suggested():
+    assert nearest("widht", ["width", "nu"]) == "Did you mean 'width'?"
+
+
+def test_capitals_in_what_was_typed_do_not_hide_the_nearest_name():
+    assert nearest("Gausian", ["gaussian", "linear"]) == "Did you mean 'gaussian'?"
+
+
+def test_capitals_in_the_known_names_do_not_hide_the_nearest_name():
+    assert nearest("INCOMES", ["INCOME", "AGE"]) == "Did you mean 'INCOME'?"
+    assert nearest("income", ["INCOME", "AGE"]) == "Did you mean 'INCOME'?"
+
+
+def test_where_nothing_is_near_all_known_names_are_listed_in_order():
+    assert nearest("zzz", ["width", "nu"]) == "Known: nu, width."
+
+
+def test_where_there_are_no_names_none_are_announced():
+    assert nearest("zzz", []) != "Known: ."
+
+
+@settings(max_examples=40)
+@given(name=st.text(max_size=20), known=st.lists(st.text(min_size=1, max_size=10), min_size=1, max_size=5))
+def test_a_suggestion_is_always_one_of_the_known_names_or_all_of_them(name, known):
+    said = nearest(name, known)
+    suggestions = [f"Did you mean {each!r}?" for each in known]
+    assert said in suggestions or said == f"Known: {', '.join(sorted(known))}."
