@@ -35,7 +35,7 @@ demo: $(VENV)/.core  ## fit a model to a real table and show the result
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run the tests, with branch coverage
-	SCIPY_ARRAY_API=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 	
 check: $(VENV)/.check  ## lint, types, import contract, docstring examples
 	$(BIN)/ruff check

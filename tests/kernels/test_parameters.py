@@ -12,8 +12,8 @@ from formulas import refusal
 from mercer.kernels.parameters import (
     fits_columns,
     inverse_width,
-    positive_width,
     positive_number,
+    positive_width,
     real_number,
     vectorised,
     whole_number,

@@ -111,7 +111,7 @@ def test_given_alphas_are_kept_as_they_are(rows):
     assert resolve_alphas(np.float32(0.5), [Linear()], rows).dtype == np.float64
 
 
-@pytest.mark.parametrize("bad", [[], -1.0, [1.0, np.nan], [np.inf], "many", [[1.0]], [1, -1], object()], ids=repr)
+@pytest.mark.parametrize("bad", [[], -1.0, [1.0, np.nan], [np.inf], "many", [[1.0]], [1, -1], print], ids=repr)
 def test_alphas_that_are_none_are_refused(bad, rows):
     with pytest.raises(InputError, match=r"^alphas must be finite, non-negative numbers; got "):
         resolve_alphas(bad, [Linear()], rows)

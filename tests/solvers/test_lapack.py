@@ -72,7 +72,7 @@ def test_blocks_of_a_larger_matrix_need_no_copy(n, rng):
     assert (x[:, n:] == 5.0).all()
 
 
-@pytest.mark.parametrize("bad", [np.diag([1.0, -1.0]), np.zeros((2, 2)), np.full((2, 2), np.nan)], ids=repr)
+@pytest.mark.parametrize("bad", [np.diag([1.0, -1.0]), np.zeros((2, 2)), -np.eye(70)], ids=len)
 def test_what_is_not_positive_definite_is_said(bad):
     assert not potrf(bad.copy())
 

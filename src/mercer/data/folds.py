@@ -134,8 +134,8 @@ def draw(
     Parameters
     ----------
     cv : int, splitter, iterable of (train, test) or None
-        None is leave-one-out. An int with one repeat and no `random_state` is scikit-learn's unshuffled
-        KFold (stratified for classifiers), otherwise shuffled, anew in each repeat.
+        None is leave-one-out, or leave-one-group-out with `groups`. An int with one repeat and no `random_state`
+        is scikit-learn's unshuffled KFold (stratified for classifiers), otherwise shuffled, anew in each repeat.
     X, y : array-like
         Rows and targets.
     repeats : int, default=1
@@ -154,6 +154,11 @@ def draw(
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
+    if cv is None and groups is not None:
+        from sklearn.model_selection import LeaveOneGroupOut
+
+        each = LeaveOneGroupOut().split(np.zeros((n, 1)), y, groups)
+        return Folds(n, (_listed(each, n),), "leave-one-group-out")
     if cv is None:
         if n < 2:
             raise InputError(sentence("Leave-one-out", "given at least 2 rows", f"{n}"))

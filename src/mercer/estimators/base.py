@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
+from mercer.data.checks import as_numbers, bad_pair, checked_alpha, checked_gram, checked_weights
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, NotMercerWarning, sentence
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
@@ -68,14 +68,17 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
 
     def _sparse(self) -> Any:
         """validate_data's word for whether sparse rows are taken."""
-        return "csr" if takes_sparse(self.kernel) else False
+        plain_function = callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        return "csr" if takes_sparse(self.kernel) or plain_function else False
 
     def _resolved(self, columns: int) -> Kernel:
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _new_rows(self, X: Any, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted."""
         check_is_fitted(self)
+        if diag is not None and self.kernel_.kind != "gram":
+            raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
         X = validate_data(self, X, accept_sparse=self._sparse(), dtype=np.float64, reset=False)
         rows = self._as_rows(X)
         self.kernel_.check(rows)
@@ -120,7 +123,9 @@ class RidgeCore(KernelEstimator):
     def _choice(self, n: int, sample: Rows, alphas: int) -> Choice:
         """The route for n rows such as these, refused here if it does not fit in memory."""
         kernel = self._resolved(sample.width)
-        count = None if sample.sparse and not isinstance(kernel, Linear) else kernel.count_features(sample)
+        # only the scalar product leaves a sparse table sparse
+        dense_only = sample.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
+        count = None if dense_only else kernel.count_features(sample)
         choice = choose(self.solver, n, count, alphas)
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
@@ -135,6 +140,8 @@ class RidgeCore(KernelEstimator):
         try:
             first = X.tocsr()[:1] if hasattr(X, "tocsr") else _safe_indexing(X, [0])
             sample = self._as_rows(as_rows(first).values)
+            if sample.values.dtype == object:
+                return
             self._resolved(shape[1]).check(sample)
         except (TypeError, ValueError):
             return
@@ -143,12 +150,17 @@ class RidgeCore(KernelEstimator):
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(self.fit_intercept)))
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
+        X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
+        weights = None if weights is None else weights.copy()
         self.kernel_ = self._resolved(X.shape[1])
         self.X_fit_ = X
         self.kernel_.check(self._as_rows(X))
         warned = self._warn_if_invalid(self._as_rows(X))
         self._weights = None if weights is None else checked_weights(owner, weights)
+        self._per_target = np.ndim(self.alpha) > 0
         used = slice(None) if weights is None or weights.all() else weights > 0
         kept = self._as_rows(X if isinstance(used, slice) else X[used])
         if self.kernel_.kind == "gram" and not isinstance(used, slice):
@@ -184,8 +196,7 @@ class RidgeCore(KernelEstimator):
     def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem:
         intercept = bool(self.fit_intercept)
         if choice.name == "primal":
-            features = rows.values if rows.sparse else self.kernel_.features(rows)
-            return PrimalSystem(features, weights, intercept=intercept, reason=choice.reason)
+            return PrimalSystem(self._phi(rows), weights, intercept=intercept, reason=choice.reason)
         return DualSystem(training_matrix(self.kernel_, rows), weights, intercept=intercept, reason=choice.reason)
 
     def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
@@ -206,12 +217,14 @@ class RidgeCore(KernelEstimator):
         """f at new rows (m x t), without ever holding all of k(x, X)."""
         if self._primal is None:
             return times(self.kernel_, rows, self._fit_rows(), self._dual) + self._intercept
-        if rows.sparse:
-            return np.asarray(rows.values @ self._primal) + self._intercept
         result = np.empty((len(rows), self._dual.shape[1]))
         for part in blocks(len(rows)):
-            result[part] = self.kernel_.features(rows[part]) @ self._primal
+            result[part] = self._phi(rows[part]) @ self._primal
         return result + self._intercept
+
+    def _phi(self, rows: Rows) -> Any:
+        """Explicit features; those of the linear kernel are the rows, sparse as they are."""
+        return rows.values if isinstance(self.kernel_, Linear) else self.kernel_.features(rows)
 
     # -- the Gaussian view, made when first asked for ---------------------------------------------
 
@@ -223,10 +236,14 @@ class RidgeCore(KernelEstimator):
             if self.kernel_.kind == "gram" and not isinstance(used, slice):
                 X = X[:, used]
             weights = None if self._weights is None else self._weights[used]
+            system = self._system(self._as_rows(X), weights, self._system_of)
             kept: list[tuple[Array, Penalised]] = []
-            for alpha in np.unique(self._alphas):
-                system = self._system(self._as_rows(X), weights, self._system_of)
-                solved = system.at(float(alpha))
+            distinct = np.unique(self._alphas)
+            for alpha in distinct:
+                if isinstance(system, PrimalSystem):
+                    solved: Penalised = system.at(float(alpha))
+                else:  # several alphas share one spectrum
+                    solved = system.at(float(alpha), "cholesky" if len(distinct) == 1 else "spectral")
                 kept.append((np.flatnonzero(self._alphas == alpha), solved))
             self._posterior_kept = kept
         return self._posterior_kept
@@ -238,8 +255,8 @@ class RidgeCore(KernelEstimator):
         for mine, solved in self._posterior():
             if self._primal is not None:
                 for part in blocks(len(rows)):
-                    block = rows[part]
-                    phi = block.values.toarray() if block.sparse else self.kernel_.features(block)
+                    phi = self._phi(rows[part])
+                    phi = phi.toarray() if hasattr(phi, "toarray") else phi
                     result[part, mine] = solved.variance(np.empty(0), phi.T)[:, None] * scale[mine]
                 continue
             whole = self._diagonal(rows, diagonal)
@@ -251,8 +268,6 @@ class RidgeCore(KernelEstimator):
     def _diagonal(self, rows: Rows, given: Any) -> Array:
         """k(x, x) of new rows, from the kernel or from the caller."""
         if self.kernel_.kind != "gram":
-            if given is not None:
-                raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
             return self.kernel_.diagonal(rows)
         if given is None:
             raise InputError(
@@ -264,13 +279,16 @@ class RidgeCore(KernelEstimator):
 
 def checked_diagonal(given: Any, count: int) -> Array:
     """diag= as one finite, non-negative number per new row."""
-    diagonal = np.asarray(given, dtype=np.float64)
-    if diagonal.shape != (count,) or not (np.isfinite(diagonal) & (diagonal >= 0)).all():
-        raise InputError(
-            sentence(
-                "diag", f"{count} finite, non-negative numbers, k(x, x) of each new row", f"shape {diagonal.shape}"
-            )
-        )
+    diagonal = as_numbers(given)
+    what = f"{count} finite, non-negative numbers, k(x, x) of each new row"
+    if diagonal is None:
+        raise InputError(sentence("diag", what, repr(given)))
+    if diagonal.shape != (count,):
+        raise InputError(sentence("diag", what, f"shape {diagonal.shape}"))
+    bad = ~(np.isfinite(diagonal) & (diagonal >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(sentence("diag", what, f"{diagonal[row]} in row {row}"))
     return diagonal
 
 

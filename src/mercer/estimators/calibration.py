@@ -55,9 +55,10 @@ class Temperature:
             while length > 1e-6 and _loss(scores, target, theta - length * step) > size:
                 length /= 2
             theta = theta - length * step
-            theta[0] = max(theta[0], 0.0)
             if float(np.abs(length * step).max()) < 1e-10:
                 break
+        if theta[0] <= 0:  # decisions that say nothing, or the opposite: the shares of the classes remain
+            theta[0], theta[1:] = 0.0, np.log(target.mean(axis=0))
         return Temperature(float(theta[0]), theta[1:] - theta[1:].mean())
 
     def probabilities(self, values: Array) -> Array:

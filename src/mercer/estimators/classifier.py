@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
+from mercer.selection.problem import balanced
 
 
 def checked_labels(y: Any) -> tuple[Array, Array]:
@@ -38,11 +39,22 @@ def label_targets(numbers: Array, classes: int) -> Array:
 
 
 def class_weights(given: Any, y: Any, weights: Array | None) -> Array | None:
-    """Sample weights times those of the classes."""
+    """Sample weights times those of the classes; "balanced" counts a row of weight two as two rows."""
     if given is None:
         return weights
-    by_class = np.asarray(compute_sample_weight(given, y))
-    return by_class if weights is None else weights * by_class
+    own = np.ones(len(y)) if weights is None else weights
+    if given == "balanced":
+        return np.asarray(own * balanced(np.unique(y, return_inverse=True)[1], own))
+    return np.asarray(own * np.asarray(compute_sample_weight(given, y)))
+
+
+def at_least_two(owner: str, labels: Array, numbers: Array, weights: Array | None) -> None:
+    """Refuse labels of which one class alone has weight."""
+    counts = np.bincount(numbers, weights, minlength=len(labels))
+    left = labels[counts > 0].tolist()
+    if len(left) < 2:
+        got = f"1 class, {left[0]!r}" if left else "no class with weight"
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
 
 
 class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
@@ -123,18 +135,12 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self
         """
         self._refuse_early(X)
-        given = X
         X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
         self.classes_, numbers = checked_labels(y)
-        if len(self.classes_) < 2:
-            raise InputError(
-                sentence(
-                    f"y of {type(self).__name__}", "labels of at least two classes", f"1 class, {self.classes_[0]!r}"
-                )
-            )
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        at_least_two(type(self).__name__, self.classes_, numbers, weights)
         weights = class_weights(self.class_weight, y, weights)
-        self._fit_targets(X.copy() if X is given else X, label_targets(numbers, len(self.classes_)), weights)
+        self._fit_targets(X, label_targets(numbers, len(self.classes_)), weights)
         self.dual_coef_, self.intercept_ = self._dual, self._intercept
         return self
 

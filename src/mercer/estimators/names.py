@@ -80,7 +80,7 @@ def resolve(owner: str, kernel: Any, columns: int, settings: Settings = DEFAULTS
             )
         )
     if callable(kernel):
-        return Custom(_of_rows(kernel, settings.params or {}))
+        return Custom(RowFunction(kernel, settings.params or {}))
     raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))
 
 
@@ -90,7 +90,7 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def takes_sparse(kernel: Any) -> bool:
-    """Whether X may be a sparse matrix: not for functions, which nobody knows."""
+    """Whether X may be a sparse matrix: nobody knows for functions."""
     return isinstance(kernel, str) or bool(getattr(kernel, "takes_sparse", False))
 
 
@@ -148,10 +148,24 @@ def _number(owner: str, name: str, value: Any, least: float | None = None) -> fl
     return float(value)
 
 
-def _of_rows(function: Callable[..., Any], params: dict[str, Any]) -> Callable[[Any, Any], Any]:
-    """scikit-learn's meaning of a function: called for two rows at a time (its own Gaussian-process
-    kernels are called for blocks).
+class RowFunction:
+    """scikit-learn's meaning of a function: called for two rows at a time (its own Gaussian-process kernels
+    are called for blocks).
     """
-    from sklearn.metrics.pairwise import pairwise_kernels
 
-    return partial(pairwise_kernels, metric=function, **params)
+    def __init__(self, function: Callable[..., Any], params: dict[str, Any]) -> None:
+        self.function, self.params = function, params
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, X: Any, Z: Any) -> Any:
+        """The matrix of all rows of X against all rows of Z."""
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        try:
+            return pairwise_kernels(X, Z, metric=self.function, **self.params)
+        except (TypeError, ValueError) as problem:
+            sparse = hasattr(X, "tocsr")
+            raise InputError(
+                f"The kernel function must take two rows and return one number; {self.__name__} failed with: {problem}"
+                + (". Use X.toarray() for a function that does not take sparse data." if sparse else ".")
+            ) from problem

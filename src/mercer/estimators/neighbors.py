@@ -27,22 +27,19 @@ class KernelNeighbors(KernelEstimator):
     kernel_: Kernel
     _diagonal_fit: Array
 
-    def _fit_neighbors(self, given: Any, X: Any) -> None:
-        count, n = self.n_neighbors, X.shape[0]
-        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or not 1 <= count <= n:
-            raise InputError(
-                sentence(
-                    f"n_neighbors of {type(self).__name__}",
-                    f"a whole number between 1 and the {n} training rows",
-                    repr(count),
-                )
-            )
+    def _check_count(self, count: Any, n: int) -> None:
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or not 1 <= int(count) <= n:
+            must_be = f"a whole number between 1 and n_samples = {n}"
+            raise InputError(sentence(f"n_neighbors of {type(self).__name__}", must_be, repr(count)))
+
+    def _fit_neighbors(self, X: Any) -> None:
+        self._check_count(self.n_neighbors, X.shape[0])
         self.kernel_ = self._resolved(X.shape[1])
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
             checked_gram(X.toarray() if rows.sparse else X)
         self.kernel_.check(rows)
-        self.X_fit_ = X.copy() if X is given else X
+        self.X_fit_ = X.copy()
         self._diagonal_fit = self.kernel_.diagonal(rows)
 
     def kneighbors(
@@ -68,11 +65,9 @@ class KernelNeighbors(KernelEstimator):
         numbers : ndarray of int, shape (n_rows, n_neighbors)
             Rows of the training table.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, diag)
         count = self.n_neighbors if n_neighbors is None else n_neighbors
-        n = self.X_fit_.shape[0]
-        if not 1 <= count <= n:
-            raise InputError(sentence("n_neighbors", f"between 1 and the {n} training rows", repr(count)))
+        self._check_count(count, self.X_fit_.shape[0])
         places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))
         if not return_distance:
             return places
@@ -132,10 +127,9 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         self
         """
-        given = X
         X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
         self.classes_, self._labels = checked_labels(y)
-        self._fit_neighbors(given, X)
+        self._fit_neighbors(X)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -214,12 +208,11 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         self
         """
-        given = X
         X, y = validate_data(
             self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
         )
         self._targets = np.array(y, dtype=np.float64)
-        self._fit_neighbors(given, X)
+        self._fit_neighbors(X)
         return self
 
     def predict(self, X: Any) -> Array:

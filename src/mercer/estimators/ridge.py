@@ -112,7 +112,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         self
         """
         self._refuse_early(X)
-        given = X
         X, y = validate_data(
             self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
         )
@@ -120,7 +119,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self.__dict__.pop("_posterior_kept", None)
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._fit_targets(X.copy() if X is given else X, Y, sample_weight)
+        self._fit_targets(X, Y, sample_weight)
         self._one_target = y.ndim == 1
         self.dual_coef_ = self._out(self._dual)
         self.intercept_ = self._out(self._intercept[None])[0]
@@ -152,7 +151,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         std : ndarray of the same shape
             Only with `return_std`.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, diag)
         values = self._out(self._values(rows))
         if not return_std:
             return values
@@ -192,4 +191,4 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         result = np.empty(len(self._alphas))
         for mine, solved in self._posterior():
             result[mine] = solved.degrees_of_freedom()
-        return float(result[0]) if np.ndim(self.alpha) == 0 else self._out(result[None])[0]
+        return self._out(result[None])[0] if self._per_target else float(result[0])

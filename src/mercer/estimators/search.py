@@ -15,7 +15,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, sentence
 from mercer.estimators.base import KernelSetter
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.classifier import KernelRidgeClassifier, checked_labels, class_weights
+from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
@@ -451,10 +451,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
         rows, kernels, alphas = self._candidates(X)
         labels, numbers = checked_labels(y)
-        if len(labels) < 2:
-            raise InputError(
-                sentence(f"y of {type(self).__name__}", "labels of at least two classes", f"1 class, {labels[0]!r}")
-            )
+        at_least_two(type(self).__name__, labels, numbers, weights)
         classes = Classes(labels, numbers)
         balanced = isinstance(self.class_weight, str)
         if not balanced:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,10 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             mark = str(arrays.pop("mark"))
-        except (OSError, ValueError, KeyError, EOFError) as problem:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
             raise InputError(
                 f"The checkpoint {str(self.path)!r} cannot be read ({problem}). Delete it or name another file."
             ) from None
@@ -65,9 +66,22 @@ class Checkpoint:
             )
         return arrays
 
+    def _part(self) -> tuple[int, str]:
+        """A fresh file beside the checkpoint."""
+        try:
+            return tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name, suffix=".part")
+        except OSError as problem:
+            raise InputError(f"The checkpoint {str(self.path)!r} cannot be written: {problem.strerror}.") from None
+
+    def try_folder(self) -> None:
+        """Refuse a place that cannot be written to."""
+        handle, name = self._part()
+        os.close(handle)
+        Path(name).unlink()
+
     def save(self, arrays: dict[str, Array]) -> None:
         """Write all of it beside the file, then put it in place in one step."""
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name, suffix=".part")
+        handle, name = self._part()
         try:
             with os.fdopen(handle, "wb") as file:
                 named: dict[str, Any] = {"mark": np.array(self.mark), **arrays}

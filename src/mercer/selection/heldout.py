@@ -10,7 +10,7 @@ from mercer.data.rows import Array, Rows
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.problem import Problem, Removals, balanced
 from mercer.solvers import DualSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 
@@ -187,8 +187,9 @@ class KernelSystem:
         K = self.K[np.ix_(train, train)] / (root[train, None] * root[train])
         weights = None if problem.weights is None else root[train] ** 2
         if problem.balance is not None:
-            balanced = _balanced(problem.balance[problem.used[train]])
-            weights = balanced if weights is None else weights * balanced
+            _, numbers = np.unique(problem.balance[problem.used[train]], return_inverse=True)
+            weights = np.ones(len(train)) if weights is None else weights
+            weights = weights * balanced(numbers, weights)
         system = DualSystem(K, weights, intercept=problem.intercept)
         solution = system.solve(problem.Y[problem.used[train]], alpha, "cholesky")
         places = problem.place[test]
@@ -199,12 +200,6 @@ class KernelSystem:
             others = np.searchsorted(problem.unused, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return against @ solution.dual + solution.intercept, solution.route.condition
-
-
-def _balanced(labels: Array) -> Array:
-    """Weights that make every class of a training set weigh the same, as scikit-learn has them."""
-    _, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray((len(labels) / (len(counts) * counts))[numbers])
 
 
 def _without_minus(places: Array) -> Array:

@@ -14,9 +14,9 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.selection.problem import Problem
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import FEW, exact_condition, largest_eigenvalue, rich_start
 from mercer.solvers.lapack import add_outer, potrf, potri, potrs
-from mercer.solvers.route import EPS
+from mercer.solvers.route import EPS, SINGULAR
 
 # Sets up to this size are gathered and solved many at a time.
 _SMALL = 48
@@ -155,11 +155,17 @@ class Inverted(LeaveOut):
         P = K.copy()
         P.flat[:: n + 1] += alpha
         right = _right_sides(problem, new)
+        exact = exact_condition(P, np.ones(n)) if n <= FEW else None
         if not potrf(P):
             raise SingularError
         solved = right.copy()
         potrs(P, solved)
-        self.condition = (largest + alpha) * largest_eigenvalue(lambda v: _solved(P, v), rich_start(n))
+        estimate = (largest + alpha) * largest_eigenvalue(lambda v: _solved(P, v), rich_start(n))
+        self.condition = estimate if exact is None else exact
+        # Without a penalty to speak of, what is left of K may be rounding error long before that.
+        bare = alpha <= n * EPS * largest
+        if self.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
+            raise SingularError
         potri(P)
         self.a = solved[:t].T
         h = solved[t] if problem.intercept else None

@@ -232,9 +232,16 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
         least = min(routes, key=lambda route: route.bytes)
         raise MemoryRefusal(
             f"Model selection on {work.n} rows needs {readable(least.bytes)} of memory by its leanest route "
-            f"({least.name}); {readable(memory)} is available. About {int(math.sqrt(memory / 24))} rows would fit."
+            f"({least.name}); {readable(memory)} is available. "
+            f"About {_fitting_rows(work, least, memory)} rows would fit."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
+
+
+def _fitting_rows(work: Work, least: RouteCost, memory: int) -> int:
+    """Bytes grow with the square of n, or with n on the primal route."""
+    share = memory / least.bytes
+    return int(0.98 * work.n * (share if least.name == "primal" else math.sqrt(share)))
 
 
 def _routes(work: Work, rates: Rates) -> list[RouteCost]:
@@ -287,7 +294,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
                 "primal",
                 kernels * n * D * D + flops,
                 (kernels * n * D * D + flops) / rates.product * 2 + calls,
-                8 * (n * D * (2 + 2 * active) + 3 * D * D),
+                8 * (n * D * (1 + active) + 2 * D * D),
                 f"{work.features} explicit features instead of {work.n} rows",
             )
         )

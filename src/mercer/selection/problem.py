@@ -111,3 +111,18 @@ class Removals:
     def part(self, i: int) -> slice:
         """Where the test rows of removal i stand in `rows`."""
         return slice(int(self.starts[i]), int(self.starts[i] + self.counts[i]))
+
+
+def balanced(numbers: Array, weights: Array) -> Array:
+    """Factors that make every class weigh the same: total / (classes * weight of the row's class).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection.problem import balanced
+    >>> balanced(np.array([0, 0, 0, 1]), np.ones(4)).round(3).tolist()
+    [0.667, 0.667, 0.667, 2.0]
+    """
+    totals = np.bincount(numbers, weights)
+    factors = np.divide(totals.sum() / len(totals), totals, out=np.zeros_like(totals), where=totals > 0)
+    return np.asarray(factors[numbers])

@@ -149,6 +149,12 @@ class Scoring:
     scorer: Any = None
     needs_many: bool = False
 
+    @property
+    def identity(self) -> str:
+        """Name, and for a user's own loss what it does: two functions may share a name."""
+        code = getattr(self.loss, "__code__", None)
+        return self.name if code is None else f"{self.name} {code.co_code.hex()} {code.co_consts} {code.co_names}"
+
     def by_split(self, truth: Truth, values: Array, *, per_target: bool = False) -> Array:
         """The score of every test set; with `per_target` a column for each target."""
         removals = truth.removals
@@ -211,12 +217,12 @@ class _Stub:
         """The held-out decision values."""
         return self.values[:, 0] if self.values.shape[1] == 1 else self.values
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "predict_proba":
-            raise AttributeError(
-                "predict_proba is calibrated after the search; score decisions or labels in the search itself."
-            )
-        raise AttributeError(name)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities do not exist yet."""
+        raise InputError(
+            "Probabilities are calibrated after the search, on the winner's held-out decisions. "
+            "Use a scoring of decisions or labels in the search itself."
+        )
 
 
 def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:

@@ -122,6 +122,7 @@ class Ordered:
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, self._mark(kernels, alphas, route))
             skip = _restore(table, saved.load(), skip)
+            saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
         sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
 
@@ -168,14 +169,11 @@ class Ordered:
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, route: Plan) -> str:
-        splits = [
-            part for rows, test in zip(self.removals.sets, self.removals.tests, strict=True) for part in (rows, test)
-        ]
-        problem = self.problem
+        problem, search = self.problem, self.search
         return fingerprint(
-            self.rows.values, self.search.y, problem.weights, problem.intercept, problem.balance, *splits,
-            [repr(kernel) for kernel in kernels], alphas, self.search.scoring.name, self.search.per_target,
-            route.chosen.name,
+            self.rows.values, self.rows.names, search.y, problem.weights, problem.intercept, problem.balance,
+            *self.removals.sets, *self.removals.tests, [repr(kernel) for kernel in kernels], alphas,
+            search.scoring.identity, search.per_target, route.chosen.name,
         )  # fmt: skip
 
     def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, KernelSystem]:

@@ -14,7 +14,7 @@ from mercer.errors import MercerError
 from mercer.solvers.route import SINGULAR, Route
 
 _STEPS = 3  # of power iteration; each is worth about a factor of two
-_FEW = 64  # rows up to which all eigenvalues cost next to nothing
+FEW = 64  # rows up to which all eigenvalues cost next to nothing
 
 
 class NotPositiveDefinite(MercerError):
@@ -48,7 +48,7 @@ class Cholesky:
         self._diagonal = K.diagonal().copy()
         K.flat[:: self.n + 1] += alpha
         self._shifted = K.diagonal().copy()
-        self._condition = exact_condition(K, self._scale()) if self.n <= _FEW else None
+        self._condition = exact_condition(K, self._scale()) if self.n <= FEW else None
         held, failed = dpotrf(self._held, lower=1, clean=0, overwrite_a=1)
         if failed or not np.isfinite(held.diagonal()).all() or self.condition() > SINGULAR:
             self.release()

@@ -8,6 +8,7 @@ which have only the square root of C's condition.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from mercer.solvers.solution import Solution
 # Past this condition the normal equations lose digits that the singular values still have.
 _NORMAL_EQUATIONS = 1e7
 _MODERATE = 256_000_000  # bytes
+_BLOCK = 1_000_000  # numbers of a sparse table made dense at a time
 _LARGEST = 1e150
 
 
@@ -67,10 +69,15 @@ class PrimalSystem:
     def _mean(self) -> Array:
         if not self.intercept:
             return np.zeros(self.count)
-        mean = np.asarray(self.features.T @ self.root**2).ravel() / self.total
+        w = self.root**2
+        mean = np.asarray(self.features.T @ w).ravel() / self.total
         if not self.sparse:  # once more, for what rounding left
-            mean += (self.root**2 @ (self.features - mean)) / self.total
-        return mean
+            mean += (w @ (self.features - mean)) / self.total
+            return mean
+        step = max(1, _BLOCK // max(self.count, 1))
+        starts = range(0, self.n, step)
+        rest = sum(w[s : s + step] @ (self.features[s : s + step].toarray() - mean) for s in starts)
+        return np.asarray(mean + rest / self.total)
 
     def weighted(self) -> Array:
         """F: features minus their mean, times the square roots of the weights."""
@@ -94,13 +101,27 @@ class PrimalSystem:
         """F'F."""
         if self._normal is None:
             if self.sparse:
-                scaled = self.features.multiply(self.root[:, None]).tocsr()
-                self._normal = np.ascontiguousarray((scaled.T @ scaled).toarray())
-                self._normal -= self.total * np.outer(self.mean, self.mean)
+                self._normal = self._sparse_normal()
             else:
                 F = self.weighted()
                 self._normal = F.T @ F
         return self._normal
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """F of a sparse table, a few thousand rows at a time."""
+        step = max(1, _BLOCK // max(self.count, 1))
+        for start in range(0, self.n, step):
+            rows = slice(start, start + step)
+            yield rows, (self.features[rows].toarray() - self.mean) * self.root[rows, None]
+
+    def _sparse_normal(self) -> Array:
+        if not self.intercept:
+            scaled = self.features.multiply(self.root[:, None]).tocsr()
+            return np.ascontiguousarray((scaled.T @ scaled).toarray())
+        normal = np.zeros((self.count, self.count))
+        for _, F in self.blocks():
+            normal += F.T @ F
+        return normal
 
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
@@ -168,8 +189,9 @@ class PrimalSolved:
         """F'y."""
         if not self.system.sparse:
             return np.asarray(self.system.weighted().T @ y)
-        scaled = self.system.root[:, None] * y
-        return np.asarray(self.system.features.T @ scaled) - np.outer(self.system.mean, scaled.sum(axis=0))
+        if not self.system.intercept:
+            return np.asarray(self.system.features.T @ (self.system.root[:, None] * y))
+        return np.asarray(sum(F.T @ y[rows] for rows, F in self.system.blocks()))
 
     def route(self) -> Route:
         """How it was solved."""

@@ -148,7 +148,8 @@ class DualSolved:
             return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
         if border is not None:
-            trace -= float(np.vdot(border.left, border.left)) / border.scale
+            unit = border.left / math.sqrt(border.scale)  # first, so that squares neither overflow nor vanish
+            trace -= float(np.vdot(unit, unit))
         return n - self.alpha * trace
 
     def variance(self, diagonal: Array, new: Array) -> Array:

@@ -1,0 +1,95 @@
+"""Temperatures: the maximum of a smoothed likelihood, found whatever the decision values look like."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mercer.estimators.calibration import Temperature
+
+
+def smoothed(numbers, c):
+    """Platt's targets, for any number of classes."""
+    counts = np.bincount(numbers, minlength=c)
+    share = 1.0 / (counts[numbers] + c)
+    target = np.repeat(share[:, None], c, axis=1)
+    target[np.arange(len(numbers)), numbers] = 1 - (c - 1) * share
+    return target
+
+
+def columns(values):
+    return np.hstack([-values, values]) / 2 if values.shape[1] == 1 else values
+
+
+def loss_of(scale, offsets, values, numbers):
+    scores = columns(values)
+    logits = scale * scores + offsets
+    logits = logits - logits.max(axis=1, keepdims=True)
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return -np.mean((smoothed(numbers, scores.shape[1]) * logs).sum(axis=1))
+
+
+def best_loss(values, numbers):
+    """By a general-purpose optimiser with the same constraint."""
+    c = columns(values).shape[1]
+    start = np.r_[1.0, np.zeros(c)]
+    bounds = [(0, None)] + [(None, None)] * c
+    found = minimize(lambda t: loss_of(t[0], t[1:], values, numbers), start, bounds=bounds, tol=1e-12)
+    return found.fun
+
+
+CASES = {
+    "two classes": lambda rng: (rng.normal(size=(80, 1)) + np.repeat([-0.5, 0.5], 40)[:, None], np.repeat([0, 1], 40)),
+    "three classes": lambda rng: (rng.normal(size=(90, 3)) + 0.8 * np.eye(3)[np.arange(90) % 3], np.arange(90) % 3),
+    "few of one class": lambda rng: (rng.normal(size=(60, 1)) + np.r_[np.zeros(57), 2, 2, 2][:, None], np.r_[np.zeros(57, int), 1, 1, 1]),
+    "perfectly separated": lambda rng: (np.repeat([-1.0, 1.0], 25)[:, None], np.repeat([0, 1], 25)),
+    "separated by far": lambda rng: (1e3 * np.repeat([-1.0, 1.0], 25)[:, None], np.repeat([0, 1], 25)),
+    "tiny values": lambda rng: (1e-6 * rng.normal(size=(50, 1)), np.arange(50) % 2),
+    "noise": lambda rng: (rng.normal(size=(200, 4)), rng.integers(0, 4, 200)),
+    "against the labels": lambda rng: (np.repeat([1.0, -1.0], [30, 10])[:, None] + 0.3 * rng.normal(size=(40, 1)), np.repeat([0, 1], [30, 10])),
+    "all alike": lambda rng: (np.zeros((20, 1)), np.repeat([0, 1], [15, 5])),
+    "a class that is never tested": lambda rng: (rng.normal(size=(30, 3)), np.arange(30) % 2),
+    "two rows": lambda rng: (np.array([[-1.0], [1.0]]), np.array([0, 1])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_the_likelihood_is_at_its_maximum(case, rng):
+    values, numbers = CASES[case](rng)
+    fitted = Temperature.fitted(values, numbers)
+    assert fitted.scale >= 0
+    assert abs(fitted.offsets.sum()) < 1e-9
+    found = loss_of(fitted.scale, fitted.offsets, values, numbers)
+    assert found <= best_loss(values, numbers) + 1e-6
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_probabilities_are_probabilities(case, rng):
+    values, numbers = CASES[case](rng)
+    p = Temperature.fitted(values, numbers).probabilities(values)
+    assert p.shape == (len(values), max(values.shape[1], 2))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert (p > 0).all()
+    assert (p < 1).all()
+
+
+def test_decisions_that_speak_against_the_labels_leave_the_shares_of_the_classes(rng):
+    values, numbers = CASES["against the labels"](rng)
+    fitted = Temperature.fitted(values, numbers)
+    assert fitted.scale == 0.0
+    expected = smoothed(numbers, 2).mean(axis=0)
+    np.testing.assert_allclose(fitted.probabilities(np.array([[0.0], [5.0]])), [expected, expected], atol=1e-6)
+
+
+def test_a_calibrated_model_is_believed_as_it_is(rng):
+    """Labels drawn from a softmax of temperature 1/3: that temperature is found."""
+    values = rng.normal(size=(20_000, 1))
+    numbers = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-(3 * values[:, 0] - 0.7)))).astype(int)
+    fitted = Temperature.fitted(values, numbers)
+    assert fitted.scale == pytest.approx(3.0, rel=0.05)
+    assert fitted.offsets[1] - fitted.offsets[0] == pytest.approx(-0.7, abs=0.06)
+
+
+def test_larger_decisions_are_more_probable(rng):
+    values, numbers = CASES["two classes"](rng)
+    p = Temperature.fitted(values, numbers).probabilities(np.linspace(-3, 3, 9)[:, None])
+    assert (np.diff(p[:, 1]) > 0).all()
