@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
@@ -119,10 +119,12 @@ def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
 
     The first error stops the rest and is raised here. Called from inside the pool it runs in line.
     """
-    workers = min(thread_count(), len(jobs))
+    allowed = thread_count()
+    workers = min(allowed, len(jobs))
     if workers <= 1 or getattr(_inside_pool, "yes", False):
-        for job in jobs:
-            work(job)
+        with single_threaded_blas() if allowed == 1 else nullcontext():
+            for job in jobs:
+                work(job)
         return
 
     def guarded(job: Job) -> None:

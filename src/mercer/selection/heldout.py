@@ -9,10 +9,11 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
-from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral
+from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral, as_runs
 from mercer.selection.problem import Problem, Removals, balanced
 from mercer.solvers import DualSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.route import EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,11 @@ class KernelSystem:
         self.kernel, self.rows, self.problem, self.removals = kernel, rows, problem, removals
         self.route, self.whole = route, whole
         self._sets = [_without_minus(problem.place[rows]) for rows in removals.sets]
+        # Leave-one-out of rows that all have weight goes by diagonals alone, and needs none of this.
+        self._by_diagonal = removals.single and not len(problem.unused)
+        self._runs = [] if self._by_diagonal else [as_runs(rows) for rows in self._sets]
+        self._closed = [i for i, rows in enumerate(self._sets) if 2 * len(rows) <= len(problem.used)]
+        self._at = {} if self._by_diagonal else {i: self._where(i) for i in self._closed}
         self._mirrored = not removals.single and any(_scattered(rows) for rows in self._sets)
         self._K: Array | None = None
         self.new: Array | None = None
@@ -131,16 +137,19 @@ class KernelSystem:
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
         problem, removals = self.problem, self.removals
         values = np.empty((len(removals.rows), problem.Y.shape[1]))
-        if removals.single and not len(problem.unused):
+        if self._by_diagonal:
             return self._read_singles(left, alpha, values)
-        refits = 0
-        for i, e in enumerate(left.residuals(self._sets)):
+        # Where more rows are left out than are left, fitting those is cheaper, and more exact.
+        closed = self._closed
+        residuals = left.residuals([self._sets[i] for i in closed], [self._runs[i] for i in closed])
+        found = dict(zip(closed, residuals, strict=True))
+        for i in range(len(removals)):
+            e = found.get(i)
             if e is None:
                 values[removals.part(i)] = self.refit(i, alpha)[0]
-                refits += 1
             else:
-                values[removals.part(i)] = self._predictions(removals.tests[i], self._sets[i], e, left)
-        return HeldOut(values, left.condition, refits)
+                values[removals.part(i)] = self._predictions(i, e, left)
+        return HeldOut(values, left.condition, sum(e is None for e in residuals))
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
@@ -152,20 +161,24 @@ class KernelSystem:
             values[i] = self.refit(int(i), alpha)[0]
         return HeldOut(values, left.condition, len(bad))
 
-    def _predictions(self, test: Array, rows: Array, e: Array, left: LeaveOut) -> Array:
+    def _where(self, i: int) -> Array | None:
+        """Where the test rows stand in the set left out; None where the two are the same."""
+        places = self.problem.place[self.removals.tests[i]]
+        return None if np.array_equal(places, self._sets[i]) else np.searchsorted(self._sets[i], places[places >= 0])
+
+    def _predictions(self, i: int, e: Array, left: LeaveOut) -> Array:
         """Y - E at test rows with weight; f(x0) - u_S(x0)'E_S at the others."""
-        problem = self.problem
+        problem, test, at = self.problem, self.removals.tests[i], self._at[i]
+        own = e if at is None else e[at]
+        if problem.weights is None:
+            return np.asarray(problem.Y[test] - own)
         places = problem.place[test]
-        if left.new_a is None or (places >= 0).all():
-            at = np.searchsorted(rows, places)
-            return np.asarray(problem.Y[test] - e[at] / problem.root[places, None])
-        result = np.empty((len(places), problem.Y.shape[1]))
         mine = places >= 0
-        at = np.searchsorted(rows, places[mine])
-        result[mine] = problem.Y[test[mine]] - e[at] / problem.root[places[mine], None]
-        others = np.searchsorted(problem.unused, test[~mine])
-        if left.new_u is not None:
-            result[~mine] = left.new_a[others] - left.new_u[rows][:, others].T @ e
+        result = np.empty((len(places), problem.Y.shape[1]))
+        result[mine] = problem.Y[test[mine]] - own / problem.root[places[mine], None]
+        if left.new_a is not None and left.new_u is not None and not mine.all():
+            others = np.searchsorted(problem.unused, test[~mine])
+            result[~mine] = left.new_a[others] - left.new_u[self._sets[i]][:, others].T @ e
         return result
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
@@ -191,7 +204,9 @@ class KernelSystem:
             weights = np.ones(len(train)) if weights is None else weights
             weights = weights * balanced(numbers, weights)
         system = DualSystem(K, weights, intercept=problem.intercept)
-        solution = system.solve(problem.Y[problem.used[train]], alpha, "cholesky")
+        # Hardly penalised, a factor may exist by rounding alone; the spectrum tells what is rounding.
+        bare = alpha <= len(train) * EPS * float(np.trace(K))
+        solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
         places = problem.place[test]
         mine = places >= 0
         against = np.empty((len(places), len(train)))

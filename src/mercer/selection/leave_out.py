@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,9 @@ _BATCH_BYTES = 32_000_000
 _DEGENERATE = 1e-7
 
 
+Runs: TypeAlias = tuple[slice, ...]
+
+
 class SingularError(ArithmeticError):
     """A is not positive definite: another route must be taken."""
 
@@ -38,6 +42,8 @@ class LeaveOut:
         P V Y, up to the same multiple as P.
     condition : float
         Estimated condition number of the system.
+    degenerate : bool
+        Whether the system is singular, so that some blocks must not be divided by.
     new_a, new_u : ndarray or None
         For rows of weight zero: f(x0) of the full model, and u(x0), so that
         f_{-S}(x0) = f(x0) - u_S(x0)'E_S.
@@ -45,6 +51,7 @@ class LeaveOut:
 
     a: Array
     condition: float
+    degenerate: bool = False
     new_a: Array | None = None
     new_u: Array | None = None
 
@@ -63,7 +70,7 @@ class LeaveOut:
         """diag P."""
         raise NotImplementedError
 
-    def block(self, rows: Array) -> Array:
+    def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """P_SS, of which the upper triangle counts."""
         raise NotImplementedError
 
@@ -71,8 +78,11 @@ class LeaveOut:
         """P_SS of many small sets of one size, whole."""
         raise NotImplementedError
 
-    def residuals(self, sets: Sequence[Array]) -> list[Array | None]:
-        """E_S in weighted coordinates for each set; None where P_SS cannot be divided by."""
+    def residuals(self, sets: Sequence[Array], runs: Sequence[Runs] | None = None) -> list[Array | None]:
+        """E_S in weighted coordinates for each set; None where P_SS cannot be divided by.
+
+        `runs`: the sets as slices (`as_runs`), where the caller has them ready.
+        """
         found: list[Array | None] = [None] * len(sets)
         sizes = np.array([len(rows) for rows in sets])
         for size in np.unique(sizes):
@@ -83,8 +93,8 @@ class LeaveOut:
             elif size <= _SMALL and len(members) > 1:
                 self._many(sets, members, found)
             else:
-                for i in members:
-                    found[i] = self._one(sets[int(i)])
+                for i in map(int, members):
+                    found[i] = self._one(sets[i], as_runs(sets[i]) if runs is None else runs[i])
         return found
 
     def single_residuals(self) -> tuple[Array, Array]:
@@ -111,10 +121,10 @@ class LeaveOut:
             for place, i in enumerate(members[part]):
                 found[i] = e[place] if good[place] else None
 
-    def _one(self, rows: Array) -> Array | None:
-        P = np.ascontiguousarray(self.block(rows))
+    def _one(self, rows: Array, runs: Runs) -> Array | None:
+        P = np.ascontiguousarray(self.block(rows, runs))
         e = np.ascontiguousarray(self.a[rows].T)
-        if not self._divisible(P[None])[0] or not potrf(P):
+        if (self.degenerate and not self._divisible(P[None])[0]) or not potrf(P):
             return None
         potrs(P, e)
         return e.T
@@ -183,9 +193,9 @@ class Inverted(LeaveOut):
         """diag P."""
         return np.asarray(np.diagonal(self.P))
 
-    def block(self, rows: Array) -> Array:
+    def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """Whole runs of rows are copied from the upper triangle as they are; scattered rows are gathered."""
-        runs = _runs(rows)
+        runs = as_runs(rows) if runs is None else runs
         if len(runs) > 4 and self.mirrored:
             return np.asarray(self.P[np.ix_(rows, rows)])
         result = np.empty((len(rows), len(rows)))
@@ -266,7 +276,7 @@ class Spectral(LeaveOut):
         result = self.U2 @ self.w
         return np.asarray(result if self.h is None else result - self.h**2 / self.scale)
 
-    def block(self, rows: Array) -> Array:
+    def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """U_S W U_S', less the intercept's part."""
         if self.P is not None:
             return np.asarray(self.P[np.ix_(rows, rows)])
@@ -328,7 +338,7 @@ class Explicit(LeaveOut):
         """diag (I - Z Z')."""
         return np.asarray(1.0 - np.einsum("ij,ij->i", self.Z, self.Z))
 
-    def block(self, rows: Array) -> Array:
+    def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """I - Z_S Z_S'."""
         part = self.Z[rows]
         result = -(part @ part.T)
@@ -340,9 +350,9 @@ class Explicit(LeaveOut):
         part = self.Z[table]
         return np.asarray(np.eye(table.shape[1]) - part @ part.swapaxes(1, 2))
 
-    def _one(self, rows: Array) -> Array | None:
+    def _one(self, rows: Array, runs: Runs) -> Array | None:
         if len(rows) <= self.Z.shape[1]:
-            return super()._one(rows)
+            return super()._one(rows, runs)
         # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
         part = self.Z[rows]
         small = np.ascontiguousarray(np.eye(part.shape[1]) - part.T @ part)
@@ -375,10 +385,10 @@ def mirror(P: Array) -> None:
         block[lower] = block.T[lower]
 
 
-def _runs(rows: Array) -> list[slice]:
+def as_runs(rows: Array) -> Runs:
     """Ascending row numbers as slices of consecutive ones."""
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    return [slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part)]
+    return tuple(slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part))
 
 
 def _solved(factor: Array, v: Array) -> Array:

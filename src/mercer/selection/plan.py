@@ -249,7 +249,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
     candidates = kernels * alphas
     active = min(threads, candidates)
     gram = kernels * n * n / rates.values
-    blocks = float((work.sizes**3).sum()) / 3 if not work.single else 0.0
+    blocks = float((np.minimum(work.sizes, work.trains) ** 3).sum()) / 3 if not work.single else 0.0
     calls = rates.call * (1 if work.single else len(work.sizes)) * candidates
     solving = candidates * blocks / rates.small / min(threads, 2) + calls
     refit_flops = float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum())

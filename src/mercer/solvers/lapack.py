@@ -8,7 +8,7 @@ LAPACK sees them transposed, so its "lower" triangle is our upper one.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char, c_double, c_int
+from ctypes import POINTER, byref, c_char, c_double, c_int, c_void_p
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 
-_INT, _DOUBLE = POINTER(c_int), POINTER(c_double)
+_INT, _DOUBLE, _ARRAY = POINTER(c_int), POINTER(c_double), c_void_p
 _LOWER = c_char(b"L")
 
 
@@ -34,8 +34,10 @@ def _routine(library: str, name: str, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
-def _at(A: Array) -> Any:
-    return A.ctypes.data_as(_DOUBLE)
+def _at(A: Array) -> int:
+    """The address of the first number; the plain way to it, for this is called thousands of times."""
+    address: int = A.__array_interface__["data"][0]
+    return address
 
 
 def _leading(A: Array) -> c_int:
@@ -45,7 +47,7 @@ def _leading(A: Array) -> c_int:
 
 def potrf(A: Array) -> bool:
     """Upper Cholesky factor U, A = U'U, over the upper triangle of A; False where A is not positive definite."""
-    call = _routine("cython_lapack", "dpotrf", POINTER(c_char), _INT, _DOUBLE, _INT, _INT)
+    call = _routine("cython_lapack", "dpotrf", POINTER(c_char), _INT, _ARRAY, _INT, _INT)
     info = c_int(0)
     call(byref(_LOWER), byref(c_int(len(A))), _at(A), byref(_leading(A)), byref(info))
     return info.value == 0
@@ -53,14 +55,14 @@ def potrf(A: Array) -> bool:
 
 def potri(U: Array) -> None:
     """The upper triangle of A^-1 over that of its factor U."""
-    call = _routine("cython_lapack", "dpotri", POINTER(c_char), _INT, _DOUBLE, _INT, _INT)
+    call = _routine("cython_lapack", "dpotri", POINTER(c_char), _INT, _ARRAY, _INT, _INT)
     info = c_int(0)
     call(byref(_LOWER), byref(c_int(len(U))), _at(U), byref(_leading(U)), byref(info))
 
 
 def potrs(U: Array, B: Array) -> None:
     """A^-1 b over each row b of B (right-hand sides are rows here, as LAPACK sees the transpose)."""
-    call = _routine("cython_lapack", "dpotrs", POINTER(c_char), _INT, _INT, _DOUBLE, _INT, _DOUBLE, _INT, _INT)
+    call = _routine("cython_lapack", "dpotrs", POINTER(c_char), _INT, _INT, _ARRAY, _INT, _ARRAY, _INT, _INT)
     info = c_int(0)
     call(
         byref(_LOWER), byref(c_int(len(U))), byref(c_int(len(B))), _at(U), byref(_leading(U)),
@@ -70,7 +72,7 @@ def potrs(U: Array, B: Array) -> None:
 
 def add_outer(A: Array, factor: float, v: Array) -> None:
     """A + factor v v' over the upper triangle of A."""
-    call = _routine("cython_blas", "dsyr", POINTER(c_char), _INT, _DOUBLE, _DOUBLE, _INT, _DOUBLE, _INT)
+    call = _routine("cython_blas", "dsyr", POINTER(c_char), _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT)
     v = np.ascontiguousarray(v)
     call(
         byref(_LOWER), byref(c_int(len(A))), byref(c_double(factor)), _at(v), byref(c_int(1)),
