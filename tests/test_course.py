@@ -299,7 +299,9 @@ def test_what_fit_returns_does_not_matter_unless_it_is_a_model(returned):
 def test_a_parameter_that_does_not_exist_is_refused(data):
     with pytest.raises(InputError, match=r"^krr has no parameter 'kernelparam'\. Did you mean 'kernelparameter'\?$"):
         cv(*data, krr, {"kernelparam": [1.0]}, **QUIET)
-    with pytest.raises(InputError, match=r"^parameters must be lists of values to try; got \{'regularization': \[\]\}\.$"):
+    with pytest.raises(
+        InputError, match=r"^parameters must be lists of values to try; got \{'regularization': \[\]\}\.$"
+    ):
         cv(*data, krr, {"regularization": []}, **QUIET)
     with pytest.raises(InputError, match=r"^The number of folds must be between 2 and the 37 rows; got 38\.$"):
         cv(*data, krr, {"regularization": [1.0]}, nfolds=38, **QUIET)
@@ -327,7 +329,9 @@ def test_data_frames_are_taken(data):
     frame = pd.DataFrame(X)
     how = {"nfolds": 4, "nrepetitions": 1, "random_state": 0, **QUIET}
     for method, grid in ((krr, {"regularization": [0.1, 1.0]}), (Ridge, {"alpha": [0.1, 1.0]})):
-        assert cv(frame, pd.Series(y), method, grid, **how).cvloss == pytest.approx(cv(X, y, method, grid, **how).cvloss)
+        assert cv(frame, pd.Series(y), method, grid, **how).cvloss == pytest.approx(
+            cv(X, y, method, grid, **how).cvloss
+        )
 
 
 def test_the_remaining_time_is_printed(data, capsys):

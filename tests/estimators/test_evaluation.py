@@ -39,8 +39,8 @@ from mercer.errors import EdgeOfGridWarning, InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 from refits import grid
 
-KERNELS = [Gaussian(0.5), Gaussian(1.5), Laplacian(2.0), Polynomial(2)]
-ALPHAS = [1e-3, 3e-2, 0.5, 20.0]
+KERNELS = [Gaussian(1.5), Laplacian(2.0), Polynomial(2)]
+ALPHAS = [1e-3, 0.1, 5.0]
 SEARCH = KernelRidgeCV(KERNELS, ALPHAS)
 
 
@@ -149,9 +149,7 @@ def test_two_classes_equal_grid_search_in_a_loop(scoring, inner, labelled):
     splits = list(StratifiedKFold(4).split(*labelled))
     search = KernelRidgeClassifierCV(KERNELS, ALPHAS, scoring=scoring, fit_intercept=True)
     ours = nested_cross_validate(search, *labelled, cv=4, inner=inner)
-    found = looped(
-        KernelRidgeClassifier(fit_intercept=True), KERNELS, *labelled, splits, inner, scoring or "accuracy"
-    )
+    found = looped(KernelRidgeClassifier(fit_intercept=True), KERNELS, *labelled, splits, inner, scoring or "accuracy")
     assert_same_nested(ours, found, splits)
     assert ours.predictions.dtype == labelled[1].dtype
 
@@ -385,9 +383,13 @@ def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
 
 
 def test_what_is_no_search_is_refused(data):
-    with pytest.raises(InputError, match=r"^The search of nested_cross_validate must be KernelRidgeCV, .*; got Ridge\. "):
+    with pytest.raises(
+        InputError, match=r"^The search of nested_cross_validate must be KernelRidgeCV, .*; got Ridge\. "
+    ):
         nested_cross_validate(Ridge(), *data)
-    with pytest.raises(InputError, match=r"^The last step of the Pipeline must be KernelRidgeCV or .*; got Ridge\. For"):
+    with pytest.raises(
+        InputError, match=r"^The last step of the Pipeline must be KernelRidgeCV or .*; got Ridge\. For"
+    ):
         nested_cross_validate(make_pipeline(StandardScaler(), Ridge()), *data)
 
 

@@ -158,9 +158,9 @@ def test_intercept_weights_and_several_targets_equal_grid_search(weighted, targe
 
 def test_leave_one_out_is_the_default_and_equals_grid_search(data):
     ours = quietly(KernelRidgeCV(KERNELS, ALPHAS), *data)
-    theirs = GridSearchCV(
-        KernelRidge(), grid(KERNELS, ALPHAS), cv=LeaveOneOut(), scoring="neg_mean_squared_error"
-    ).fit(*data)
+    theirs = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=LeaveOneOut(), scoring="neg_mean_squared_error").fit(
+        *data
+    )
     assert_same_search(ours, theirs, 47, rtol=1e-7)
 
 
@@ -172,7 +172,9 @@ def test_groups_are_kept_together_as_grid_search_keeps_them(data, rng):
         assert_same_search(ours, theirs.fit(*data, groups=groups), len(ours.folds_.splits), rtol=1e-8)
 
 
-@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "roc_auc", "f1_macro", make_scorer(metrics.matthews_corrcoef)], ids=str)
+@pytest.mark.parametrize(
+    "scoring", [None, "balanced_accuracy", "roc_auc", "f1_macro", make_scorer(metrics.matthews_corrcoef)], ids=str
+)
 def test_two_classes_equal_grid_search(scoring, labelled):
     ours = quietly(KernelRidgeClassifierCV(KERNELS, ALPHAS, cv=5, scoring=scoring, fit_intercept=True), *labelled)
     theirs = GridSearchCV(
@@ -306,9 +308,7 @@ def test_verification_finds_a_wrong_number(data, monkeypatch):
     from mercer.selection.heldout import HeldOut, KernelSystem
 
     real = KernelSystem.at
-    monkeypatch.setattr(
-        KernelSystem, "at", lambda self, alpha: HeldOut(real(self, alpha).values + 0.25, 1.0, 0)
-    )
+    monkeypatch.setattr(KernelSystem, "at", lambda self, alpha: HeldOut(real(self, alpha).values + 0.25, 1.0, 0))
     assert KernelRidgeCV(verify=True, cv=3, **PINNED).fit(*data).verified_ == pytest.approx(0.25)
 
 
@@ -336,7 +336,11 @@ def test_the_winner_fitted_to_all_rows_is_kept(data):
 # -- candidates -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernels", ["gaussian", "laplacian", "polynomial", "linear", ["gaussian", Linear()], "matern(width=2) + linear()"], ids=str)
+@pytest.mark.parametrize(
+    "kernels",
+    ["gaussian", "laplacian", "polynomial", "linear", ["gaussian", Linear()], "matern(width=2) + linear()"],
+    ids=str,
+)
 def test_ladders_are_made_once_from_all_rows_and_kept(kernels, data):
     X, y = data
     search = quietly(KernelRidgeCV(kernels, cv=3), X, y)
@@ -576,7 +580,9 @@ def test_bad_weights_and_bad_matrices_are_refused(data):
         KernelRidgeCV(**PINNED).fit(*data, sample_weight=np.zeros(47))
     with pytest.raises(InputError, match=r"^A precomputed kernel for training must be symmetric"):
         KernelRidgeCV("precomputed").fit(np.arange(9.0).reshape(3, 3), [1.0, 2.0, 3.0])
-    with pytest.raises(InputError, match=r"^y of KernelRidgeClassifierCV must be labels of at least two classes; got 1"):
+    with pytest.raises(
+        InputError, match=r"^y of KernelRidgeClassifierCV must be labels of at least two classes; got 1"
+    ):
         KernelRidgeClassifierCV(**PINNED).fit(data[0], np.zeros(47, int))
 
 
@@ -606,7 +612,10 @@ def test_two_or_three_rows_are_enough(n, rng):
     for cv in (None, 2):
         search = quietly(KernelRidgeCV([Gaussian(), Linear()], [0.1, 1.0], cv=cv), X, y)
         theirs = GridSearchCV(
-            KernelRidge(), grid([Gaussian(), Linear()], [0.1, 1.0]), cv=cv or LeaveOneOut(), scoring="neg_mean_squared_error"
+            KernelRidge(),
+            grid([Gaussian(), Linear()], [0.1, 1.0]),
+            cv=cv or LeaveOneOut(),
+            scoring="neg_mean_squared_error",
         ).fit(X, y)
         np.testing.assert_allclose(search.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     quietly(KernelRidgeCV(), X, y)
@@ -642,7 +651,10 @@ def test_duplicated_rows_and_alpha_zero_give_the_shortest_solutions(rng):
 
 def test_a_singular_winner_is_warned_about(rng):
     X = np.repeat(np.linspace(0, 1, 10), 2)[:, None]
-    with pytest.warns(IllConditionedWarning, match="KernelRidgeCV is nearly singular"), pytest.warns(SingularSystemWarning):
+    with (
+        pytest.warns(IllConditionedWarning, match="KernelRidgeCV is nearly singular"),
+        pytest.warns(SingularSystemWarning),
+    ):
         search = KernelRidgeCV([Laplacian(5.0)], [0.0, 100.0], cv=None).fit(X, X[:, 0])
     assert search.alpha_ == 0.0
     assert search.digits_ == 0.0

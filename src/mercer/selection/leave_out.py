@@ -88,12 +88,13 @@ class LeaveOut:
         for size in np.unique(sizes):
             members = np.flatnonzero(sizes == size)
             if size == 0:
-                for i in members:
-                    found[i] = self.a[:0]
+                for member in members:
+                    found[int(member)] = self.a[:0]
             elif size <= _SMALL and len(members) > 1:
                 self._many(sets, members, found)
             else:
-                for i in map(int, members):
+                for member in members:
+                    i = int(member)
                     found[i] = self._one(sets[i], as_runs(sets[i]) if runs is None else runs[i])
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -233,15 +233,23 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
         raise MemoryRefusal(
             f"Model selection on {work.n} rows needs {readable(least.bytes)} of memory by its leanest route "
             f"({least.name}); {readable(memory)} is available. "
-            f"About {_fitting_rows(work, least, memory)} rows would fit."
+            f"About {_fitting_rows(work, rates, memory)} rows would fit."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
 
 
-def _fitting_rows(work: Work, least: RouteCost, memory: int) -> int:
-    """Bytes grow with the square of n, or with n on the primal route."""
-    share = memory / least.bytes
-    return int(0.98 * work.n * (share if least.name == "primal" else math.sqrt(share)))
+def _fitting_rows(work: Work, rates: Rates, memory: int) -> int:
+    """Rows for which some route fits, with sets of the same share of them."""
+    n = float(work.n)
+    for _ in range(100):
+        share = n / work.n
+        smaller = replace(
+            work, n=int(n), sizes=work.sizes * share, trains=work.trains * share, tests=work.tests * share
+        )
+        if min(route.bytes for route in _routes(smaller, rates)) <= memory:
+            break
+        n *= 0.9
+    return int(n)
 
 
 def _routes(work: Work, rates: Rates) -> list[RouteCost]:
