@@ -190,12 +190,12 @@ def test_one_row_cannot_be_left_out():
 
 def test_a_row_that_is_trained_on_twice_is_refused_and_not_forgotten():
     """A bootstrap trains on repeated rows; taking each once would be another model than refitting gives."""
-    with pytest.raises(InputError, match="twice|more than once|repeated"):
+    with pytest.raises(InputError, match=r"twice|more than once|repeated"):
         draw([([0, 0, 1, 2], [3, 4])], X, Y)
 
 
 def test_a_row_that_is_tested_twice_is_refused_and_not_forgotten():
-    with pytest.raises(InputError, match="twice|more than once|repeated"):
+    with pytest.raises(InputError, match=r"twice|more than once|repeated"):
         draw([([0, 1, 2], [3, 3, 4])], X, Y)
 
 

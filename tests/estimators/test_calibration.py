@@ -37,19 +37,25 @@ def best_loss(values, numbers):
     return found.fun
 
 
+def shifted(rng, counts, shift, noise=1.0):
+    """Decision values of two classes around -shift and +shift."""
+    numbers = np.repeat([0, 1], counts)
+    return np.where(numbers == 1, shift, -shift)[:, None] + noise * rng.normal(size=(len(numbers), 1)), numbers
+
+
 CASES = {
-    "two classes": lambda rng: (rng.normal(size=(80, 1)) + np.repeat([-0.5, 0.5], 40)[:, None], np.repeat([0, 1], 40)),
+    "two classes": lambda rng: shifted(rng, (40, 40), 0.5),
     "three classes": lambda rng: (rng.normal(size=(90, 3)) + 0.8 * np.eye(3)[np.arange(90) % 3], np.arange(90) % 3),
-    "few of one class": lambda rng: (rng.normal(size=(60, 1)) + np.r_[np.zeros(57), 2, 2, 2][:, None], np.r_[np.zeros(57, int), 1, 1, 1]),
-    "perfectly separated": lambda rng: (np.repeat([-1.0, 1.0], 25)[:, None], np.repeat([0, 1], 25)),
-    "separated by far": lambda rng: (1e3 * np.repeat([-1.0, 1.0], 25)[:, None], np.repeat([0, 1], 25)),
+    "few of one class": lambda rng: shifted(rng, (57, 3), 1.0),
+    "perfectly separated": lambda rng: shifted(rng, (25, 25), 1.0, noise=0.0),
+    "separated by far": lambda rng: shifted(rng, (25, 25), 1e3, noise=0.0),
     "tiny values": lambda rng: (1e-6 * rng.normal(size=(50, 1)), np.arange(50) % 2),
     "noise": lambda rng: (rng.normal(size=(200, 4)), rng.integers(0, 4, 200)),
-    "against the labels": lambda rng: (np.repeat([1.0, -1.0], [30, 10])[:, None] + 0.3 * rng.normal(size=(40, 1)), np.repeat([0, 1], [30, 10])),
+    "against the labels": lambda rng: shifted(rng, (30, 10), -1.0, noise=0.3),
     "all alike": lambda rng: (np.zeros((20, 1)), np.repeat([0, 1], [15, 5])),
     "a class that is never tested": lambda rng: (rng.normal(size=(30, 3)), np.arange(30) % 2),
     "two rows": lambda rng: (np.array([[-1.0], [1.0]]), np.array([0, 1])),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", sorted(CASES))

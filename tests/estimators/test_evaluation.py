@@ -370,13 +370,15 @@ def test_rows_that_are_never_tested_have_no_label(labelled):
     [
         (
             {"cv": 2},
-            "inner=None takes the other outer folds as inner ones, which needs at least three disjoint folds that cover "
-            "every row. Use cv=3 or more, or give inner= a number of folds.",
+            (
+                "inner=None takes the other outer folds as inner ones, which needs at least three disjoint folds that "
+                "cover every row. Use cv=3 or more, or give inner= a number of folds."
+            ),
         ),
         ({"inner": "loo"}, "inner must be None, a number of folds, a splitter or 'leave-one-out'; got 'loo'."),
         ({"inner": 40}, "The number of folds must be between 2 and the 36 rows; got 40."),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         nested_cross_validate(SEARCH, *data, **how)

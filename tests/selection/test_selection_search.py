@@ -17,7 +17,10 @@ from refits import all_held_out, by_repeat, held_out
 KERNELS, ALPHAS = [Gaussian(0.5), Gaussian(2.0), Linear()], np.array([0.01, 1.0])
 
 
-def search_of(rng, cv=KFold(4, shuffle=True, random_state=0), n=22, t=2, scoring=None, gram=False, **how):
+SHUFFLED = KFold(4, shuffle=True, random_state=0)
+
+
+def search_of(rng, cv=SHUFFLED, n=22, t=2, scoring=None, gram=False, **how):
     X, Y = rng.normal(size=(n, 2)), rng.normal(size=(n, t))
     rows = Rows(Gaussian()(X) if gram else X)
     problem = Problem(Y, how.pop("weights", None), how.pop("intercept", False), gram=gram)

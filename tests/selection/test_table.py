@@ -14,7 +14,7 @@ def table_of(scores, alphas=None, kernels=None, condition=None):
     """scores: kernels x alphas x splits[, targets]."""
     scores = np.asarray(scores, dtype=float)
     scores = scores[..., None] if scores.ndim == 3 else scores
-    k, a, _, t = scores.shape
+    k, a, *_ = scores.shape
     return SearchTable(
         kernels or [Gaussian(i + 1.0) for i in range(k)],
         np.asarray(alphas if alphas is not None else 10.0 ** np.arange(a)),

@@ -22,6 +22,7 @@ from mercer.kernels import (
     parse,
 )
 from mercer.kernels.tiles import between, column_numbers, gram
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 
 _SAMPLE = 500
 _WIDTHS = 10
@@ -131,7 +132,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows) -> Array:
             K = between(kernel, rows, column_numbers(rows))[np.ix_(part, part)]
         else:
             K = gram(kernel, sample)
-        largest.append(float(np.linalg.eigvalsh(K)[-1]) * len(rows) / len(sample))
+        largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K))) * len(rows) / len(sample))
         typical.append(float(np.mean(np.diagonal(K))))
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)

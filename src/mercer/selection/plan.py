@@ -139,10 +139,14 @@ class Work:
         """Whether all of P is cheaper to form than the blocks one by one (spectral route)."""
         return not self.single and float((self.sizes**2).sum()) > 0.5 * self.n**2
 
-    @property
-    def batch(self) -> int:
-        """Kernels held at once, so that every thread has work to the end."""
-        return 1 if self.n > 4000 else min(self.kernels, max(1, math.ceil(8 / max(1, self.alphas))))
+    def batch(self, route: str) -> int:
+        """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
+        enough candidates to share out.
+        """
+        if self.n > (2500 if route == "spectral" else 4000):
+            return 1
+        wanted = self.threads if route == "spectral" else math.ceil(8 / max(1, self.alphas))
+        return min(self.kernels, max(1, wanted))
 
 
 @dataclass(frozen=True)
@@ -278,7 +282,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
             "inverse",
             candidates * (n**3 + blocks),
             gram + candidates * n**3 / rates.inverse + solving,
-            8 * n * n * (work.batch + active),
+            8 * n * n * (work.batch("inverse") + active),
             "one inverse for each candidate, every set read from it",
         )
     )
@@ -289,7 +293,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
             "spectral",
             kernels * 9 * n**3 + candidates * (per_alpha + blocks),
             gram + kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
-            8 * n * n * held,
+            8 * n * n * held * work.batch("spectral"),
             "one eigendecomposition for each kernel, all alphas from it",
         )
     )

@@ -60,10 +60,20 @@ class Sweep:
         completed before the next begins.
         """
         wanted = [k for k in range(len(self.kernels)) if skip is None or not skip[k]]
-        batch = 1 if finished is not None else self.plan.work.batch
+        batch = 1 if finished is not None else self.plan.work.batch(self.plan.chosen.name)
         for start in range(0, len(wanted), batch):
             numbers = wanted[start : start + batch]
-            systems = {k: self.system(self.kernels[k]) for k in numbers}
+            systems: dict[int, KernelSystem] = {}
+
+            def prepare(k: int, systems: dict[int, KernelSystem] = systems) -> None:
+                systems[k] = self.system(self.kernels[k])
+
+            # eigendecompositions side by side, one thread each; Gram matrices one by one, by tiles on all threads
+            if self.plan.chosen.name == "spectral":
+                run(prepare, numbers)
+            else:
+                for k in numbers:
+                    prepare(k)
 
             def try_one(job: tuple[int, int], systems: dict[int, KernelSystem] = systems) -> None:
                 k, a = job
