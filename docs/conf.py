@@ -27,7 +27,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # our templates list what is worth listing
 numpydoc_class_members_toctree = False
 
-_PROSE = ("index", "tour", "kernels", "polynomials", "from_sklearn", "derivations", "architecture")
+_PROSE = ("index", "tour", "kernels", "selection", "polynomials", "from_sklearn", "derivations", "architecture")
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
@@ -38,7 +38,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "mercer"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
     "show_prev_next": True,

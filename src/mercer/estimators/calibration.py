@@ -67,7 +67,13 @@ class Temperature:
 
 
 def _two_columns(values: Array) -> Array:
-    return np.hstack([-values, values]) / 2.0 if values.shape[1] == 1 else values
+    """Decision values as one column per class, held within the labels' own range: beyond it least squares
+    goes on counting, but knows no more.
+    """
+    if values.shape[1] > 1:
+        return np.clip(values, 0.0, 1.0)
+    held = np.clip(values, -1.0, 1.0)
+    return np.hstack([-held, held]) / 2.0
 
 
 def _softmax(logits: Array) -> Array:
