@@ -17,7 +17,11 @@ def smoothed(numbers, c):
 
 
 def columns(values):
-    return np.hstack([-values, values]) / 2 if values.shape[1] == 1 else values
+    """One column per class, held within the labels' own range."""
+    if values.shape[1] > 1:
+        return np.clip(values, 0, 1)
+    held = np.clip(values, -1, 1)
+    return np.hstack([-held, held]) / 2
 
 
 def loss_of(scale, offsets, values, numbers):
@@ -88,7 +92,7 @@ def test_decisions_that_speak_against_the_labels_leave_the_shares_of_the_classes
 
 def test_a_calibrated_model_is_believed_as_it_is(rng):
     """Labels drawn from a softmax of temperature 1/3: that temperature is found."""
-    values = rng.normal(size=(20_000, 1))
+    values = rng.uniform(-1, 1, size=(20_000, 1))
     numbers = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-(3 * values[:, 0] - 0.7)))).astype(int)
     fitted = Temperature.fitted(values, numbers)
     assert fitted.scale == pytest.approx(3.0, rel=0.05)
@@ -97,5 +101,21 @@ def test_a_calibrated_model_is_believed_as_it_is(rng):
 
 def test_larger_decisions_are_more_probable(rng):
     values, numbers = CASES["two classes"](rng)
-    p = Temperature.fitted(values, numbers).probabilities(np.linspace(-3, 3, 9)[:, None])
+    p = Temperature.fitted(values, numbers).probabilities(np.linspace(-1, 1, 9)[:, None])
     assert (np.diff(p[:, 1]) > 0).all()
+
+
+def test_beyond_the_labels_own_range_nothing_more_is_known(rng):
+    values, numbers = CASES["two classes"](rng)
+    fitted = Temperature.fitted(values, numbers)
+    np.testing.assert_array_equal(fitted.probabilities(np.array([[7.0]])), fitted.probabilities(np.array([[1.0]])))
+
+
+@pytest.mark.parametrize("case", ["two classes", "three classes", "few of one class"])
+def test_a_larger_decision_is_never_less_probable(case, rng):
+    """Beyond the labels' range as well: among equal offsets the most probable class is the one that is predicted."""
+    values, numbers = CASES[case](rng)
+    fitted = Temperature(Temperature.fitted(values, numbers).scale, np.zeros(max(2, values.shape[1])))
+    large = 3 * values
+    predicted = (large[:, 0] > 0).astype(int) if large.shape[1] == 1 else large.argmax(axis=1)
+    np.testing.assert_array_equal(fitted.probabilities(large).argmax(axis=1), predicted)

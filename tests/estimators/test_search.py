@@ -113,7 +113,7 @@ SPLITTERS = {
 }
 
 
-@pytest.mark.parametrize("scoring", SCORINGS, ids=str)
+@pytest.mark.parametrize("scoring", SCORINGS, ids=lambda scoring: getattr(scoring, "__name__", str(scoring)))
 def test_every_score_equals_grid_search_over_our_own_ridge(scoring, data):
     theirs_scoring = {None: "neg_mean_squared_error", quantile_loss: SCORINGS[7]}.get(scoring, scoring)
     ours = quietly(KernelRidgeCV(KERNELS, ALPHAS, cv=5, scoring=scoring), *data)
@@ -157,11 +157,12 @@ def test_intercept_weights_and_several_targets_equal_grid_search(weighted, targe
 
 
 def test_leave_one_out_is_the_default_and_equals_grid_search(data):
+    data = data[0][:25], data[1][:25]
     ours = quietly(KernelRidgeCV(KERNELS, ALPHAS), *data)
     theirs = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=LeaveOneOut(), scoring="neg_mean_squared_error").fit(
         *data
     )
-    assert_same_search(ours, theirs, 47, rtol=1e-7)
+    assert_same_search(ours, theirs, 25, rtol=1e-7)
 
 
 def test_groups_are_kept_together_as_grid_search_keeps_them(data, rng):
@@ -832,7 +833,6 @@ CONFIGURATIONS = [
     KernelRidgeCV(Gaussian(), [0.1, 1.0]),
     KernelRidgeCV([Gaussian(), Linear()], [0.1, 1.0], cv=3, fit_intercept=True, rule="one_se"),
     KernelRidgeCV("precomputed", [0.1, 1.0], cv=3),
-    KernelRidgeCV([Gaussian()], [0.1, 1.0, 10.0], cv=2, repeats=2, random_state=0, alpha_per_target=True),
     KernelRidgeClassifierCV(Gaussian(), [0.1, 1.0]),
     KernelRidgeClassifierCV([Gaussian(), Linear()], [0.1, 1.0], cv=3, fit_intercept=True),
     KernelRidgeClassifierCV("precomputed", [0.1, 1.0], cv=3),

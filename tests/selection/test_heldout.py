@@ -139,7 +139,7 @@ class Case:
 
 
 @pytest.mark.parametrize("splitter", sorted(SPLITTERS))
-@settings(max_examples=100)
+@settings(max_examples=90)
 @given(data=st.data())
 def test_every_route_equals_refitting_from_raw_rows(splitter, data):
     case = data.draw(cases(splitter))

@@ -122,7 +122,8 @@ def test_the_ladder_of_alphas_ends_at_the_largest_eigenvalue(rows):
     ladder = resolve_alphas(None, kernels, rows)
     top = max(np.linalg.eigvalsh(kernel(rows.values))[-1] for kernel in kernels)
     assert len(ladder) == 13
-    np.testing.assert_allclose([ladder[0], ladder[-1]], [1e-7, top], rtol=5e-3)
+    assert ladder[0] == 1e-7
+    assert 0.9 * top < ladder[-1] < 1.01 * top
     assert (np.diff(ladder) > 0).all()
 
 
@@ -130,7 +131,8 @@ def test_the_ladder_of_alphas_does_not_reach_below_rounding_error(rng):
     X = 1e4 * rng.normal(size=(30, 2))
     ladder = resolve_alphas(None, [Linear()], Rows(X))
     assert ladder[0] >= 0.99e-13 * ladder[-1]
-    assert ladder[-1] == pytest.approx(np.linalg.eigvalsh(Linear()(X))[-1], rel=5e-3)
+    top = np.linalg.eigvalsh(Linear()(X))[-1]
+    assert 0.5 * top < ladder[-1] < 1.01 * top
 
 
 def test_the_ladder_of_a_gram_matrix_is_that_of_its_kernel(rng):

@@ -137,11 +137,17 @@ def test_all_of_p_is_formed_where_sets_cover_it_more_than_once():
 
 
 def test_kernels_are_held_a_few_at_a_time():
-    assert work_of(kernels=20, alphas=1).batch == 8
-    assert work_of(kernels=20, alphas=3).batch == 3
-    assert work_of(kernels=20, alphas=50).batch == 1
-    assert work_of(kernels=2, alphas=1).batch == 2
-    assert work_of(n=5000, kernels=20, alphas=1).batch == 1
+    for route, kernels, alphas, n, held in (
+        ("inverse", 20, 1, 1000, 8),
+        ("inverse", 20, 3, 1000, 3),
+        ("inverse", 20, 50, 1000, 1),
+        ("inverse", 2, 1, 1000, 2),
+        ("inverse", 20, 1, 5000, 1),
+        ("spectral", 20, 50, 1000, 2),
+        ("spectral", 1, 50, 1000, 1),
+        ("spectral", 20, 50, 3000, 1),
+    ):
+        assert work_of(n=n, kernels=kernels, alphas=alphas, threads=2).batch(route) == held
 
 
 def test_a_plan_prints_like_an_explain():
