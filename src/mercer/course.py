@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.checks import checked_alpha
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, nearest, sentence
@@ -136,7 +137,7 @@ class krr:  # noqa: N801 - the course's own name
         """
         rows, targets = _checked(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = float(self.regularization)
+        self.regularization_ = float(checked_alpha("krr", self.regularization, 1)[0])
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
         from mercer.gram import training_matrix
@@ -251,9 +252,9 @@ def cv(
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
         losses[i] = found
         clock.step()
-    means = [float(np.mean(found)) for found in losses]
-    winner = int(np.argmin(means))
-    best = candidates[winner].fit(table, targets) or candidates[winner]
+    means = np.array([float(np.mean(found)) for found in losses])
+    winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
+    best = _fitted(candidates[winner], table, targets)
     best.cvloss = _scalar(losses[winner].mean(axis=0))
     best.cvloss_std = _scalar(losses[winner].std(axis=0))
     return best
@@ -286,7 +287,7 @@ def _losses(
     """Losses of every fold for each candidate: in closed form for krr with a given regularisation."""
     groups: dict[Any, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        closed = type(candidate) is krr and float(candidate.regularization) > 0
+        closed = type(candidate) is krr and checked_alpha("krr", candidate.regularization, 1)[0] > 0
         key = candidate.kernel_object() if closed else i
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
@@ -313,10 +314,19 @@ def _closed(
 def _looped(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]) -> Array:
     found = []
     for split in splits:
-        fresh = copy.deepcopy(candidate)
-        model = fresh.fit(X[split.train], y[split.train]) or fresh
-        found.append(loss(y[split.test], model.predict(X[split.test])))
+        model = _fitted(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
+        found.append(loss(y[split.test], model.predict(_take(X, split.test))))
     return np.array(found)
+
+
+def _fitted(method: Any, X: Any, y: Array) -> Any:
+    """The fitted method, whatever its `fit` returns."""
+    returned = method.fit(X, y)
+    return returned if hasattr(returned, "predict") else method
+
+
+def _take(X: Any, rows: Array) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 class _Clock:

@@ -231,10 +231,17 @@ class TestBlas:
             run(work, [1, 2, 3])
         assert set(blas()) == {2}
 
-    def test_it_is_left_alone_where_work_is_run_in_line(self):
+    def test_one_thread_is_one_thread_for_blas_too(self):
         seen = []
         with threads(1):
             run(lambda _: seen.append(tuple(blas())), [1, 2])
+        assert {count for each in seen for count in each} == {1}
+        assert set(blas()) == {2}
+
+    def test_it_is_left_alone_where_one_job_is_run_in_line(self):
+        seen = []
+        with threads(2):
+            run(lambda _: seen.append(tuple(blas())), [1])
         assert {count for each in seen for count in each} == {2}
 
     def test_contexts_that_nest_restore_it_at_the_end(self):

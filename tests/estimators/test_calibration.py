@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize_scalar
 
 from mercer.estimators.calibration import Temperature
 
@@ -17,16 +17,15 @@ def smoothed(numbers, c):
 
 
 def columns(values):
-    """One column per class, held within the labels' own range."""
-    if values.shape[1] > 1:
-        return np.clip(values, 0, 1)
-    held = np.clip(values, -1, 1)
-    return np.hstack([-held, held]) / 2
+    """One column per class, held within the labels' own range but for a hundredth of what is beyond."""
+    low = 0 if values.shape[1] > 1 else -1
+    held = 0.99 * np.clip(values, low, 1) + 0.01 * values
+    return held if values.shape[1] > 1 else np.hstack([-held, held]) / 2
 
 
-def loss_of(scale, offsets, values, numbers):
+def loss_of(scale, values, numbers):
     scores = columns(values)
-    logits = scale * scores + offsets
+    logits = scale * scores
     logits = logits - logits.max(axis=1, keepdims=True)
     logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return -np.mean((smoothed(numbers, scores.shape[1]) * logs).sum(axis=1))
@@ -34,11 +33,9 @@ def loss_of(scale, offsets, values, numbers):
 
 def best_loss(values, numbers):
     """By a general-purpose optimiser with the same constraint."""
-    c = columns(values).shape[1]
-    start = np.r_[1.0, np.zeros(c)]
-    bounds = [(0, None)] + [(None, None)] * c
-    found = minimize(lambda t: loss_of(t[0], t[1:], values, numbers), start, bounds=bounds, tol=1e-12)
-    return found.fun
+    size = np.abs(columns(values)).max() or 1.0
+    found = minimize_scalar(lambda t: loss_of(t / size, values, numbers), bounds=(0, 1e3), method="bounded")
+    return min(found.fun, loss_of(0.0, values, numbers))
 
 
 def shifted(rng, counts, shift, noise=1.0):
@@ -67,8 +64,7 @@ def test_the_likelihood_is_at_its_maximum(case, rng):
     values, numbers = CASES[case](rng)
     fitted = Temperature.fitted(values, numbers)
     assert fitted.scale >= 0
-    assert abs(fitted.offsets.sum()) < 1e-9
-    found = loss_of(fitted.scale, fitted.offsets, values, numbers)
+    found = loss_of(fitted.scale, values, numbers)
     assert found <= best_loss(values, numbers) + 1e-6
 
 
@@ -82,21 +78,25 @@ def test_probabilities_are_probabilities(case, rng):
     assert (p < 1).all()
 
 
-def test_decisions_that_speak_against_the_labels_leave_the_shares_of_the_classes(rng):
+def test_decisions_that_speak_against_the_labels_leave_nothing_to_choose_by(rng):
     values, numbers = CASES["against the labels"](rng)
     fitted = Temperature.fitted(values, numbers)
     assert fitted.scale == 0.0
-    expected = smoothed(numbers, 2).mean(axis=0)
-    np.testing.assert_allclose(fitted.probabilities(np.array([[0.0], [5.0]])), [expected, expected], atol=1e-6)
+    np.testing.assert_array_equal(fitted.probabilities(np.array([[0.0], [5.0]])), [[0.5, 0.5], [0.5, 0.5]])
+
+
+def test_the_largest_decision_value_is_the_most_probable_class(rng):
+    values, numbers = CASES["three classes"](rng)
+    fitted = Temperature.fitted(values, numbers)
+    np.testing.assert_array_equal(fitted.probabilities(values).argmax(axis=1), values.argmax(axis=1))
 
 
 def test_a_calibrated_model_is_believed_as_it_is(rng):
     """Labels drawn from a softmax of temperature 1/3: that temperature is found."""
     values = rng.uniform(-1, 1, size=(20_000, 1))
-    numbers = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-(3 * values[:, 0] - 0.7)))).astype(int)
+    numbers = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-3 * values[:, 0]))).astype(int)
     fitted = Temperature.fitted(values, numbers)
     assert fitted.scale == pytest.approx(3.0, rel=0.05)
-    assert fitted.offsets[1] - fitted.offsets[0] == pytest.approx(-0.7, abs=0.06)
 
 
 def test_larger_decisions_are_more_probable(rng):
@@ -105,17 +105,19 @@ def test_larger_decisions_are_more_probable(rng):
     assert (np.diff(p[:, 1]) > 0).all()
 
 
-def test_beyond_the_labels_own_range_nothing_more_is_known(rng):
+def test_beyond_the_labels_own_range_hardly_more_is_known(rng):
     values, numbers = CASES["two classes"](rng)
     fitted = Temperature.fitted(values, numbers)
-    np.testing.assert_array_equal(fitted.probabilities(np.array([[7.0]])), fitted.probabilities(np.array([[1.0]])))
+    far, near = (fitted.probabilities(np.array([[value]]))[0, 1] for value in (7.0, 1.06))
+    assert far == pytest.approx(fitted.probabilities(np.array([[1.0]]))[0, 1], abs=0.02)
+    assert far > near
 
 
 @pytest.mark.parametrize("case", ["two classes", "three classes", "few of one class"])
 def test_a_larger_decision_is_never_less_probable(case, rng):
-    """Beyond the labels' range as well: among equal offsets the most probable class is the one that is predicted."""
+    """Beyond the labels' range as well, the most probable class is the one that is predicted."""
     values, numbers = CASES[case](rng)
-    fitted = Temperature(Temperature.fitted(values, numbers).scale, np.zeros(max(2, values.shape[1])))
+    fitted = Temperature.fitted(values, numbers)
     large = 3 * values
     predicted = (large[:, 0] > 0).astype(int) if large.shape[1] == 1 else large.argmax(axis=1)
     np.testing.assert_array_equal(fitted.probabilities(large).argmax(axis=1), predicted)

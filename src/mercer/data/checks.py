@@ -59,6 +59,12 @@ def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
+def checked_intercept(owner: str, value: Any) -> None:
+    """fit_intercept is True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))
+
+
 def checked_weights(owner: str, weights: Array) -> Array:
     """Sample weights that are usable: none negative, one positive."""
     if (weights < 0).any():

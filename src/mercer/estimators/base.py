@@ -11,7 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.data.checks import as_numbers, bad_pair, checked_alpha, checked_gram, checked_weights
+from mercer.data.checks import (
+    as_numbers,
+    bad_pair,
+    checked_alpha,
+    checked_gram,
+    checked_intercept,
+    checked_weights,
+)
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, NotMercerWarning, sentence
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
@@ -150,8 +157,7 @@ class RidgeCore(KernelEstimator):
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(self.fit_intercept)))
+        checked_intercept(owner, self.fit_intercept)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else weights.copy()

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.checks import checked_alpha
+from mercer.data.checks import checked_alpha, checked_intercept, checked_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
@@ -20,7 +20,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search import SearchCore
 from mercer.kernels.base import Kernel
 from mercer.selection.nested import run_nested
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, Scoring, resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import correction
@@ -101,6 +101,8 @@ class NestedCrossValidation:
             f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}: choosing and "
             f"scoring on the same folds. {agreed}."
         )
+        if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
+            return words
         rows = [
             [i + 1, repr(choice["kernel"]), _number(choice["alpha"]), float(inner), float(outer)]
             for i, (choice, inner, outer) in enumerate(
@@ -170,6 +172,9 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     model = clone(estimator)
     X, y = validate_data(model, X, y, accept_sparse=model._sparse(), dtype=np.float64, **extra)
     weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if weights is not None:
+        checked_weights(type(model).__name__, weights)
+    checked_intercept(type(model).__name__, model.fit_intercept)
     kernel: Kernel = model._resolved(X.shape[1])
     classes = None
     if classifier:
@@ -191,8 +196,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     scores = how.by_split(truth, values)
     held_out = ordered.by_repeat(values)
     if classes is not None:
-        chosen = classes.decide(held_out.reshape(-1, Y.shape[1]), np.ones((1, len(classes.labels)), dtype=bool))
-        predictions = classes.labels[chosen].reshape(held_out.shape[:2])
+        predictions = ordered.labels_by_repeat(ordered.truth.outcome(values))
     else:
         predictions = held_out[:, :, 0] if y.ndim == 1 else held_out
     return _result(scores, predictions, how, folds, f"closed form, {route.chosen.name} route")
@@ -246,11 +250,7 @@ def _score_model(model: Any, X: Any, y: Array, how: Scoring) -> tuple[float, Arr
         return float(how.scorer(model, X, y)), predicted
     if how.loss is not None:
         return -float(how.loss(y, predicted)), predicted
-    everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
-    if how.quick is None:
-        raise InputError(sentence("scoring", "something that scores", how.name))
-    table = how.quick(y.reshape(len(y), -1), predicted.reshape(len(y), -1), everything)
-    return float(table.mean()), predicted
+    return how.score_rows(y, predicted), predicted
 
 
 def _refitted(fit: _refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
@@ -266,6 +266,9 @@ def _refitted(fit: _refitting, y: Array, folds: Folds, how: Scoring) -> CrossVal
                 predictions = np.full(shape, empty, dtype=predicted.dtype if empty is not None else object)
             predictions[r, split.test] = predicted
             i += 1
+    if predictions is not None and how.needs_many and any(len(split.test) == 1 for split in folds.splits):
+        pooled = [np.concatenate([split.test for split in repeat]) for repeat in folds.repeats]
+        scores = np.array([how.score_rows(y[rows], predictions[r][rows]) for r, rows in enumerate(pooled)])
     return _result(scores, np.asarray(predictions), how, folds, "refitted")
 
 
@@ -344,13 +347,9 @@ def nested_cross_validate(
         picked = [float(alphas[a]) for a in choice.alphas]
         alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
         chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
-    values = run.predictions
-    if problem.classes is not None:
-        classes = problem.classes
-        numbers = classes.decide(values.reshape(-1, values.shape[2]), np.ones((1, len(classes.labels)), dtype=bool))
-        predictions = classes.labels[numbers].reshape(values.shape[:2])
-    else:
-        predictions = values[:, :, 0] if np.ndim(y) == 1 else values
+    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
+    if run.labels is not None:
+        predictions = run.labels
     route = f"closed form, {run.plan.chosen.name} route"
     return _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
 
@@ -432,6 +431,7 @@ def _nested_pipeline(
         name = pipeline.steps[-1][0]
         chosen_cv = None if isinstance(inner, str) and inner == "leave-one-out" else inner
         pipeline = clone(pipeline).set_params(**{f"{name}__cv": chosen_cv})
+    pipeline = clone(pipeline).set_params(**{f"{pipeline.steps[-1][0]}__checkpoint": None})  # each fold is other data
     fit = _refitting(pipeline, X, y, sample_weight, groups)
     y = np.asarray(y)
     scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []

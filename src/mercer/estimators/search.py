@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer.data.checks import checked_gram, checked_weights
@@ -19,7 +19,7 @@ from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, ch
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
-from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.selection.ladders import resolve_alphas, resolve_kernels, rounded
 from mercer.selection.plan import Plan
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, resolve_scoring
@@ -56,6 +56,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # a second fit forgets the first
         if self.rule not in ("best", "one_se"):
             raise InputError(sentence(f"rule of {type(self).__name__}", "'best' or 'one_se'", repr(self.rule)))
         listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
@@ -101,6 +103,12 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             if hasattr(stop, "table"):
                 self.cv_results_ = stop.table.results()
             raise
+        if not np.isfinite(table.mean).any():
+            raise InputError(
+                sentence(
+                    "scoring", "a number for some candidate", "NaN for every one", "Try another score or other folds."
+                )
+            )
         choice = table.choose(self.rule, search.folds)
         if self.extend_grid:
             table, choice = self._extended(search, ordered, table, choice)
@@ -141,8 +149,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         edges = []
         rungs = further_alphas(table, choice)
         if len(rungs):
-            side = "smallest" if rungs[0] < table.alphas.min() else "largest"
-            edges.append(f"its alpha, {table.alphas[choice.alphas[0]]:.3g}, is the {side}")
+            low = rungs[0] < table.alphas.min()
+            edge = table.alphas.min() if low else table.alphas.max()
+            edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")
         wider = further_kernels(table, choice)
         if wider:
             own, new = (np.asarray(k.get_params()["width"]) for k in (table.kernels[choice.kernel], wider[0]))
@@ -183,8 +192,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         Plan
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
-        X, y, weights = self._checked(X, y, sample_weight, **self._how())
-        search, kernels, alphas = self._search(X, y, weights, groups)
+        fresh: SearchCore = clone(self)  # so that nothing looks fitted that is not
+        X, y, weights = fresh._checked(X, y, sample_weight, **self._how())
+        search, kernels, alphas = fresh._search(X, y, weights, groups)
         return search.plan(kernels, alphas)
 
     def _how(self) -> dict[str, Any]:
@@ -197,7 +207,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         -------
         str
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "best_estimator_")
         lines = [
             (
                 f"{len(self.kernels_)} kernels x {len(self.alphas_)} alphas by {self.folds_.label}, "
@@ -343,6 +353,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         -------
         self
         """
+        given = X
         X, y, weights = self._checked(X, y, sample_weight, **self._how())
         search, kernels, alphas = self._search(X, y, weights, groups)
         ordered, route, choice = self._fit_search(search, kernels, alphas)
@@ -352,7 +363,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         held_out = self._held_out(ordered, route, spread)
         self.cv_predictions_ = held_out[:, :, 0] if y.ndim == 1 else held_out
         self.best_estimator_ = KernelRidge(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept)
-        self.best_estimator_.fit(X, y, weights)
+        self.best_estimator_.fit(given, y, weights)
         return self
 
     def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
@@ -369,8 +380,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         -------
         ndarray, or two of them
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_is_fitted(self, "best_estimator_")
+        validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return self.best_estimator_.predict(X, return_std=return_std, diag=diag)
 
 
@@ -485,7 +496,11 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         -------
         self
         """
+        given = X
         X, y, weights = self._checked(X, y, sample_weight)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            must_be = "a dict, 'balanced' or None"
+            raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, repr(self.class_weight)))
         search, kernels, alphas = self._search(X, y, weights, groups)
         ordered, route, choice = self._fit_search(search, kernels, alphas)
         self.alpha_ = float(self.alphas_[choice.alphas[0]])
@@ -494,7 +509,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         self.best_estimator_ = KernelRidgeClassifier(
             self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, class_weight=self.class_weight
         )
-        self.best_estimator_.fit(X, y, weights)
+        self.best_estimator_.fit(given, y, weights)
         self.classes_ = self.best_estimator_.classes_
         tested = ~np.isnan(held_out[:, :, 0])
         numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
@@ -502,8 +517,9 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         return self
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_is_fitted(self, "best_estimator_")
+        validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return X
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the winner.
@@ -517,7 +533,8 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        return self.best_estimator_.decision_function(self._rows(X))
+        X = self._rows(X)
+        return self.best_estimator_.decision_function(X)
 
     def predict(self, X: Any) -> Array:
         """Labels by the winner.
@@ -558,10 +575,10 @@ def further_alphas(table: SearchTable, choice: Choice) -> Array:
     chosen = [float(table.alphas[a]) for a in choice.alphas]
     if any(alpha == alphas[-1] for alpha in chosen) and alphas[-1] < 1e12:
         ratio = alphas[-1] / max(alphas[-2], alphas[-1] / 10)
-        return np.asarray(alphas[-1] * ratio ** np.arange(1, 4))
+        return rounded(alphas[-1] * ratio ** np.arange(1, 4))
     if any(alpha == alphas[0] for alpha in chosen) and alphas[0] > 1e-12:
         ratio = max(alphas[0] / alphas[1], 0.1)
-        return np.asarray(alphas[0] * ratio ** np.arange(1, 4))
+        return rounded(alphas[0] * ratio ** np.arange(1, 4))
     return np.empty(0)
 
 
@@ -574,9 +591,9 @@ def further_kernels(table: SearchTable, choice: Choice) -> list[Kernel]:
     widths = np.unique([float(kernel.get_params()["width"]) for kernel in family])
     own = float(winner.get_params()["width"])
     if own == widths[-1] and own < 1e12:
-        return [winner.set_params(width=own * (widths[-1] / widths[-2]) ** i) for i in range(1, 4)]
+        return [winner.set_params(width=float(w)) for w in rounded(own * (widths[-1] / widths[-2]) ** np.arange(1, 4))]
     if own == widths[0] and own > 1e-12:
-        return [winner.set_params(width=own * (widths[0] / widths[1]) ** i) for i in range(1, 4)]
+        return [winner.set_params(width=float(w)) for w in rounded(own * (widths[0] / widths[1]) ** np.arange(1, 4))]
     return []
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.rows import Array, Rows
+from mercer.errors import MercerError
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral, as_runs
 from mercer.selection.problem import Problem, Removals, balanced
-from mercer.solvers import DualSystem
+from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS
 
@@ -92,7 +93,8 @@ class KernelSystem:
 
     def _prepare_primal(self) -> None:
         problem = self.problem
-        F = np.array(self.kernel.features(self.rows), dtype=np.float64)
+        self.phi = np.asarray(self.kernel.features(self.rows), dtype=np.float64)
+        F = self.phi.copy()
         if problem.intercept:
             F -= (problem.root**2 @ F) / (problem.root @ problem.root)
         F *= problem.root[:, None]
@@ -197,6 +199,10 @@ class KernelSystem:
         mask = np.ones(problem.n, dtype=bool)
         mask[self.removals.sets[i]] = False
         train = _without_minus(problem.place[np.flatnonzero(mask)])
+        if not len(train):  # nothing is known
+            return np.zeros((len(test), problem.Y.shape[1])), 1.0
+        if self.route == "primal":
+            return self._refit_primal(train, test, alpha)
         K = self.K[np.ix_(train, train)] / (root[train, None] * root[train])
         weights = None if problem.weights is None else root[train] ** 2
         if problem.balance is not None:
@@ -215,6 +221,16 @@ class KernelSystem:
             others = np.searchsorted(problem.unused, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return against @ solution.dual + solution.intercept, solution.route.condition
+
+    def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, float]:
+        """The same through explicit features; every row has weight on this route."""
+        problem = self.problem
+        weights = None if problem.weights is None else problem.weights[train]
+        system = PrimalSystem(self.phi[train], weights, intercept=problem.intercept)
+        solution = system.at(alpha).solve(problem.Y[train])
+        if solution.primal is None:
+            raise MercerError("A primal solution must have weights.")
+        return self.phi[test] @ solution.primal + solution.intercept, solution.route.condition
 
 
 def _without_minus(places: Array) -> Array:

@@ -132,7 +132,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows) -> Array:
             K = between(kernel, rows, column_numbers(rows))[np.ix_(part, part)]
         else:
             K = gram(kernel, sample)
-        largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K))) * len(rows) / len(sample))
+        largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K)), steps=30) * len(rows) / len(sample))
         typical.append(float(np.mean(np.diagonal(K))))
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)

@@ -106,6 +106,8 @@ class NestedRun:
         Its score on the outer test rows.
     predictions : ndarray of shape (repeats, n, t)
         Outer held-out values.
+    labels : ndarray of shape (repeats, n) or None
+        Outer held-out labels of a classifier.
     plan : Plan
         By which route.
     """
@@ -114,6 +116,7 @@ class NestedRun:
     inner_best: Array
     scores: Array
     predictions: Array
+    labels: Array | None
     plan: Plan
 
 
@@ -185,8 +188,14 @@ def run_nested(
         best[o] = float(np.mean([part.mean[choice.kernel, a, j] for j, a in enumerate(choice.alphas)]))
         choices.append(choice)
     outer_truth = Truth(search.y[ordered.order], layout.outer, ordered.classes)
-    scores = scoring.by_split(outer_truth, values)
-    return NestedRun(choices, best, scores, ordered.by_repeat(values), route)
+    pooled = scoring.needs_many and bool((layout.outer.counts == 1).any())
+    scores = scoring.by_split(ordered.pooled_truth if pooled else outer_truth, values)
+    if pooled:
+        best = np.array(
+            [best[len(repeat) * r : len(repeat) * (r + 1)].mean() for r, repeat in enumerate(ordered.folds.repeats)]
+        )
+    labels = None if ordered.classes is None else ordered.labels_by_repeat(outer_truth.outcome(values))
+    return NestedRun(choices, best, scores, ordered.by_repeat(values), labels, route)
 
 
 def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> Layout:

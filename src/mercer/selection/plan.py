@@ -306,7 +306,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
                 "primal",
                 kernels * n * D * D + flops,
                 (kernels * n * D * D + flops) / rates.product * 2 + calls,
-                8 * (n * D * (1 + active) + 2 * D * D),
+                8 * (n * D * (2 + active) + 2 * D * D),
                 f"{work.features} explicit features instead of {work.n} rows",
             )
         )

@@ -169,6 +169,13 @@ class Scoring:
         scores = self._loop(y, outcome, values, truth)
         return scores[:, None] if per_target else scores
 
+    def score_rows(self, y: Array, outcome: Array) -> float:
+        """The score of one set of rows, for metrics that need nothing but predictions."""
+        if self.quick is None:
+            raise InputError(sentence("scoring", "a metric of predictions here", self.name))
+        everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
+        return float(self.quick(y.reshape(len(y), -1), outcome.reshape(len(y), -1), everything).mean())
+
     def _loop(self, y: Array, outcome: Array, values: Array, truth: Truth) -> Array:
         scores = np.empty(len(truth.removals))
         for i in range(len(scores)):

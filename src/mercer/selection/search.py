@@ -186,6 +186,18 @@ class Ordered:
         columns = [distinct[alpha][:, t] for t, alpha in enumerate(alphas)]
         return np.stack(columns, axis=1), system
 
+    def labels_by_repeat(self, labels: Array) -> Array:
+        """Held-out labels in the rows' own order, repeats x n; None for rows that are never tested."""
+        shape = (len(self.folds.repeats), self.folds.n)
+        result = np.full(shape, None, dtype=object)
+        i = 0
+        for r, repeat in enumerate(self.folds.repeats):
+            for _ in repeat:
+                result[r, self.order[self.removals.tests[i]]] = labels[self.removals.part(i)]
+                i += 1
+        whole = all(label is not None for label in result.ravel())
+        return result.astype(labels.dtype) if whole else result
+
     def by_repeat(self, values: Array) -> Array:
         """Held-out values in the rows' own order, repeats x n x t; a row tested more than once in a
         repeat gets the mean, one that never is gets NaN.

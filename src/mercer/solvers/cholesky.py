@@ -137,10 +137,10 @@ def rich_start(n: int) -> Array:
     return np.asarray((1.0 + signs * math.sqrt(2.0))[:, None] / math.sqrt(3.0 * max(n, 1)))
 
 
-def largest_eigenvalue(apply: Callable[[Array], Array], start: Array) -> float:
+def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int = _STEPS) -> float:
     """The largest eigenvalue of a positive definite map, from below."""
     best, vectors = 0.0, start
-    for _ in range(_STEPS):
+    for _ in range(steps):
         vectors = apply(vectors)
         size = float(np.abs(vectors).max(initial=0.0))
         if not 0 < size < math.inf:
