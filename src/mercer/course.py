@@ -26,12 +26,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.data.checks import checked_alpha
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.gram import times
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
+from mercer.kernels.parameters import is_real
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
@@ -137,7 +137,7 @@ class krr:  # noqa: N801 - the course's own name
         """
         rows, targets = _checked(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = float(checked_alpha("krr", self.regularization, 1)[0])
+        self.regularization_ = _checked_regularization(self.regularization)
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
         from mercer.gram import training_matrix
@@ -166,6 +166,13 @@ class krr:  # noqa: N801 - the course's own name
 
     def __repr__(self) -> str:
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
+
+
+def _checked_regularization(value: Any) -> float:
+    if not is_real(value) or value < 0:
+        way_out = "0 has it chosen by leave-one-out."
+        raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
+    return float(value)
 
 
 def _checked(X: Any, y: Any) -> tuple[Rows, Array]:
@@ -287,7 +294,7 @@ def _losses(
     """Losses of every fold for each candidate: in closed form for krr with a given regularisation."""
     groups: dict[Any, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        closed = type(candidate) is krr and checked_alpha("krr", candidate.regularization, 1)[0] > 0
+        closed = type(candidate) is krr and _checked_regularization(candidate.regularization) > 0
         key = candidate.kernel_object() if closed else i
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():

@@ -11,11 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.checks import checked_alpha, checked_intercept, checked_weights
+from mercer.data.checks import checked_alpha, checked_gram, checked_intercept, checked_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.estimators.classifier import KernelRidgeClassifier, checked_labels, class_weights
+from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search import SearchCore
 from mercer.kernels.base import Kernel
@@ -179,6 +179,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     classes = None
     if classifier:
         classes = Classes(*checked_labels(y))
+        at_least_two(type(model).__name__, classes.labels, classes.numbers, weights)
         weights = class_weights(model.class_weight, y, weights)
         Y = classes.targets()
     else:
@@ -187,6 +188,8 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     alphas = checked_alpha(type(model).__name__, model.alpha, Y.shape[1]).tolist()
     rows = Rows(X, getattr(model, "feature_names_in_", None))
     kernel.check(rows)
+    if kernel.kind == "gram":
+        checked_gram(X.toarray() if rows.sparse else X)
     problem = Problem(Y, weights, bool(model.fit_intercept), gram=kernel.kind == "gram")
     search = Search(rows, np.asarray(y), problem, folds, how, classes)
     ordered = search.ordered()

@@ -460,9 +460,9 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         return tags
 
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
-        rows, kernels, alphas = self._candidates(X)
         labels, numbers = checked_labels(y)
         at_least_two(type(self).__name__, labels, numbers, weights)
+        rows, kernels, alphas = self._candidates(X)
         classes = Classes(labels, numbers)
         balanced = isinstance(self.class_weight, str)
         if not balanced:

@@ -7,6 +7,7 @@ the same residuals E. Each class below knows P for one kernel and one alpha in i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -256,8 +257,8 @@ class Spectral(LeaveOut):
             if self.degenerate:
                 raise SingularError
             self._at_new_rows(problem, solved, right, self.h)
-        smallest = float(np.abs(shifted[kept]).min(initial=largest))
-        self.condition = largest / smallest if smallest > 0 else 1.0
+        smallest = float(np.abs(shifted).min(initial=math.inf))
+        self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
         if whole:
             if self.w.min() >= 0:
