@@ -219,3 +219,18 @@ def test_groups_are_never_split_by_leave_one_out():
         return
     for split in folds.splits:
         assert not set(GROUPS[split.train]) & set(GROUPS[split.test])
+
+
+@pytest.mark.parametrize(
+    "cv", [KFold(3), ShuffleSplit(2, random_state=0), KFold(3, shuffle=True, random_state=0)], ids=str
+)
+def test_repeats_of_a_splitter_that_always_draws_the_same_are_refused(cv):
+    """The same folds again are no new evidence, but would shrink every standard error."""
+    with pytest.raises(InputError, match=r"repeat"):
+        draw(cv, X, Y, repeats=3)
+
+
+def test_repeats_of_splits_that_cannot_be_drawn_again_are_refused():
+    for cv in (None, [(np.arange(6), np.arange(6, 12))]):
+        with pytest.raises(InputError, match=r"repeat"):
+            draw(cv, X, Y, repeats=3)

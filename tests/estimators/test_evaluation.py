@@ -563,3 +563,23 @@ def test_what_a_fit_refuses_is_refused_here_too(data, labelled):
         cross_validate(KernelRidgeClassifier(kernel=Gaussian()), X, np.zeros(41, int), cv=3)
     with pytest.raises(InputError, match=r"^alpha of KernelRidge must be a finite, non-negative number; got -1"):
         cross_validate(KernelRidge(-1.0, kernel=Gaussian()), X, y, cv=3)
+
+
+# -- nothing is silent --------------------------------------------------------------------------------
+
+
+def test_r2_of_outer_folds_with_one_row_is_pooled_for_a_pipeline(data):
+    X, y = data[0][:15], data[1][:15]
+    search = KernelRidgeCV([Gaussian(1.5)], [0.1, 1.0], cv=3, scoring="r2")
+    ours = nested_cross_validate(make_pipeline(StandardScaler(), search), X, y, cv=None)
+    np.testing.assert_allclose(ours.mean, metrics.r2_score(y, ours.predictions[0]))
+
+
+def test_a_grid_that_is_to_be_extended_is_extended_within_every_outer_fold_or_refused(data):
+    search = KernelRidgeCV([Gaussian(1.5)], [10.0, 100.0, 1000.0], extend_grid=True)
+    try:
+        ours = nested_cross_validate(search, *data, cv=3)
+    except InputError as refused:
+        assert "extend_grid" in str(refused)  # noqa: PT017
+    else:
+        assert min(chosen["alpha"] for chosen in ours.chosen) < 10.0

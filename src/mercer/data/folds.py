@@ -154,6 +154,15 @@ def draw(
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
+    if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
+        raise InputError(
+            sentence(
+                "repeats",
+                "1 where cv is leave-one-out or a list of splits: there is nothing to draw again",
+                repeats,
+                "Give cv a number of folds.",
+            )
+        )
     if cv is None and groups is not None:
         from sklearn.model_selection import LeaveOneGroupOut
 
@@ -168,6 +177,15 @@ def draw(
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
         drawn = [_listed(cv.split(X, y, groups), n) for _ in range(int(repeats))]
+        if repeats > 1 and _same(drawn[0], drawn[1]):
+            raise InputError(
+                sentence(
+                    "repeats",
+                    f"1 for {cv}, which draws the same splits every time",
+                    repeats,
+                    "Give cv a number of folds, or a splitter that shuffles without a random_state.",
+                )
+            )
         return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(int(repeats)))
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return Folds(n, (_listed(cv, n),), "given splits")
@@ -199,6 +217,12 @@ def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_sta
     kind = ("grouped " if groups is not None else "") + ("stratified " if classifier else "")
     label = f"{kind}{folds}-fold" + (", shuffled" if shuffle else ", unshuffled") + _times(repeats)
     return Folds(n, tuple(drawn), label)
+
+
+def _same(first: tuple[Split, ...], second: tuple[Split, ...]) -> bool:
+    return len(first) == len(second) and all(
+        np.array_equal(a.test, b.test) and np.array_equal(a.train, b.train) for a, b in zip(first, second, strict=True)
+    )
 
 
 def _times(repeats: int) -> str:

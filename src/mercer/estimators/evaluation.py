@@ -256,6 +256,12 @@ def _score_model(model: Any, X: Any, y: Array, how: Scoring) -> tuple[float, Arr
     return how.score_rows(y, predicted), predicted
 
 
+def _pooled_scores(how: Scoring, y: Array, predictions: Array, folds: Folds) -> Array:
+    """One score of all held-out predictions for each repeat."""
+    tested = [np.concatenate([split.test for split in repeat]) for repeat in folds.repeats]
+    return np.array([how.score_rows(y[rows], predictions[r][rows]) for r, rows in enumerate(tested)])
+
+
 def _refitted(fit: _refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
     scores, predictions = np.empty(len(folds.splits)), None
     i = 0
@@ -270,8 +276,7 @@ def _refitted(fit: _refitting, y: Array, folds: Folds, how: Scoring) -> CrossVal
             predictions[r, split.test] = predicted
             i += 1
     if predictions is not None and how.needs_many and any(len(split.test) == 1 for split in folds.splits):
-        pooled = [np.concatenate([split.test for split in repeat]) for repeat in folds.repeats]
-        scores = np.array([how.score_rows(y[rows], predictions[r][rows]) for r, rows in enumerate(pooled)])
+        scores = _pooled_scores(how, y, predictions, folds)
     return _result(scores, np.asarray(predictions), how, folds, "refitted")
 
 
@@ -338,7 +343,12 @@ def nested_cross_validate(
                 "For a fixed model use cross_validate.",
             )
         )
-    model = clone(search).set_params(cv=cv, repeats=repeats, random_state=random_state)
+    if search.extend_grid:
+        raise InputError(
+            "extend_grid of the search must be False in nested_cross_validate, where all outer folds share one grid; "
+            "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
+        )
+    model = clone(search).set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
     X, y, weights = model._checked(X, y, sample_weight, **model._how())
     problem, kernels, alphas = model._search(X, y, weights, groups)
     groups = None if groups is None else np.asarray(groups)
@@ -452,4 +462,7 @@ def _nested_pipeline(
                 predictions = np.full((len(folds.repeats), folds.n, *predicted.shape[1:]), np.nan, dtype=kind)
             predictions[r, split.test] = predicted
             i += 1
+    if how.needs_many and any(len(split.test) == 1 for split in folds.splits):
+        scores = _pooled_scores(how, y, predictions, folds)
+        best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
     return _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")
