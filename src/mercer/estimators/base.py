@@ -203,7 +203,13 @@ class RidgeCore(KernelEstimator):
         intercept = bool(self.fit_intercept)
         if choice.name == "primal":
             return PrimalSystem(self._phi(rows), weights, intercept=intercept, reason=choice.reason)
-        return DualSystem(training_matrix(self.kernel_, rows), weights, intercept=intercept, reason=choice.reason)
+        return DualSystem(
+            training_matrix(self.kernel_, rows),
+            weights,
+            intercept=intercept,
+            reason=choice.reason,
+            certified=self.kernel_.verdict()[0] is True,
+        )
 
     def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
         n = self.X_fit_.shape[0]

@@ -26,6 +26,8 @@ class DualSystem:
         Whether the model has an unpenalised constant.
     reason : str
         Why the dual was chosen, for the record.
+    certified : bool
+        Whether K is known to be positive semi-definite.
 
     Examples
     --------
@@ -36,9 +38,17 @@ class DualSystem:
     [[0.375], [-0.125]]
     """
 
-    def __init__(self, K: Array, weights: Array | None, *, intercept: bool = False, reason: str = "dual") -> None:
+    def __init__(
+        self,
+        K: Array,
+        weights: Array | None,
+        *,
+        intercept: bool = False,
+        reason: str = "dual",
+        certified: bool = False,
+    ) -> None:
         self.n = len(K)
-        self.intercept, self.reason = intercept, reason
+        self.intercept, self.reason, self.certified = intercept, reason, certified
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
         self.weighted = weights is not None
         if weights is not None:
@@ -56,7 +66,7 @@ class DualSystem:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
         if solver == "mixed" and self._spectrum is None:
             try:
-                G = Mixed(self._matrix(), alpha, self.reason)
+                G = Mixed(self._matrix(), alpha, self.reason, certified=self.certified)
                 border = bordered(G, self.root[:, None]) if self.intercept else None
                 return solve_bordered(G, self.root, border, Y)
             except NotRefinable:

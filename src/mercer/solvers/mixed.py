@@ -35,6 +35,8 @@ class Mixed:
         Added to the diagonal.
     reason : str
         For the record.
+    certified : bool, default=False
+        Whether K is known to be positive semi-definite, so that the condition need not be estimated.
 
     Raises
     ------
@@ -42,7 +44,7 @@ class Mixed:
         Where the condition may be too large; K is then as it was.
     """
 
-    def __init__(self, K: Array, alpha: float, reason: str) -> None:
+    def __init__(self, K: Array, alpha: float, reason: str, *, certified: bool = False) -> None:
         self.n, self.alpha, self.reason = len(K), alpha, reason
         self._K = K
         self.largest = largest_eigenvalue(K.__matmul__, rich_start(self.n)) + alpha
@@ -56,7 +58,9 @@ class Mixed:
         self._factor, failed = spotrf(single.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             raise NotRefinable("not positive definite in single precision")
-        self.condition = max(1.0, self.largest * largest_eigenvalue(self._precondition, rich_start(self.n)))
+        # No eigenvalue of a positive semi-definite K lies below 0, so alpha bounds those of A from below.
+        smallest = alpha if certified else 1.0 / largest_eigenvalue(self._precondition, rich_start(self.n))
+        self.condition = max(1.0, self.largest / smallest)
 
     def _precondition(self, R: Array) -> Array:
         lengths = np.sqrt(np.einsum("ij,ij->j", R, R))
