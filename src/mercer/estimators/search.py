@@ -174,7 +174,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
 
     def _held_out(self, ordered: Ordered, route: Plan, alphas: list[float]) -> Array:
         """Held-out values of the winner, repeats x n x t; replayed by refitting where asked for."""
-        values, system = ordered.values(self.best_kernel_, alphas, route)
+        values = ordered.kept_values(self.best_kernel_, alphas)
+        if values is None or self.verify:
+            values, system = ordered.values(self.best_kernel_, alphas, route)
         if self.verify:
             self.verified_ = _replayed(ordered, system, values, alphas, self.random_state)
         return ordered.by_repeat(values)

@@ -21,6 +21,8 @@ from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.sweep import Sweep
 from mercer.selection.table import SearchTable
 
+_KEPT = 256_000_000  # bytes of held-out values that are kept, so that the winner's need not be made again
+
 
 def common_features(kernels: Sequence[Kernel], rows: Rows, problem: Problem) -> int | None:
     """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
@@ -111,6 +113,7 @@ class Ordered:
         self.removals = Removals.of(self.folds.splits, self.folds.n)
         self.truth = Truth(search.y[order], self.removals, self.classes)
         self.pooled_truth = Truth(search.y[order], _pooled(self.folds, self.removals), self.classes)
+        self.kept: dict[tuple[Kernel, float], Array] = {}
         self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
 
     def run(
@@ -126,8 +129,12 @@ class Ordered:
         progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
         sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
 
+        size = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1]
+
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
+            if size <= _KEPT:
+                self.kept[kernels[k], float(alphas[a])] = held_out.values
 
         def finished(k: int) -> None:
             skip[k] = True
@@ -175,6 +182,12 @@ class Ordered:
             *self.removals.sets, *self.removals.tests, [repr(kernel) for kernel in kernels], alphas,
             search.scoring.identity, search.per_target, route.chosen.name,
         )  # fmt: skip
+
+    def kept_values(self, kernel: Kernel, alphas: Sequence[float]) -> Array | None:
+        """Held-out values of a candidate that was tried, each target at its own alpha; None if not kept."""
+        if any((kernel, alpha) not in self.kept for alpha in alphas):
+            return None
+        return np.stack([self.kept[kernel, alpha][:, t] for t, alpha in enumerate(alphas)], axis=1)
 
     def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, KernelSystem]:
         """Held-out values of one kernel at every tested row, each target at its own alpha."""
