@@ -270,7 +270,8 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
         RouteCost(
             "refit",
             candidates * refit_flops,
-            gram + candidates * (refit_flops / rates.cholesky + 2 * rates.call * len(work.sizes)),
+            # twice: every training matrix is gathered and copied before it is factored
+            gram + candidates * (2 * refit_flops / rates.cholesky + 10 * rates.call * len(work.sizes)),
             8 * (n * n + 3 * largest * largest * active),
             f"{len(work.sizes)} fits for each candidate",
         )
