@@ -60,6 +60,10 @@ class Rows:
         """Whether the values are a sparse matrix."""
         return not isinstance(self.values, np.ndarray)
 
+    def dense(self) -> Array:
+        """The values as a dense array."""
+        return np.asarray(self.values.toarray() if self.sparse else self.values)
+
     @property
     def objects(self) -> bool:
         """Whether each row is one Python object and not a vector of numbers."""

@@ -188,7 +188,7 @@ class RidgeCore(KernelEstimator):
         valid, reason = self.kernel_.verdict()
         message = f"{self.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
         if self.kernel_.kind == "gram":
-            K = checked_gram(rows.values.toarray() if rows.sparse else rows.values)
+            K = checked_gram(rows.dense())
             bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
             valid = None if bad is None else False
             message = (

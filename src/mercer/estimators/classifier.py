@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
-from mercer.selection.problem import balanced
+from mercer.selection.problem import balanced, label_targets
 
 
 def checked_labels(y: Any) -> tuple[Array, Array]:
@@ -21,21 +21,6 @@ def checked_labels(y: Any) -> tuple[Array, Array]:
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     return classes, numbers
-
-
-def label_targets(numbers: Array, classes: int) -> Array:
-    """-1 and +1 for two classes, one column; one-hot columns for more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.estimators.classifier import label_targets
-    >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
-    [-1.0, 1.0, 1.0]
-    """
-    if classes == 2:
-        return np.where(numbers == 1, 1.0, -1.0)[:, None]
-    return np.eye(classes)[numbers]
 
 
 def class_weights(given: Any, y: Any, weights: Array | None) -> Array | None:

@@ -189,7 +189,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     rows = Rows(X, getattr(model, "feature_names_in_", None))
     kernel.check(rows)
     if kernel.kind == "gram":
-        checked_gram(X.toarray() if rows.sparse else X)
+        checked_gram(rows.dense())
     problem = Problem(Y, weights, bool(model.fit_intercept), gram=kernel.kind == "gram")
     search = Search(rows, np.asarray(y), problem, folds, how, classes)
     ordered = search.ordered()

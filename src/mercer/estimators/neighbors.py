@@ -37,7 +37,7 @@ class KernelNeighbors(KernelEstimator):
         self.kernel_ = self._resolved(X.shape[1])
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
-            checked_gram(X.toarray() if rows.sparse else X)
+            checked_gram(rows.dense())
         self.kernel_.check(rows)
         self.X_fit_ = X.copy()
         self._diagonal_fit = self.kernel_.diagonal(rows)

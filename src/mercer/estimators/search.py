@@ -79,7 +79,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         for kernel in kernels:
             kernel.check(rows)
         if True in kinds:
-            checked_gram(X.toarray() if rows.sparse else X)
+            checked_gram(rows.dense())
         return rows, kernels, resolve_alphas(self.alphas, kernels, rows)
 
     def _is_gram(self, kernels: list[Kernel]) -> bool:

@@ -30,11 +30,6 @@ def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
     return tile
 
 
-def dense_values(rows: Rows) -> Array:
-    """The rows as a dense array."""
-    return np.asarray(rows.values.toarray() if rows.sparse else rows.values)
-
-
 def _inverse(length: Array) -> Array:
     """1 / length, and 0 where that is 0."""
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
@@ -75,7 +70,7 @@ class Linear(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """The columns themselves."""
-        return dense_values(rows)
+        return rows.dense()
 
 
 class Polynomial(Kernel):
@@ -136,7 +131,7 @@ class Polynomial(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""
-        x = math.sqrt(float(self.scale)) * dense_values(rows)
+        x = math.sqrt(float(self.scale)) * rows.dense()
         if self.offset != 0:
             x = np.hstack([np.full((len(x), 1), math.sqrt(self.offset)), x])
         degree = int(self.degree)
@@ -192,7 +187,7 @@ class Cosine(Kernel):
 
     def features(self, rows: Rows) -> Array:
         """The rows, scaled to length one."""
-        return dense_values(rows.derive("unit rows", self._unit))
+        return rows.derive("unit rows", self._unit).dense()
 
 
 class Constant(Kernel):

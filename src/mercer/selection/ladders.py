@@ -91,7 +91,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
     At most 500 rows, evenly spread over the table, are looked at.
     """
     sample = _sample(rows)
-    values = sample.values.toarray() if sample.sparse else sample.values
+    values = sample.dense()
     if sample.objects or values.dtype == object:
         raise InputError("A ladder of widths needs rows of numbers. Give the kernels themselves.")
     from scipy.spatial.distance import pdist

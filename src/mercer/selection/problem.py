@@ -126,3 +126,18 @@ def balanced(numbers: Array, weights: Array) -> Array:
     totals = np.bincount(numbers, weights)
     factors = np.divide(totals.sum() / len(totals), totals, out=np.zeros_like(totals), where=totals > 0)
     return np.asarray(factors[numbers])
+
+
+def label_targets(numbers: Array, classes: int) -> Array:
+    """-1 and +1 for two classes, one column; one-hot columns for more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection.problem import label_targets
+    >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
+    [-1.0, 1.0, 1.0]
+    """
+    if classes == 2:
+        return np.where(numbers == 1, 1.0, -1.0)[:, None]
+    return np.eye(classes)[numbers]

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
-from mercer.selection.problem import Removals
+from mercer.selection.problem import Removals, label_targets
 
 
 def _means(losses: Array, removals: Removals) -> Array:
@@ -71,9 +71,7 @@ class Classes:
 
     def targets(self) -> Array:
         """-1 and +1 for two classes, one column; one-hot columns for more."""
-        if len(self.labels) == 2:
-            return np.where(self.numbers == 1, 1.0, -1.0)[:, None]
-        return np.eye(len(self.labels))[self.numbers]
+        return label_targets(self.numbers, len(self.labels))
 
     def present(self, removals: Removals) -> Array:
         """For each removal, which classes are left to train on."""
