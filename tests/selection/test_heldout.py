@@ -23,6 +23,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Rows
 from mercer.kernels import Constant, Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial, Precomputed
 from mercer.selection.heldout import KernelSystem
+from mercer.selection.nested import own_folds
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers import DualSystem
 from refits import all_held_out, condition, held_out, held_out_shortest
@@ -311,6 +312,36 @@ def test_large_scattered_sets_equal_refitting(route, rng):
         K = Polynomial(2)(X)
         expected = [held_out(K, Y, 0.1, np.setdiff1d(np.arange(n), s), s[::2], None, intercept) for s in sets]
         np.testing.assert_allclose(system.at(0.1).values, np.vstack(expected), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighting", ["none", "positive", "some zero"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("route", sorted(ROUTES))
+def test_one_row_besides_another_removal_equals_refitting(route, intercept, weighting, rng):
+    """Leave-one-out within the training part of every outer fold, duplicated rows and alpha = 0 among them."""
+    if weighting == "some zero" and route == "primal":
+        pytest.skip("explicit features are not taken where rows have no weight")
+    n, name, whole = 24, *ROUTES[route]
+    X, Y = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
+    X[5] = X[4]
+    weights = None if weighting == "none" else rng.uniform(0.5, 2, size=n)
+    if weighting == "some zero":
+        weights[[0, 9]] = 0.0
+    folds, kernel = draw(4, X, Y), Polynomial(2)
+    layout = own_folds(folds, lambda train: draw(None, X[train], Y[train]))
+    assert (layout.everything.bases >= 0).sum() == 4 * 18
+    problem, K = Problem(Y, weights, intercept), kernel(X)
+    system = KernelSystem(kernel, Rows(X), problem, layout.everything, name, whole=whole)
+    rows = np.arange(n)
+    plain = weighting == "none" and not intercept and name in ("inverse", "spectral")
+    for alpha in (0.3, 0.0) if plain else (0.3,):
+        values = system.at(alpha).values
+        for i, (removed, test) in enumerate(zip(layout.everything.sets, layout.everything.tests, strict=True)):
+            train = np.setdiff1d(rows, removed)
+            expected = held_out_shortest(K, Y, train, test)
+            if alpha:
+                expected = held_out(K, Y, alpha, train, test, weights, intercept)
+            np.testing.assert_allclose(values[layout.everything.part(i)], expected, rtol=1e-6, atol=1e-7)
 
 
 def test_refit_gives_the_condition_of_the_training_rows_alone(rng):

@@ -100,10 +100,11 @@ class Folds:
     def order(self) -> Array:
         """Rows ordered so that the test sets of the first repeat are contiguous."""
         first = np.concatenate([split.test for split in self.repeats[0]])
-        _, places = np.unique(first, return_index=True)
-        tested = first[np.sort(places)]
-        rest = np.setdiff1d(np.arange(self.n), tested)
-        return np.concatenate([tested, rest])
+        once = np.zeros(self.n, dtype=bool)
+        once[first] = True
+        if int(once.sum()) < len(first):
+            first = first[np.sort(np.unique(first, return_index=True)[1])]
+        return np.concatenate([first, np.flatnonzero(~once)])
 
     def reordered(self, order: Array) -> Folds:
         """The same splits in the numbers of rows X[order]."""
@@ -239,7 +240,9 @@ def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     for split in splits:
         if not len(split.train) or not len(split.test):
             raise InputError("Every split must train and test on at least one row; got one that does not.")
-        if np.intersect1d(split.train, split.test).size:
+        trained = np.zeros(n, dtype=bool)
+        trained[split.train] = True
+        if trained[split.test].any():
             raise InputError("Training and test rows of a split must be disjoint; got rows in both.")
     return splits
 
@@ -256,11 +259,13 @@ def _rows(given: Any, n: int) -> Array:
         raise InputError(
             sentence("Rows of a split", "a list of row numbers, or one truth value per row", _shape(given, rows))
         )
-    count, rows = len(rows), np.unique(rows.astype(np.intp))
-    if len(rows) < count:
+    if rows.size and not (rows.min() >= 0 and rows.max() < n):
+        raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
+    named = np.zeros(n, dtype=bool)
+    named[rows.astype(np.intp)] = True
+    ascending = np.flatnonzero(named)
+    if len(ascending) < len(rows):
         raise InputError(
             "Rows of a split must be named once; got some twice. To count a row twice, give it sample_weight=2."
         )
-    if rows.size and not (rows[0] >= 0 and rows[-1] < n):
-        raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows[0]} to {rows[-1]}"))
-    return rows
+    return ascending

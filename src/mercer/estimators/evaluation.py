@@ -20,6 +20,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search import SearchCore
 from mercer.kernels.base import Kernel
 from mercer.selection.nested import run_nested
+from mercer.selection.plan import Plan
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, Scoring, resolve_scoring
 from mercer.selection.search import Search
@@ -77,6 +78,8 @@ class NestedCrossValidation:
         Outer held-out predictions (labels for classifiers).
     scoring, folds, route : str
         Names of the score and of the splits, and how it was computed.
+    plan : Plan or None
+        Predicted cost of all routes, as `explain` of a search gives it; None for a Pipeline, which is refitted.
     """
 
     scores: Array
@@ -89,6 +92,7 @@ class NestedCrossValidation:
     scoring: str
     folds: str
     route: str
+    plan: Plan | None = None
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
@@ -364,7 +368,9 @@ def nested_cross_validate(
     if run.labels is not None:
         predictions = run.labels
     route = f"closed form, {run.plan.chosen.name} route"
-    return _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
+    return _nested_result(
+        run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route, run.plan
+    )
 
 
 def _nested_result(
@@ -375,6 +381,7 @@ def _nested_result(
     folds: Folds,
     how: Scoring,
     route: str,
+    plan: Plan | None = None,
 ) -> NestedCrossValidation:
     mean, error = _mean_and_error(scores, folds)
     shape = (len(folds.repeats), -1)
@@ -390,6 +397,7 @@ def _nested_result(
         how.name,
         folds.label,
         route,
+        plan,
     )
 
 

@@ -20,7 +20,7 @@ from mercer.estimators.names import is_positive_only, is_precomputed, takes_spar
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels import Kernel
 from mercer.selection.ladders import resolve_alphas, resolve_kernels, rounded
-from mercer.selection.plan import Plan
+from mercer.selection.plan import Plan, Rates
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, resolve_scoring
 from mercer.selection.search import Ordered, Search
@@ -181,13 +181,18 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             self.verified_ = _replayed(ordered, system, values, alphas, self.random_state)
         return ordered.by_repeat(values)
 
-    def explain(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Plan:
+    def explain(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
+    ) -> Plan:
         """The plan of `fit` on this data, with predicted time and memory; nothing is run.
 
         Parameters
         ----------
         X, y, sample_weight, groups
             As for `fit`.
+        rates : Rates, default=None
+            Speeds of the machine, as `mercer.selection.plan.measure()` finds them. The defaults are fixed, so that
+            the same call takes the same route on every run; `fit` goes by them.
 
         Returns
         -------
@@ -197,7 +202,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         fresh: SearchCore = clone(self)  # so that nothing looks fitted that is not
         X, y, weights = fresh._checked(X, y, sample_weight, **self._how())
         search, kernels, alphas = fresh._search(X, y, weights, groups)
-        return search.plan(kernels, alphas)
+        return search.plan(kernels, alphas, rates)
 
     def _how(self) -> dict[str, Any]:
         return {}

@@ -60,11 +60,15 @@ class KernelSystem:
     ) -> None:
         self.kernel, self.rows, self.problem, self.removals = kernel, rows, problem, removals
         self.route, self.whole = route, whole
-        self._sets = [_without_minus(problem.place[rows]) for rows in removals.sets]
-        # Leave-one-out of rows that all have weight goes by diagonals alone, and needs none of this.
+        # Leave-one-out of rows that all have weight goes by diagonals alone, and needs no more than this.
         self._by_diagonal = removals.single and not len(problem.unused)
+        every = not len(problem.unused)
+        self._sets = removals.sets if every else [_without_minus(problem.place[rows]) for rows in removals.sets]
         self._runs = [] if self._by_diagonal else [as_runs(rows) for rows in self._sets]
-        self._closed = [i for i, rows in enumerate(self._sets) if 2 * len(rows) <= len(problem.used)]
+        self._groups = {} if len(problem.unused) else _by_base(removals)
+        self._grouped = {i for members in self._groups.values() for i in members}
+        small = [2 * len(rows) <= len(problem.used) for rows in self._sets]
+        self._closed = [i for i in range(len(removals)) if small[i] and i not in self._grouped]
         self._at = {} if self._by_diagonal else {i: self._where(i) for i in self._closed}
         self._mirrored = not removals.single and any(_scattered(rows) for rows in self._sets)
         self._K: Array | None = None
@@ -125,7 +129,8 @@ class KernelSystem:
             return Explicit(self.F, self.normal, self.largest, alpha, problem)
         if self.route == "spectral":
             return Spectral(self.d, self.U, self.U2, alpha, problem, self.new, whole=self.whole)
-        return Inverted(self.K, self.largest, alpha, problem, self.new, mirrored=self._mirrored)
+        certified = self.kernel.verdict()[0] is True
+        return Inverted(self.K, self.largest, alpha, problem, self.new, mirrored=self._mirrored, certified=certified)
 
     def _singular(self, alpha: float) -> HeldOut:
         """A system that is not positive definite: the spectrum of its own, or refits where that fails too."""
@@ -145,13 +150,24 @@ class KernelSystem:
         closed = self._closed
         residuals = left.residuals([self._sets[i] for i in closed], [self._runs[i] for i in closed])
         found = dict(zip(closed, residuals, strict=True))
+        done = set()
+        for base, members in self._groups.items():
+            rows = removals.rows[removals.starts[members]]
+            more = left.one_more(self._sets[base], rows)
+            if more is not None:
+                values[removals.starts[members]] = problem.Y[rows] - more / problem.root[rows, None]
+                done.update(members)
+        refits = 0
         for i in range(len(removals)):
+            if i in done:
+                continue
             e = found.get(i)
             if e is None:
                 values[removals.part(i)] = self.refit(i, alpha)[0]
+                refits += i in found or i in self._grouped
             else:
                 values[removals.part(i)] = self._predictions(i, e, left)
-        return HeldOut(values, left.condition, sum(e is None for e in residuals))
+        return HeldOut(values, left.condition, refits)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
@@ -203,7 +219,9 @@ class KernelSystem:
             return np.zeros((len(test), problem.Y.shape[1])), 1.0
         if self.route == "primal":
             return self._refit_primal(train, test, alpha)
-        K = self.K[np.ix_(train, train)] / (root[train, None] * root[train])
+        K = self.K[np.ix_(train, train)]
+        if problem.weights is not None:
+            K /= root[train, None] * root[train]
         weights = None if problem.weights is None else root[train] ** 2
         if problem.balance is not None:
             _, numbers = np.unique(problem.balance[problem.used[train]], return_inverse=True)
@@ -213,7 +231,10 @@ class KernelSystem:
         # Hardly penalised, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) * EPS * float(np.trace(K))
         solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
+        del K, system
         places = problem.place[test]
+        if problem.weights is None:
+            return self.K[np.ix_(places, train)] @ solution.dual + solution.intercept, solution.route.condition
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
@@ -235,6 +256,15 @@ class KernelSystem:
 
 def _without_minus(places: Array) -> Array:
     return places[places >= 0]
+
+
+def _by_base(removals: Removals) -> dict[int, list[int]]:
+    """Removals that are another one and a single row besides, by that other one."""
+    groups: dict[int, list[int]] = {}
+    for i, base in enumerate([] if removals.bases is None else removals.bases):
+        if base >= 0:
+            groups.setdefault(int(base), []).append(i)
+    return groups
 
 
 def _scattered(rows: Array) -> bool:

@@ -24,6 +24,8 @@ _SMALL = 48
 _BATCH_BYTES = 32_000_000
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
+# A condition number bounded by this is not worth estimating.
+_HARMLESS = 1e10
 
 
 Runs: TypeAlias = tuple[slice, ...]
@@ -78,6 +80,10 @@ class LeaveOut:
         """P_SS of many small sets of one size, whole."""
         raise NotImplementedError
 
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """P at these rows and columns."""
+        raise NotImplementedError
+
     def residuals(self, sets: Sequence[Array], runs: Sequence[Runs] | None = None) -> list[Array | None]:
         """E_S in weighted coordinates for each set; None where P_SS cannot be divided by.
 
@@ -97,6 +103,24 @@ class LeaveOut:
                     i = int(member)
                     found[i] = self._one(sets[i], as_runs(sets[i]) if runs is None else runs[i])
         return found
+
+    def one_more(self, base: Array, rows: Array) -> Array | None:
+        """E at each of `rows` when it is left out together with `base`; None where that cannot be read from P.
+
+        With P_BB = U'U and W = U'^-1 P_B,rows: the Schur complements P_ii - w_i'w_i divide a_i - w_i'z.
+        """
+        B = np.ascontiguousarray(self.block(base))
+        right = np.ascontiguousarray(np.column_stack([self.cross(base, rows), self.a[base]]))
+        if self.degenerate or not potrf(B):
+            return None
+        from scipy.linalg import solve_triangular
+
+        W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
+        z, W = W[:, len(rows) :], W[:, : len(rows)]
+        pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
+        if not (pivots > 0).all():
+            return None
+        return np.asarray((self.a[rows] - W.T @ z) / pivots[:, None])
 
     def single_residuals(self) -> tuple[Array, Array]:
         """a_i / P_ii of every row, and whether it may be divided by."""
@@ -152,6 +176,8 @@ class Inverted(LeaveOut):
         V k(X, x0) of rows of weight zero.
     mirrored : bool
         Whether sets will be scattered over the rows, so that both triangles are needed.
+    certified : bool, default=False
+        Whether K is known to have no negative eigenvalue, so that alpha bounds the smallest one.
 
     Raises
     ------
@@ -160,7 +186,15 @@ class Inverted(LeaveOut):
     """
 
     def __init__(
-        self, K: Array, largest: float, alpha: float, problem: Problem, new: Array | None, *, mirrored: bool
+        self,
+        K: Array,
+        largest: float,
+        alpha: float,
+        problem: Problem,
+        new: Array | None,
+        *,
+        mirrored: bool,
+        certified: bool = False,
     ) -> None:
         n, t = len(K), problem.Y.shape[1]
         P = K.copy()
@@ -171,8 +205,12 @@ class Inverted(LeaveOut):
             raise SingularError
         solved = right.copy()
         potrs(P, solved)
-        estimate = (largest + alpha) * largest_eigenvalue(lambda v: _solved(P, v), rich_start(n))
-        self.condition = estimate if exact is None else exact
+        if exact is not None:
+            self.condition = exact
+        elif certified and largest < _HARMLESS * alpha:
+            self.condition = (largest + alpha) / alpha
+        else:
+            self.condition = (largest + alpha) * largest_eigenvalue(lambda v: _solved(P, v), rich_start(n))
         # Without a penalty to speak of, what is left of K may be rounding error long before that.
         bare = alpha <= n * EPS * largest
         if self.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
@@ -212,7 +250,13 @@ class Inverted(LeaveOut):
 
     def blocks(self, table: Array) -> Array:
         """Gathered from the upper triangle."""
-        rows, columns = table[:, :, None], table[:, None, :]
+        return self._upper(table[:, :, None], table[:, None, :])
+
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """The same."""
+        return self._upper(rows[:, None], columns)
+
+    def _upper(self, rows: Array, columns: Array) -> Array:
         return np.asarray(self.P[np.minimum(rows, columns), np.maximum(rows, columns)])
 
 
@@ -293,6 +337,15 @@ class Spectral(LeaveOut):
             return np.asarray(self.P[table[:, :, None], table[:, None, :]])
         return np.stack([self.block(rows) for rows in table])
 
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """U_S W U_C', less the intercept's part."""
+        if self.P is not None:
+            return np.asarray(self.P[np.ix_(rows, columns)])
+        result = (self.U[rows] * self.w) @ self.U[columns].T
+        if self.h is not None:
+            result -= np.outer(self.h[rows], self.h[columns] / self.scale)
+        return np.asarray(result)
+
     def _divisible(self, P: Array) -> Array:
         if not self.degenerate:
             return np.ones(len(P), dtype=bool)
@@ -350,6 +403,10 @@ class Explicit(LeaveOut):
         """The same for many sets."""
         part = self.Z[table]
         return np.asarray(np.eye(table.shape[1]) - part @ part.swapaxes(1, 2))
+
+    def cross(self, rows: Array, columns: Array) -> Array:
+        """-Z_S Z_C' of disjoint sets."""
+        return np.asarray(-(self.Z[rows] @ self.Z[columns].T))
 
     def _one(self, rows: Array, runs: Runs) -> Array | None:
         if len(rows) <= self.Z.shape[1]:

@@ -53,7 +53,10 @@ class Layout:
     @cached_property
     def everything(self) -> Removals:
         """Outer sets, then inner ones."""
-        return Removals([*self.outer.sets, *self.pairs.sets], [*self.outer.tests, *self.pairs.tests])
+        bases = None
+        if self.pairs.bases is not None:
+            bases = np.concatenate([np.full(len(self.outer), -1), self.pairs.bases])
+        return Removals([*self.outer.sets, *self.pairs.sets], [*self.outer.tests, *self.pairs.tests], bases)
 
 
 def other_folds(folds: Folds) -> Layout:
@@ -80,7 +83,7 @@ def other_folds(folds: Folds) -> Layout:
 def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> Layout:
     """Any inner splitter: `inner(train rows)` draws splits within each outer training part."""
     outer = Removals.of(folds.splits, folds.n)
-    sets, tests, owner = [], [], []
+    sets, tests, owner, bases = [], [], [], []
     for o, split in enumerate(folds.splits):
         for part in inner(split.train).splits:
             kept = np.zeros(folds.n, dtype=bool)
@@ -88,7 +91,8 @@ def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> Layout:
             sets.append(np.flatnonzero(~kept))
             tests.append(np.sort(split.train[part.test]))
             owner.append(o)
-    removals = Removals(sets, tests)
+            bases.append(o if len(part.test) == 1 and len(sets[-1]) == len(outer.sets[o]) + 1 else -1)
+    removals = Removals(sets, tests, np.array(bases))
     return Layout(outer, removals, removals, np.array(owner))
 
 
@@ -133,6 +137,7 @@ def nested_plan(
         targets=search.problem.Y.shape[1],
         threads=thread_count(),
         refit_only=search.refit_only,
+        refit=False,
     )
     return plan(work, available_bytes(), rates, f"nested, {search.folds.label}")
 

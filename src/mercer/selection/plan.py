@@ -15,6 +15,9 @@ from mercer.selection.problem import Removals
 from mercer.selection.progress import duration
 from mercer.tables import text_table
 
+# What BLAS and the allocator keep for themselves.
+_BASE = 1e7
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -28,8 +31,8 @@ class Rates:
         n^3 per second of an eigendecomposition.
     values : float
         Kernel values per second.
-    call : float
-        Seconds of Python for each set of rows.
+    call, row, start : float
+        Seconds of Python for each set of rows, each tested row of a candidate, and each search.
     """
 
     product: float = 7e10
@@ -39,6 +42,8 @@ class Rates:
     spectrum: float = 8e9
     values: float = 2.5e8
     call: float = 4e-5
+    row: float = 3e-8
+    start: float = 0.02
 
 
 def measure(size: int = 1000) -> Rates:
@@ -98,6 +103,10 @@ class Work:
         How many candidates run side by side.
     refit_only : bool
         Whether closed forms do not apply (weights that change with every split).
+    more : ndarray of bool or None
+        Which removals are another one and a single row besides, to be read from the factor of that other one.
+    refit : bool
+        Whether the winner is fitted on all rows at the end.
     """
 
     n: int
@@ -110,6 +119,8 @@ class Work:
     tests: Array
     threads: int = 1
     refit_only: bool = False
+    more: Array | None = None
+    refit: bool = True
 
     @staticmethod
     def of(
@@ -122,12 +133,13 @@ class Work:
         targets: int,
         threads: int,
         refit_only: bool = False,
+        refit: bool = True,
     ) -> Work:
         """The work that these removals make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
-        return Work(
-            n, features, kernels, alphas, targets, sizes, n - sizes, removals.counts.astype(float), threads, refit_only
-        )
+        tests = removals.counts.astype(float)
+        more = None if removals.bases is None else removals.bases >= 0
+        return Work(n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit)
 
     @property
     def single(self) -> bool:
@@ -138,6 +150,19 @@ class Work:
     def whole(self) -> bool:
         """Whether all of P is cheaper to form than the blocks one by one (spectral route)."""
         return not self.single and float((self.sizes**2).sum()) > 0.5 * self.n**2
+
+    @property
+    def block_flops(self) -> float:
+        """Flops of dividing by the blocks P_SS of one candidate."""
+        if self.single:
+            return 0.0
+        cubes = np.minimum(self.sizes, self.trains) ** 3 / 3
+        return float((cubes if self.more is None else np.where(self.more, self.sizes**2, cubes)).sum())
+
+    @property
+    def steps(self) -> int:
+        """How many of them are taken one by one."""
+        return 1 if self.single else len(self.sizes) - (0 if self.more is None else int(self.more.sum()))
 
     def batch(self, route: str) -> int:
         """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
@@ -261,9 +286,14 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
     candidates = kernels * alphas
     active = min(threads, candidates)
     gram = kernels * n * n / rates.values
-    blocks = float((np.minimum(work.sizes, work.trains) ** 3).sum()) / 3 if not work.single else 0.0
-    calls = rates.call * (1 if work.single else len(work.sizes)) * candidates
+    tested = float(work.tests.sum())
+    tested_bytes = 8 * tested * (3 + work.targets * (2 + active))
+    blocks = work.block_flops
+    listing = rates.start + 100 * rates.row * len(work.sizes)
+    calls = listing + rates.call * work.steps * candidates + rates.row * tested * candidates
     solving = candidates * blocks / rates.small / min(threads, 2) + calls
+    # the winner on all rows; half of its time is the Gram matrix and refinement of the solution
+    last = 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
     refit_flops = float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum())
     largest = float(work.trains.max(initial=0.0))
     found = [
@@ -271,8 +301,8 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
             "refit",
             candidates * refit_flops,
             # twice: every training matrix is gathered and copied before it is factored
-            gram + candidates * (2 * refit_flops / rates.cholesky + 10 * rates.call * len(work.sizes)),
-            8 * (n * n + 3 * largest * largest * active),
+            gram + last + candidates * (2 * refit_flops / rates.cholesky + 10 * rates.call * len(work.sizes)) + calls,
+            8 * (n * n + 3 * largest * largest * active) + tested_bytes + _BASE,
             f"{len(work.sizes)} fits for each candidate",
         )
     ]
@@ -282,32 +312,35 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
         RouteCost(
             "inverse",
             candidates * (n**3 + blocks),
-            gram + candidates * n**3 / rates.inverse + solving,
-            8 * n * n * (work.batch("inverse") + active),
+            gram + last + candidates * n**3 / rates.inverse + solving,
+            8 * n * n * (work.batch("inverse") + active) + tested_bytes + _BASE,
             "one inverse for each candidate, every set read from it",
         )
     )
     per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((work.sizes**2).sum()))
-    held = 4.0 if not work.whole else max(4.0, 2.0 + 2 * active)
+    held = 5.1 if work.batch("spectral") == 1 else 4.3  # LAPACK's own work space included
+    held = max(held, 3.0 + active) if work.whole else held
     found.append(
         RouteCost(
             "spectral",
             kernels * 9 * n**3 + candidates * (per_alpha + blocks),
-            gram + kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
-            8 * n * n * held * work.batch("spectral"),
+            gram + last + kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
+            8 * n * n * held * work.batch("spectral") + tested_bytes + _BASE,
             "one eigendecomposition for each kernel, all alphas from it",
         )
     )
     if work.features is not None and work.features < work.n:
         D = float(work.features + 1)
+        widest = float(work.sizes.max(initial=0.0)) if not work.single else 0.0
         per_set = float((work.sizes * D * np.minimum(work.sizes, D)).sum()) if not work.single else 0.0
         flops = candidates * (n * D * D + D**3 / 3 + per_set)
         found.append(
             RouteCost(
                 "primal",
                 kernels * n * D * D + flops,
-                (kernels * n * D * D + flops) / rates.product * 2 + calls,
-                8 * (n * D * (2 + active) + 2 * D * D),
+                # products, and a few passes over n D numbers
+                (kernels * n * D * D + flops) / rates.product * 2 + 3 * candidates * n * D / rates.values + calls,
+                8 * (D * (n * (2 + active) + widest * active) + 2 * D * D) + tested_bytes + _BASE,
                 f"{work.features} explicit features instead of {work.n} rows",
             )
         )

@@ -49,7 +49,7 @@ class Problem:
     @cached_property
     def unused(self) -> Array:
         """Rows of weight zero."""
-        return np.setdiff1d(np.arange(self.n), self.used)
+        return np.flatnonzero(self.place < 0)
 
     @cached_property
     def root(self) -> Array:
@@ -74,10 +74,14 @@ class Removals:
         S, ascending: every row a model must not see.
     tests : list of ndarray of int
         Rows of each S to predict.
+    bases : ndarray of int or None
+        Where a set is that of another removal and its one tested row besides: the number of that removal;
+        otherwise -1.
     """
 
     sets: list[Array]
     tests: list[Array]
+    bases: Array | None = None
 
     @staticmethod
     def of(splits: Iterable[Split], n: int) -> Removals:

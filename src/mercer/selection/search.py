@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -199,15 +200,16 @@ class Ordered:
         columns = [distinct[alpha][:, t] for t, alpha in enumerate(alphas)]
         return np.stack(columns, axis=1), system
 
+    @cached_property
+    def _tested(self) -> tuple[Array, Array]:
+        """Repeat and row, in the rows' own order, of every tested row."""
+        repeats = np.repeat(np.arange(len(self.folds.repeats)), [len(repeat) for repeat in self.folds.repeats])
+        return np.repeat(repeats, self.removals.counts), self.order[self.removals.rows]
+
     def labels_by_repeat(self, labels: Array) -> Array:
         """Held-out labels in the rows' own order, repeats x n; None for rows that are never tested."""
-        shape = (len(self.folds.repeats), self.folds.n)
-        result = np.full(shape, None, dtype=object)
-        i = 0
-        for r, repeat in enumerate(self.folds.repeats):
-            for _ in repeat:
-                result[r, self.order[self.removals.tests[i]]] = labels[self.removals.part(i)]
-                i += 1
+        result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
+        result[self._tested] = labels
         whole = all(label is not None for label in result.ravel())
         return result.astype(labels.dtype) if whole else result
 
@@ -217,13 +219,8 @@ class Ordered:
         """
         result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
         count = np.zeros(result.shape[:2])
-        i = 0
-        for r, repeat in enumerate(self.folds.repeats):
-            for _ in repeat:
-                part, test = self.removals.part(i), self.removals.tests[i]
-                result[r, self.order[test]] += values[part]
-                count[r, self.order[test]] += 1
-                i += 1
+        np.add.at(result, self._tested, values)
+        np.add.at(count, self._tested, 1)
         with np.errstate(invalid="ignore"):
             return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None])
 

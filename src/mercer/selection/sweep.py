@@ -82,6 +82,7 @@ class Sweep:
                     progress.step()
 
             run(try_one, [(k, a) for k in numbers for a in range(len(self.alphas))])
+            systems.clear()  # before the next ones are made
             if finished is not None:
                 for k in numbers:
                     finished(k)
