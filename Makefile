@@ -47,6 +47,8 @@ check: $(VENV)/.check  ## lint, types, import contract, docstring examples
 bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/ground_floor.py
 	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/plan.py
+	$(BIN)/python benchmarks/objects.py
 
 docs: $(VENV)/.docs  ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

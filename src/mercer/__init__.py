@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         cross_validate,
         nested_cross_validate,
     )
+    from mercer.insight import check_mercer, repair
 
 _PLACES = {
     "KernelNeighborsClassifier": "mercer.estimators",
@@ -33,8 +34,10 @@ _PLACES = {
     "KernelRidgeCV": "mercer.estimators",
     "KernelRidgeClassifier": "mercer.estimators",
     "KernelRidgeClassifierCV": "mercer.estimators",
+    "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",
     "nested_cross_validate": "mercer.estimators",
+    "repair": "mercer.insight",
     "thread_count": "mercer.backends",
     "threads": "mercer.backends",
 }
@@ -47,10 +50,12 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "check_mercer",
     "course",
     "cross_validate",
     "kernels",
     "nested_cross_validate",
+    "repair",
     "testing",
     "thread_count",
     "threads",

@@ -248,7 +248,7 @@ def cv(
     1e-06
     """
     targets = np.asarray(y)
-    table = X if hasattr(X, "shape") else np.asarray(X)
+    table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method)).values
     names, combinations = list(parameters), list(itertools.product(*(list(values) for values in parameters.values())))
     if not combinations:
         raise InputError(sentence("parameters", "lists of values to try", repr(dict(parameters))))
@@ -265,6 +265,11 @@ def cv(
     best.cvloss = _scalar(losses[winner].mean(axis=0))
     best.cvloss_std = _scalar(losses[winner].std(axis=0))
     return best
+
+
+def _takes_objects(method: Any) -> bool:
+    """Whether rows are objects to the method's kernel, whatever they look like."""
+    return getattr(getattr(method, "kernel", None), "kind", "") == "objects"
 
 
 def _shuffled(random_state: Any) -> Any:

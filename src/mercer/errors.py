@@ -2,7 +2,8 @@
 
 MercerError
 |-- InputError (also ValueError)         something given is not what it must be
-|   `-- KernelTextError                  text that is no kernel
+|   |-- KernelTextError                  text that is no kernel
+|   `-- NoFeaturesError (and AttributeError)  weights of features asked for, and there are none
 `-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
 
 MercerWarning (also UserWarning)
@@ -28,6 +29,10 @@ class InputError(MercerError, ValueError):
 
 class KernelTextError(InputError):
     """A text does not describe a kernel."""
+
+
+class NoFeaturesError(InputError, AttributeError):
+    """A model has no weights of explicit features, since its kernel has no finite feature map."""
 
 
 class MemoryRefusal(MercerError, MemoryError):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, as_rows
+from mercer.data.rows import Array
 from mercer.errors import InputError, KernelTextError
 from mercer.kernels import Kernel, parse
 from mercer.kernels.tiles import tile
@@ -49,8 +49,7 @@ def check_kernel(kernel: Kernel, X: Any = None, *, seed: int = 0) -> None:
         X = np.random.default_rng(seed).exponential(size=(30, 4))
         if kernel.kind == "gram":
             X = X @ X.T
-    rows = as_rows(X)
-    kernel.check(rows)
+    rows = kernel.read(X)
     try:
         _check_values(kernel, X)
         if kernel.kind != "gram":
@@ -67,7 +66,7 @@ def _check_values(kernel: Kernel, X: Any) -> None:
         X = X.view()
         X.flags.writeable = False
     K = kernel(X)
-    n = len(as_rows(X))
+    n = len(kernel.read(X))
     assert K.shape == (n, n), f"{kernel!r}: k(X) must be {n} x {n}; got {K.shape}."
     assert K.dtype == np.float64, f"{kernel!r}: k(X) must be float64 unless asked otherwise; got {K.dtype}."
     assert np.isfinite(K).all(), f"{kernel!r}: k(X) must be finite."

@@ -243,8 +243,8 @@ def test_two_rows_that_give_an_indefinite_matrix_away_are_named(K, got):
         model = KernelRidge(0.1, kernel="precomputed").fit(K, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        f"A precomputed kernel must be positive semi-definite; got {got}. Clip its negative eigenvalues before "
-        "giving it."
+        f"A precomputed kernel must be positive semi-definite; got {got}. Clip its negative eigenvalues with "
+        "mercer.repair before giving it."
     )
     assert caught[0].filename == __file__
     np.testing.assert_allclose(model.dual_coef_, kernel_ridge(K, y, 0.1)[0][:, 0], rtol=1e-12)

@@ -243,9 +243,9 @@ def test_shapes_follow_y_and_small_tables_equal_brute_force(n, d, targets, inter
     assert np.ndim(model.effective_dof_) == 0
     mean, std = model.predict(new, return_std=True)
     assert mean.shape == std.shape == (4, *tail)
-    assert hasattr(model, "primal_coef_") == (model.route_.name == "primal")
-    if hasattr(model, "primal_coef_"):
-        assert model.primal_coef_.shape == (d, *tail)
+    assert hasattr(model, "primal_coef_") == linear
+    if linear:
+        assert model.primal_coef_.shape == (*tail, d)
     dual, b = kernel_ridge(kernel(X), y, 0.2, intercept=intercept)
     np.testing.assert_allclose(model.dual_coef_.reshape(n, -1), dual, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(mean.reshape(4, -1), kernel(new, X) @ dual + b, rtol=1e-8, atol=1e-9)

@@ -74,6 +74,8 @@ NOT_VALID = [
 ]
 NOT_KNOWN = [
     UNKNOWN,
+    Sigmoid(1.0, 25.0),
+    Sigmoid(-1e-320, 1e300),
     Precomputed(),
     YES + NO,
     YES + UNKNOWN,
@@ -130,7 +132,8 @@ def test_a_certificate_prints_as_an_indented_argument():
         "    valid: Gaussian(width=2.0)",
         "      because it is the limit of sums of products of scalar products (its power series)",
         "    not valid: SquaredDistance()",
-        "      because its Gram matrices have trace 0, so they have eigenvalues of both signs or are 0",
+        f"      because {SquaredDistance.because}",
+        "      witness: the rows [0] and [1] with v = (0.7071, -0.7071): v'Kv = -1",
     ]
 
 
@@ -160,7 +163,20 @@ def test_a_kernel_of_ones_own_claims_nothing_unless_it_says_so():
         (Sigmoid(0.0, -1.0), "it is the constant tanh(offset), which is negative"),
         (Sigmoid(-1.0), "k(x, x) is negative for some x, where scale x'x + offset is"),
         (Sigmoid(), "the rows 1 and 2 already give a Gram matrix with a negative determinant"),
-        (Sigmoid(2.0, 1.0), "log tanh is concave where it levels off: two long rows give a negative determinant"),
+        (Sigmoid(2.0, 1.0), "the rows 1 and 2 already give a Gram matrix with a negative determinant"),
+        (Sigmoid(0.1, 0.5), "the rows 0.99 and 17 already give a Gram matrix with a negative determinant"),
+        (Sigmoid(1.0, 25.0), "no rows were found that show, beyond rounding, that it is none"),
+        (YES + YES, "a sum of Mercer kernels is one (phi: both feature maps side by side)"),
+        (YES * YES, "a product of Mercer kernels is one (phi: all products of two features)"),
+        (2.0 * YES, "a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)"),
+        (YES**2, "a whole power of a Mercer kernel is a product of Mercer kernels"),
+        (YES.exp(), "exp is a power series with positive coefficients: sums, products, limits"),
+        (YES.map(np.abs), "a Mercer kernel of mapped rows is one (phi after f)"),
+        (YES.on(0), "choosing columns is a map, and a Mercer kernel of mapped rows is one"),
+        (YES.normalized(), "it is a Mercer kernel with features scaled to length one"),
+        (Outer(np.sum), "its one feature is f(x)"),
+        (FromFeatures(np.abs), "it is a scalar product of explicit features"),
+        (UNKNOWN, "it is a function of your own, and nobody has looked inside"),
         (0.0 * NO, "it is zero everywhere"),
         (2.0 * NO, "a positive multiple of what is no Mercer kernel is none"),
         (NO.on(0), "it is no Mercer kernel on these columns"),

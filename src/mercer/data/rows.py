@@ -93,6 +93,23 @@ class Rows:
                 self._derived[key] = make(self.values)
             return self._derived[key]
 
+    @property
+    def table(self) -> Rows:
+        """The whole table these rows were cut from."""
+        return self if self._parent is None else self._parent.table
+
+    def together(self, other: Rows, key: Hashable, make: Callable[[Any], Rows]) -> tuple[Rows, Rows]:
+        """Rows made from all rows of both tables at once, and cut like these and like the other ones."""
+        mine, others = self.table, other.table
+        if mine is others:
+            return self.derive(key, make), other.derive(key, make)
+        whole = mine.derive((key, others), lambda values: make(np.concatenate([values, others.values])))
+        return self._cut(whole[: len(mine)]), other._cut(whole[len(mine) :])
+
+    def _cut(self, whole: Rows) -> Rows:
+        """Those of `whole`, as long as the table, that stand where these do."""
+        return whole if self._parent is None else self._parent._cut(whole)[self._origin]
+
     def columns(self, wanted: Columns) -> Rows:
         """These rows with the named or numbered columns only."""
         places = [self._place(column) for column in wanted]
@@ -130,10 +147,11 @@ class Rows:
         return int(column) % self.width
 
 
-def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
+def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:
     """Take what people have (arrays, lists, DataFrames, sparse matrices, objects) as rows.
 
-    Numbers become float64 and must be finite; nothing given is changed.
+    Numbers become float64 and must be finite; nothing given is changed. With `objects`, each element of a list
+    is one object, whatever it looks like: a list of token lists is no table.
 
     Examples
     --------
@@ -149,12 +167,10 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
         return X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
-    number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
-    if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
-        way_out = "For one row, give a list that holds it."
-        raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must be complete; got a masked array with hidden values. Fill in or drop such rows first.")
+    held = _one_by_one(X) if objects else None
+    if held is not None:
+        return Rows(held)
+    _refuse_what_has_no_rows(X)
     if names is None and hasattr(X, "columns"):
         names = [str(column) for column in X.columns]
     values = _as_array(X)
@@ -169,13 +185,37 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
     return Rows(values.astype(object))
 
 
+def _refuse_what_has_no_rows(X: Any) -> None:
+    number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
+    if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
+        way_out = "For one row, give a list that holds it."
+        raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise InputError("X must be complete; got a masked array with hidden values. Fill in or drop such rows first.")
+
+
 def _as_array(X: Any) -> Array:
     try:
         return np.asarray(X)
     except ValueError:  # rows of different lengths: objects
-        held = np.empty(len(X), dtype=object)
-        held[:] = list(X)
-        return held
+        return _held(X)
+
+
+def _one_by_one(X: Any) -> Array | None:
+    """The elements of a sequence, or of the one column of a DataFrame, each as one object; None for tables."""
+    if not hasattr(X, "__len__") or isinstance(X, str | bytes | dict | set | frozenset):
+        return None
+    if len(getattr(X, "shape", (len(X),))) == 1:
+        return _held(X)
+    return _held(np.asarray(X)[:, 0]) if X.shape[1:] == (1,) else None
+
+
+def _held(X: Any) -> Array:
+    """A sequence as an array of objects, one for each of its elements."""
+    held = np.empty(len(X), dtype=object)
+    for place, element in enumerate(X):
+        held[place] = element
+    return held
 
 
 def _sparse_rows(X: Any) -> Rows:

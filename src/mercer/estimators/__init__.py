@@ -1,18 +1,22 @@
 """scikit-learn estimators over the solvers: thin, and drop-in where scikit-learn has the same."""
 
 from mercer.estimators.classifier import KernelRidgeClassifier
-from mercer.estimators.evaluation import cross_validate, nested_cross_validate
+from mercer.estimators.evaluation import CrossValidation, cross_validate
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
+from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.search import KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators.search import KernelRidgeCV
+from mercer.estimators.search_classifier import KernelRidgeClassifierCV
 
 __all__ = [
+    "CrossValidation",
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "NestedCrossValidation",
     "cross_validate",
     "nested_cross_validate",
 ]

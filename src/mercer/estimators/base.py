@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from mercer.backends import promise
 from mercer.data.checks import (
     as_numbers,
     bad_pair,
@@ -20,11 +21,12 @@ from mercer.data.checks import (
     checked_weights,
 )
 from mercer.data.rows import Array, Rows, as_rows
-from mercer.errors import InputError, NotMercerWarning, sentence
+from mercer.errors import InputError, NoFeaturesError, NotMercerWarning, sentence
+from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.gram import columns_against, times, training_matrix
 from mercer.kernels import Kernel, Linear, Precomputed
-from mercer.kernels.tiles import blocks, column_numbers
+from mercer.kernels.tiles import TILE, blocks, column_numbers
 from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
 from mercer.solvers.plan import refuse_if_too_large
 
@@ -68,7 +70,7 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = takes_sparse(self.kernel)
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.positive_only = is_positive_only(self.kernel)
-        return tags
+        return object_tags(tags, [self.kernel])
 
     def _settings(self) -> Settings:
         return Settings()
@@ -81,13 +83,15 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _resolved(self, columns: int) -> Kernel:
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
+    def _checked_input(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
+        return checked_input(self, [self.kernel], X, y, sparse=self._sparse(), reset=reset, **how)
+
     def _new_rows(self, X: Any, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted."""
         check_is_fitted(self)
         if diag is not None and self.kernel_.kind != "gram":
             raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
-        X = validate_data(self, X, accept_sparse=self._sparse(), dtype=np.float64, reset=False)
-        rows = self._as_rows(X)
+        rows = self._as_rows(self._checked_input(X, reset=False))
         self.kernel_.check(rows)
         return rows
 
@@ -161,7 +165,7 @@ class RidgeCore(KernelEstimator):
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else weights.copy()
-        self.kernel_ = self._resolved(X.shape[1])
+        self.kernel_ = self._resolved(width_of(X))
         self.X_fit_ = X
         self.kernel_.check(self._as_rows(X))
         warned = self._warn_if_invalid(self._as_rows(X))
@@ -193,7 +197,7 @@ class RidgeCore(KernelEstimator):
             valid = None if bad is None else False
             message = (
                 f"A precomputed kernel must be positive semi-definite; got {bad}. "
-                "Clip its negative eigenvalues before giving it."
+                "Clip its negative eigenvalues with mercer.repair before giving it."
             )
         if valid is False:
             warnings.warn(message, NotMercerWarning, stacklevel=4)
@@ -237,6 +241,29 @@ class RidgeCore(KernelEstimator):
     def _phi(self, rows: Rows) -> Any:
         """Explicit features; those of the linear kernel are the rows, sparse as they are."""
         return rows.values if isinstance(self.kernel_, Linear) else self.kernel_.features(rows)
+
+    def _feature_weights(self) -> Array:
+        """w = Phi'a (D x t), by blocks of training rows; as solved for where the primal was."""
+        check_is_fitted(self)
+        if self._primal is not None:
+            return self._primal.copy()
+        rows, targets = self._as_rows(self.X_fit_), self._dual.shape[1]
+        count = self.kernel_.count_features(rows)
+        if count is None:
+            raise NoFeaturesError(
+                f"primal_coef_ of {type(self).__name__} needs a kernel with a finite feature map; {self.kernel_!r} "
+                "has none. Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
+            )
+        held = 0 if rows.sparse and isinstance(self.kernel_, Linear) else min(len(rows), TILE)
+        promise(
+            8 * count * (held + 2 * targets),
+            f"primal_coef_ of {type(self).__name__} on {count} features",
+            "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_.",
+        )
+        weights = np.zeros((count, targets))
+        for part in blocks(len(rows)):
+            weights += self._phi(rows[part]).T @ self._dual[part]
+        return weights
 
     # -- the Gaussian view, made when first asked for ---------------------------------------------
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -64,6 +64,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         The labels.
     dual_coef_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
         Coefficients of the decision function.
+    primal_coef_ : ndarray of shape (1, n_features_phi) or (n_classes, n_features_phi)
+        Weights of the explicit features in it, where phi is finite.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Its constant.
     X_fit_, kernel_, route_
@@ -120,7 +122,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self
         """
         self._refuse_early(X)
-        X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
+        X, y = self._checked_input(X, y)
         self.classes_, numbers = checked_labels(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         at_least_two(type(self).__name__, self.classes_, numbers, weights)
@@ -128,6 +130,11 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self._fit_targets(X, label_targets(numbers, len(self.classes_)), weights)
         self.dual_coef_, self.intercept_ = self._dual, self._intercept
         return self
+
+    @property
+    def primal_coef_(self) -> Array:
+        """Weights w of the explicit features, decision = phi(x)'w + intercept_; one row for two classes."""
+        return self._feature_weights().T
 
     def decision_function(self, X: Any) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from mercer.data.checks import checked_gram
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, checked_diagonal
 from mercer.estimators.classifier import checked_labels
+from mercer.estimators.inputs import width_of
 from mercer.gram import nearest_rows
 from mercer.kernels import Kernel
 
@@ -34,7 +34,7 @@ class KernelNeighbors(KernelEstimator):
 
     def _fit_neighbors(self, X: Any) -> None:
         self._check_count(self.n_neighbors, X.shape[0])
-        self.kernel_ = self._resolved(X.shape[1])
+        self.kernel_ = self._resolved(width_of(X))
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
             checked_gram(rows.dense())
@@ -127,7 +127,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=self._sparse(), dtype=np.float64)
+        X, y = self._checked_input(X, y)
         self.classes_, self._labels = checked_labels(y)
         self._fit_neighbors(X)
         return self
@@ -208,9 +208,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
-        )
+        X, y = self._checked_input(X, y, multi_output=True, y_numeric=True)
         self._targets = np.array(y, dtype=np.float64)
         self._fit_neighbors(X)
         return self

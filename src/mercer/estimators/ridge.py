@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.estimators.base import RidgeCore
@@ -40,8 +40,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         f(x) = k(x, X_fit_) dual_coef_ + intercept_.
-    primal_coef_ : ndarray of shape (n_features_phi,) or (n_features_phi, n_targets)
-        f(x) = phi(x)'primal_coef_ + intercept_; only where phi is finite and the primal was solved.
+    primal_coef_ : ndarray of shape (n_features_phi,) or (n_targets, n_features_phi)
+        Weights of the explicit features, f(x) = phi(x)'primal_coef_ + intercept_, whatever the solver; only where
+        phi is finite. `kernel_.feature_names` names them.
     intercept_ : float or ndarray of shape (n_targets,)
         Zero unless `fit_intercept`.
     X_fit_ : ndarray or sparse matrix
@@ -112,9 +113,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         self
         """
         self._refuse_early(X)
-        X, y = validate_data(
-            self, X, y, accept_sparse=self._sparse(), dtype=np.float64, multi_output=True, y_numeric=True
-        )
+        X, y = self._checked_input(X, y, multi_output=True, y_numeric=True)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self.__dict__.pop("_posterior_kept", None)
@@ -123,10 +122,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         self._one_target = y.ndim == 1
         self.dual_coef_ = self._out(self._dual)
         self.intercept_ = self._out(self._intercept[None])[0]
-        if self._primal is not None:
-            self.primal_coef_ = self._out(self._primal)
-        else:
-            self.__dict__.pop("primal_coef_", None)
         return self
 
     def _out(self, table: Array) -> Array:
@@ -157,6 +152,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
             return values
         scale = np.atleast_1d(self.prior_variance_)
         return values, self._out(np.sqrt(self._latent_variance(rows, diag, scale)))
+
+    @property
+    def primal_coef_(self) -> Array:
+        """Weights w of the explicit features, f(x) = phi(x)'w + intercept_; one row of them per target."""
+        weights = self._feature_weights()
+        return weights[:, 0] if self._one_target else weights.T
 
     def _evidence(self) -> tuple[Array, Array]:
         check_is_fitted(self)

@@ -2,7 +2,8 @@
 
 from mercer.kernels.algebra import Exp, Mapped, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.certificate import Certificate
+from mercer.kernels.certificate import Certificate, Witness
+from mercer.kernels.counts import Jaccard, Spectrum, Words
 from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
 from mercer.kernels.notation import parse
 from mercer.kernels.pair import Pair
@@ -24,6 +25,7 @@ from mercer.kernels.stationary import (
     RationalQuadratic,
     Stationary,
 )
+from mercer.kernels.subsequence import Subsequence
 
 __all__ = [
     "AdditiveChi2",
@@ -35,6 +37,7 @@ __all__ = [
     "Exp",
     "FromFeatures",
     "Gaussian",
+    "Jaccard",
     "Kernel",
     "Laplacian",
     "Linear",
@@ -52,8 +55,12 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
     "SquaredDistance",
     "Stationary",
+    "Subsequence",
     "Sum",
+    "Witness",
+    "Words",
     "parse",
 ]

@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ATOM, POWER, PRODUCT, SUM, Identity, Kernel, function_name
+from mercer.kernels.base import ATOM, ENDLESS, POWER, PRODUCT, SUM, Identity, Kernel, function_name, short_name
+from mercer.kernels.labels import Label, argument, column_names, products, scaled
 from mercer.kernels.parameters import is_real, vectorised, whole_number
 from mercer.kernels.products import integer_power
 
@@ -56,6 +57,16 @@ class Composed(Kernel):
         return all(member.finite for member in self.members().values())
 
     @property
+    def fixed(self) -> bool:  # type: ignore[override]
+        """Whether the features of every member are the same for all rows."""
+        return all(member.fixed for member in self.members().values())
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether every member takes objects."""
+        return all(member.takes_objects for member in self.members().values())
+
+    @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """Whether every member takes sparse rows."""
         return all(member.takes_sparse for member in self.members().values())
@@ -70,6 +81,22 @@ class Composed(Kernel):
         if all(member.verdict()[0] for member in self.members().values()):
             return True, self.because
         return None, "the rule needs Mercer kernels, and not every part is known to be one"
+
+    def feature_count(self, width: int) -> int | None:
+        """What the rule makes of the members' numbers of features."""
+        return self._counted([member.feature_count(width) for member in self.members().values()])
+
+    def count_features(self, rows: Rows) -> int | None:
+        """The same, with members that look at one row if need be."""
+        return self._counted([member.count_features(rows) for member in self.members().values()])
+
+    def _counted(self, counts: list[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return min(self.combined_count(*known), ENDLESS) if self.finite and len(known) == len(counts) else None
+
+    def combined_count(self, *counts: int) -> int:
+        """The number of features, given that of each member: the base's, unless the rule says otherwise."""
+        return counts[0]
 
     def check(self, rows: Rows) -> None:
         """Rows must suit every member."""
@@ -98,14 +125,17 @@ class Sum(Composed):
         """Both diagonals, added."""
         return self.k1.diagonal(rows) + self.k2.diagonal(rows)
 
-    def feature_count(self, width: int) -> int | None:
+    def combined_count(self, *counts: int) -> int:
         """As many as both have."""
-        counts = self.k1.feature_count(width), self.k2.feature_count(width)
-        return None if None in counts else counts[0] + counts[1]  # type: ignore[operator]
+        return sum(counts)
 
     def features(self, rows: Rows) -> Array:
         """Both, side by side."""
         return np.hstack([self.k1.features(rows), self.k2.features(rows)])
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """Both, one after the other."""
+        return self.k1.feature_labels(rows) + self.k2.feature_labels(rows)
 
     def __repr__(self) -> str:
         return f"{self.k1.bracketed(SUM)} + {self.k2.bracketed(PRODUCT)}"
@@ -132,14 +162,17 @@ class Product(Composed):
         """Both diagonals, multiplied."""
         return self.k1.diagonal(rows) * self.k2.diagonal(rows)
 
-    def feature_count(self, width: int) -> int | None:
+    def combined_count(self, *counts: int) -> int:
         """Every feature of one times every feature of the other."""
-        counts = self.k1.feature_count(width), self.k2.feature_count(width)
-        return None if None in counts else counts[0] * counts[1]  # type: ignore[operator]
+        return math.prod(counts)
 
     def features(self, rows: Rows) -> Array:
         """All products of a feature of one with a feature of the other."""
-        return _products(self.k1.features(rows), self.k2.features(rows))
+        return column_products(self.k1.features(rows), self.k2.features(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """All products of a name of one with a name of the other."""
+        return products(self.k1.feature_labels(rows), self.k2.feature_labels(rows))
 
     def __repr__(self) -> str:
         return f"{self.k1.bracketed(PRODUCT)} * {self.k2.bracketed(POWER)}"
@@ -174,6 +207,10 @@ class Scaled(Composed):
             return False, "a positive multiple of what is no Mercer kernel is none"
         return (True, "it is zero everywhere") if self.factor == 0 else super().verdict()
 
+    def counterexample(self) -> Any:
+        """The base's."""
+        return self.base.counterexample()
+
     def block(self, pair: Pair) -> Array:
         """The tile, scaled."""
         tile = self.base.values(pair)
@@ -184,13 +221,13 @@ class Scaled(Composed):
         """The diagonal, scaled."""
         return float(self.factor) * self.base.diagonal(rows)
 
-    def feature_count(self, width: int) -> int | None:
-        """As many as the base has."""
-        return self.base.feature_count(width)
-
     def features(self, rows: Rows) -> Array:
         """The base's, times the square root of the factor."""
         return np.asarray(np.sqrt(float(self.factor)) * self.base.features(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's, with the square root of the factor in front."""
+        return scaled(math.sqrt(float(self.factor)), self.base.feature_labels(rows))
 
     def __repr__(self) -> str:
         return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
@@ -218,20 +255,29 @@ class Power(Composed):
         """The diagonal, raised."""
         return np.asarray(self.base.diagonal(rows) ** int(self.exponent))
 
-    def feature_count(self, width: int) -> int | None:
+    def combined_count(self, *counts: int) -> int:
         """All products of as many features as the exponent says."""
-        count = self.base.feature_count(width)
-        if count is None or count <= 1:
-            return count
-        # beyond any memory the exact number is of no interest
-        return int(count ** min(int(self.exponent), 1 + int(60 / math.log2(count))))
+        (count,) = counts
+        return int(count ** min(int(self.exponent), 62)) if count > 1 else count  # 2**62 is beyond any memory
 
     def features(self, rows: Rows) -> Array:
         """All products of as many features as the exponent says."""
         single = self.base.features(rows)
+        if single.shape[1] == 1:
+            return np.asarray(single ** int(self.exponent))
         result = single
         for _ in range(int(self.exponent) - 1):
-            result = _products(result, single)
+            result = column_products(result, single)
+        return result
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """All products of as many names as the exponent says."""
+        single = self.base.feature_labels(rows)
+        if len(single) == 1:
+            return [Label.of(single[0]).raised(int(self.exponent))]
+        result = single
+        for _ in range(int(self.exponent) - 1):
+            result = products(result, single)
         return result
 
     def __repr__(self) -> str:
@@ -299,7 +345,7 @@ class Mapped(Composed):
 
     def _apply(self, values: Any) -> Rows:
         try:
-            rows = as_rows(self.function(values))
+            rows = as_rows(self.function(values), objects=self.base.kind == "objects")
         except InputError as problem:
             raise InputError(f"The result of {self!r} is no table: {problem}") from None
         if len(rows) != values.shape[0]:
@@ -312,7 +358,8 @@ class Mapped(Composed):
             )
         return rows
 
-    def _after(self, rows: Rows) -> Rows:
+    def seen(self, rows: Rows) -> Rows:
+        """What the base sees of these rows: f(x)."""
         return rows.derive(self._name, self._apply)
 
     def block(self, pair: Pair) -> Array:
@@ -321,15 +368,31 @@ class Mapped(Composed):
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of mapped rows."""
-        return self.base.diagonal(self._after(rows))
+        return self.base.diagonal(self.seen(rows))
 
     def check(self, rows: Rows) -> None:
         """The mapped rows must suit the base."""
-        self.base.check(self._after(rows))
+        self.base.check(self.seen(rows))
+
+    def feature_count(self, width: int) -> int | None:
+        """Nobody knows how many columns the function makes."""
+        return None
+
+    def count_features(self, rows: Rows) -> int | None:
+        """As many as the base has of mapped rows."""
+        return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
 
     def features(self, rows: Rows) -> Array:
         """The base's features of mapped rows."""
-        return self.base.features(self._after(rows))
+        return self.base.features(self.seen(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
+        after = self.seen(rows)
+        if after.names is None and not after.objects:
+            name = f"{short_name(self.function)}({argument(rows)})"
+            after = Rows(after.values, [f"{name}{j + 1}" for j in range(after.width)])
+        return self.base.feature_labels(after)
 
     def __repr__(self) -> str:
         return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
@@ -347,6 +410,11 @@ class On(Composed):
     def kind(self) -> str:  # type: ignore[override]
         """Tables, whatever the chosen columns hold."""
         return "vectors"
+
+    @property
+    def takes_objects(self) -> bool:
+        """Other columns may hold anything."""
+        return True
 
     @property
     def positive_only(self) -> bool:  # type: ignore[override]
@@ -379,25 +447,54 @@ class On(Composed):
             return False, "it is no Mercer kernel on these columns"
         return super().verdict()
 
+    def counterexample(self) -> Any:
+        """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
+        rows, wanted = self.base.counterexample(), self._wanted
+        if rows is None or any(isinstance(column, str) for column in wanted):
+            return None
+        inner, places = np.asarray(rows, dtype=np.float64), np.array(wanted)
+        table = np.zeros((len(inner), max(0, int(places.max()) + 1) + max(0, -int(places.min()))))
+        table[:, places[: inner.shape[1]]] = inner[:, : len(places)]  # other columns may be anything
+        return table
+
     def block(self, pair: Pair) -> Array:
         """The base's tile of these columns."""
         return self.base.values(pair.columns(self._wanted))
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of these columns."""
-        return self.base.diagonal(rows.columns(self._wanted))
+        return self.base.diagonal(self.seen(rows))
 
     def check(self, rows: Rows) -> None:
         """The chosen columns must suit the base."""
-        self.base.check(rows.columns(self._wanted))
+        self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
         """As many as the base has for as many columns."""
         return self.base.feature_count(len(self._wanted))
 
+    def count_features(self, rows: Rows) -> int | None:
+        """As many as the base has of these columns."""
+        return self.base.count_features(self.seen(rows))
+
+    def seen(self, rows: Rows) -> Rows:
+        """What the base sees of these rows: the columns chosen."""
+        return rows.columns(self._wanted)
+
+    def places(self, rows: Rows) -> list[int]:
+        """The numbers of the columns chosen."""
+        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._wanted).values[0]]
+
     def features(self, rows: Rows) -> Array:
         """The base's features of these columns."""
-        return self.base.features(rows.columns(self._wanted))
+        return self.base.features(self.seen(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names of these columns, which keep their own."""
+        part, names = self.seen(rows), column_names(rows)
+        if not part.objects:
+            part = Rows(part.values, [names[j] for j in self.places(rows)])
+        return self.base.feature_labels(part)
 
     def __repr__(self) -> str:
         listed = list(self._wanted) if not isinstance(self.columns, str | numbers.Integral) else self._wanted[0]
@@ -444,18 +541,18 @@ class Normalized(Composed):
         """1, or 0 where k(x, x) = 0."""
         return (self._inverse_length(rows) > 0).astype(np.float64)
 
-    def feature_count(self, width: int) -> int | None:
-        """As many as the base has."""
-        return self.base.feature_count(width)
-
     def features(self, rows: Rows) -> Array:
         """The base's features, scaled to length one."""
         return self.base.features(rows) * self._inverse_length(rows)[:, None]
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names over the length of its features."""
+        return [f"{label}/|phi|" for label in self.base.feature_labels(rows)]
 
     def __repr__(self) -> str:
         return f"{self.base.bracketed(ATOM)}.normalized()"
 
 
-def _products(left: Array, right: Array) -> Array:
+def column_products(left: Array, right: Array) -> Array:
     """Every column of one times every column of the other, row by row."""
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])

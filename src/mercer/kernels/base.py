@@ -10,12 +10,14 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, nearest, sentence
+from mercer.kernels.labels import argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import DTypeLike
 
+    from mercer.kernels.approximate import ApproximateFeatures
     from mercer.kernels.certificate import Certificate
     from mercer.kernels.pair import Pair
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 _DIAGONAL_BLOCK = 32
+# As many features as no memory holds: beyond, their exact number is of no interest.
+ENDLESS = 2**62
+_NAME = 100  # bytes a feature's name takes, roughly
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -57,6 +62,8 @@ class Kernel:
     positive_only: ClassVar[bool] = False
     # Whether phi is finite, so that explicit features exist.
     finite: ClassVar[bool] = False
+    # Whether phi has the same columns for all rows, so that weights of features carry over to new ones.
+    fixed: ClassVar[bool] = True
     # Whether X may be a sparse matrix.
     takes_sparse: ClassVar[bool] = False
     # Whether the values can be relied on to be finite and symmetric (our own arithmetic).
@@ -94,9 +101,24 @@ class Kernel:
                 f"Negative values in data: {sentence(f'X for {type(self).__name__}', 'non-negative', _smallest(rows))}"
             )
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether rows may be objects, or tables with columns that are not numbers."""
+        return self.kind in ("objects", "any")
+
+    def read(self, X: Any) -> Rows:
+        """What people have, as the rows this kernel takes."""
+        rows = as_rows(X, objects=self.kind == "objects")
+        self.check(rows)
+        return rows
+
     def verdict(self) -> tuple[bool | None, str]:
         """Whether this is a Mercer kernel (None where unknown), and the reason."""
         return self.mercer, self.because
+
+    def counterexample(self) -> Any:
+        """Rows whose Gram matrix has a negative eigenvalue, for kernels that are not valid; None where unknown."""
+        return None
 
     def values(self, pair: Pair) -> Array:
         """What `block` says, checked where it is not our own arithmetic."""
@@ -112,11 +134,19 @@ class Kernel:
     def count_features(self, rows: Rows) -> int | None:
         """Number of explicit features, looking at one row if need be; None where phi is not finite."""
         count = self.feature_count(rows.width)
-        return int(self.features(rows[:1]).shape[1]) if count is None and self.finite and len(rows) else count
+        if count is not None or not (self.finite and self.fixed) or not len(rows):
+            return count
+        return int(self.features(rows[:1]).shape[1])
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of each row, where it is finite."""
         raise InputError(f"{self!r} has no finite feature map. Use the kernel itself, k(X, Z), instead of features.")
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """A name for every column of `features`; override where there are better ones than phi1(x), phi2(x), ..."""
+        count = self.count_features(rows)
+        count = int(self.features(rows).shape[1]) if count is None else count
+        return [f"phi{j + 1}({argument(rows)})" for j in range(count)]
 
     # -- what everyone can ask --------------------------------------------------------------------
 
@@ -147,8 +177,7 @@ class Kernel:
         >>> Linear().diag([[1.0, 2.0], [3.0, 0.0]])
         array([5., 9.])
         """
-        rows = as_rows(X)
-        self.check(rows)
+        rows = self.read(X)
         return self.diagonal(rows)
 
     def feature_map(self, X: Any) -> Array:
@@ -160,18 +189,83 @@ class Kernel:
         >>> Polynomial(degree=2, offset=0.0).feature_map([[1.0, 2.0]]).round(3)
         array([[1.   , 2.828, 4.   ]])
         """
+        rows = self.read(X)
+        self._promise_features(rows, 8 * len(rows), f"A table of {len(rows)} x {{}} features")
+        return self.features(rows)
+
+    def feature_names(self, X: Any) -> list[str]:
+        """A name for every column of `feature_map(X)`: the DataFrame's columns, or x1, x2, ..., and their products.
+
+        Factors stand in front: a whole number, sqrtN for the root of one, otherwise a short decimal.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Linear, Polynomial
+        >>> Polynomial(degree=2, offset=0.0).feature_names([[1.0, 2.0]])
+        ['x1^2', 'sqrt2*x1*x2', 'x2^2']
+        >>> (3.0 * Linear() + 1.0).feature_names([[1.0, 2.0]])
+        ['sqrt3*x1', 'sqrt3*x2', '1']
+        """
+        rows = self.read(X)
+        self._promise_features(rows, _NAME, "A list of {} feature names")
+        return [str(label) for label in self.feature_labels(rows)]
+
+    def _promise_features(self, rows: Rows, each: int, what: str) -> None:
+        """Refuse features of so many bytes each that do not fit, naming their number."""
         from mercer.backends import promise
 
-        rows = as_rows(X)
-        self.check(rows)
         count = self.count_features(rows)
-        if count is not None:
-            promise(
-                8 * len(rows) * count,
-                f"A table of {len(rows)} x {count} features",
-                "Use the kernel itself, k(X, Z): it never forms them.",
-            )
-        return self.features(rows)
+        if count is None:
+            return
+        many = str(count) if count < ENDLESS else "more than 10^18"
+        promise(max(each, 8) * count, what.format(many), "Use the kernel itself, k(X, Z): it never forms them.")
+
+    def approximate_features(
+        self,
+        X: Any,
+        count: int = 200,
+        *,
+        method: str = "auto",
+        random_state: Any = None,
+        probability: float = 0.95,
+    ) -> ApproximateFeatures:
+        """Finitely many features with phi(x)'phi(z) near k(x, z), and how near.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame
+            Rows.
+        count : int, default=200
+            Features for each part that has endlessly many; members with a finite map give all of theirs.
+        method : {"auto", "taylor", "fourier"}, default="auto"
+            `taylor` is the power series of the Gaussian kernel of one column, with a certain bound; `fourier`
+            draws frequencies for Gaussian, Laplacian, Matern and RationalQuadratic kernels of any columns.
+            `auto` takes the series where it exists and no two series are multiplied, otherwise frequencies.
+        random_state : int, Generator or None, default=None
+            Seed of the frequencies. They depend on it, the kernel, `count` and the number of columns, and on no
+            row: the same seed gives test rows the features that training rows have. So does `of`.
+        probability : float, default=0.95
+            How surely the bound of a random method shall hold.
+
+        Returns
+        -------
+        ApproximateFeatures
+            `features`, `bound`, `pair_bound`, `probability` and `method`; `of(Z)` for new rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.kernels import Gaussian
+        >>> X = np.linspace(-2.0, 2.0, 5)[:, None]
+        >>> series = Gaussian().approximate_features(X, count=20)
+        >>> print(series)
+        20 features of 5 rows (taylor): every k(x, z) within 1.02e-08.
+        >>> bool(np.abs(series.features @ series.features.T - Gaussian()(X)).max() <= series.bound)
+        True
+        """
+        from mercer.kernels.approximate import approximate
+
+        return approximate(self, X, count, method, random_state, probability)
 
     def certificate(self) -> Certificate:
         """The argument that this is (or is not) a Mercer kernel, as a tree that prints.
@@ -188,6 +282,14 @@ class Kernel:
             because a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)
             valid: Linear()
               because it is the scalar product itself (phi is the identity)
+
+        Where it is none, rows that show it stand beside, as ``.witness``:
+
+        >>> from mercer.kernels import Sigmoid
+        >>> print(Sigmoid().certificate())
+        not valid: Sigmoid(scale=1.0, offset=0.0)
+          because the rows 1 and 2 already give a Gram matrix with a negative determinant
+          witness: the rows [1] and [2] with v = (0.7491, -0.6624): v'Kv = -0.09087
         """
         from mercer.kernels.certificate import certify
 
@@ -272,7 +374,7 @@ class Kernel:
         shown = (
             f"{name}={_text(value)}"
             for name, value in self.items()
-            if not (isinstance(value, bool) and value is defaults[name])
+            if not ((isinstance(value, bool) or value is None) and value is defaults[name])
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -413,6 +515,12 @@ def _text(value: Any) -> str:
 def function_name(function: Any) -> str:
     """What a function is called, for people: lambda, not <lambda>."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
+def short_name(function: Any) -> str:
+    """What a function is called in the name of a feature: f where it has no name."""
+    name = function_name(function)
+    return "f" if name == "lambda" else name
 
 
 def _cut(rows: Rows, size: int) -> Iterator[Rows]:

@@ -2,13 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows, as_rows
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 _WORDS = {True: "valid", False: "not valid", None: "unknown"}
+_SHOWN = 4  # rows, and columns of a row, up to which a witness is printed in full
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A few rows and a vector v with v'Kv < 0: no Gram matrix of a Mercer kernel has one.
+
+    Attributes
+    ----------
+    rows : ndarray
+        What the kernel was called on, so that ``kernel(rows)`` is K; row numbers where only a matrix was given.
+    vector : ndarray
+        v, of length one: one number per row.
+    value : float
+        v'Kv, which is negative.
+    places : tuple of int or None
+        Where the rows stand in the X or matrix that was given; None where nothing was.
+
+    Examples
+    --------
+    >>> from mercer.kernels import SquaredDistance
+    >>> witness = SquaredDistance().certificate().witness
+    >>> print(witness)
+    the rows [0] and [1] with v = (0.7071, -0.7071): v'Kv = -1
+    >>> print(f"{witness.vector @ SquaredDistance()(witness.rows) @ witness.vector:.4g}")
+    -1
+    """
+
+    rows: Any
+    vector: Array
+    value: float
+    places: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        if len(self.vector) > _SHOWN:
+            return f"{self._names()} with a v given beside: v'Kv = {self.value:.4g}"
+        weights = ", ".join(f"{weight:.4g}" for weight in self.vector)
+        return f"{self._names()} with v = ({weights}): v'Kv = {self.value:.4g}"
+
+    def _names(self) -> str:
+        count = len(self.vector)
+        if count > _SHOWN:
+            return f"{count} rows"
+        tables = np.ndim(self.rows) == 2 and np.shape(self.rows)[1] <= _SHOWN
+        if tables and self.places is None:
+            names = [f"[{', '.join(f'{number:.10g}' for number in row)}]" for row in self.rows]
+        elif self.places is not None:
+            names = [str(place) for place in self.places]
+        else:
+            return "one row" if count == 1 else f"{count} rows"
+        return f"the row {names[0]}" if count == 1 else f"the rows {', '.join(names[:-1])} and {names[-1]}"
 
 
 @dataclass(frozen=True)
@@ -25,12 +80,15 @@ class Certificate:
         The rule or fact.
     parts : tuple of Certificate
         The same for each kernel it is made of.
+    witness : Witness or None
+        Where it is not valid: rows that show it, if they are known.
     """
 
     kernel: Kernel
     valid: bool | None
     reason: str
     parts: tuple[Certificate, ...] = ()
+    witness: Witness | None = field(default=None, compare=False)  # follows from the kernel
 
     def __str__(self) -> str:
         return "\n".join(self._lines(0))
@@ -38,6 +96,8 @@ class Certificate:
     def _lines(self, depth: int) -> list[str]:
         pad = "  " * depth
         lines = [f"{pad}{_WORDS[self.valid]}: {self.kernel!r}", f"{pad}  because {self.reason}"]
+        if self.witness is not None:
+            lines.append(f"{pad}  witness: {self.witness}")
         for part in self.parts:
             lines += part._lines(depth + 1)
         return lines
@@ -47,4 +107,16 @@ def certify(kernel: Kernel) -> Certificate:
     """The proof tree of a kernel: its own verdict over those of its members."""
     valid, reason = kernel.verdict()
     parts = tuple(certify(member) for member in kernel.members().values())
-    return Certificate(kernel, valid, reason, parts)
+    rows = kernel.counterexample() if valid is False else None
+    witness = None if rows is None else witness_of(kernel(rows), as_rows(rows))
+    return Certificate(kernel, valid, reason, parts, witness)
+
+
+def witness_of(K: Array, rows: Rows | None, places: tuple[int, ...] | None = None) -> Witness | None:
+    """The eigenvector of K's smallest eigenvalue as a witness; None where v'Kv is not negative."""
+    vector = np.linalg.eigh(K)[1][:, 0]
+    vector = vector if vector[np.abs(vector).argmax()] > 0 else -vector
+    value = float(vector @ K @ vector)
+    if value >= 0:
+        return None
+    return Witness(np.asarray(places) if rows is None else rows.values, vector, value, places)

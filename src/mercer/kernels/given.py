@@ -8,7 +8,8 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Identity, Kernel
+from mercer.kernels.base import Identity, Kernel, short_name
+from mercer.kernels.labels import argument
 from mercer.kernels.parameters import vectorised
 
 if TYPE_CHECKING:
@@ -223,3 +224,7 @@ class Outer(Kernel):
     def features(self, rows: Rows) -> Array:
         """f(x)."""
         return np.asarray(rows.derive(("f", Identity(self.f)), self._column).values)
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The function's name, of x."""
+        return [f"{short_name(self.f)}({argument(rows)})"]

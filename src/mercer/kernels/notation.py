@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels import products, stationary
+from mercer.kernels import counts, products, stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
+from mercer.kernels.subsequence import Subsequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,10 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     stationary.RationalQuadratic,
     stationary.Periodic,
     Precomputed,
+    counts.Words,
+    counts.Spectrum,
+    counts.Jaccard,
+    Subsequence,
 )
 _METHODS = ("exp", "normalized", "on", "from_gamma")
 _WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations_with_replacement
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.kernels.base import Kernel
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import ENDLESS, Kernel
+from mercer.kernels.labels import Label, bracketed, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.parameters import positive_number, real_number, whole_number
+
+# Beyond this degree the factors of monomials are no floating point numbers.
+_STEEPEST = 2000
 
 
 def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
@@ -28,6 +34,36 @@ def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
             tile *= base
     pair.give_back(base)
     return tile
+
+
+def _chosen(n: int, k: int) -> int:
+    """n over k, in at most 62 steps: beyond any memory the exact number is of no interest."""
+    k = min(k, n - k)
+    result = int(k >= 0)
+    for i in range(1, k + 1):
+        result = result * (n - k + i) // i
+        if result > ENDLESS:
+            return ENDLESS
+    return result
+
+
+def _monomials(variables: int, degree: int, first: int = 0) -> Iterator[tuple[float, tuple[tuple[int, int], ...]]]:
+    """Every monomial of this degree: the root of its multinomial number, and its variables with exponents."""
+    if degree == 0:
+        yield 1.0, ()
+        return
+    for j in range(first, variables):
+        for exponent in range(degree, 0, -1):
+            if exponent < degree and j + 1 == variables:
+                break
+            factor = _root(math.comb(degree, exponent))
+            for inner, rest in _monomials(variables, degree - exponent, j + 1):
+                yield factor * inner, ((j, exponent), *rest)
+
+
+def _root(number: int) -> float:
+    """The square root of a whole number that may itself be beyond floating point numbers."""
+    return math.sqrt(number) if number.bit_length() <= 1000 else math.exp(0.5 * math.log(number))
 
 
 def _inverse(length: Array) -> Array:
@@ -71,6 +107,10 @@ class Linear(Kernel):
     def features(self, rows: Rows) -> Array:
         """The columns themselves."""
         return rows.dense()
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The columns' own names."""
+        return column_names(rows)
 
 
 class Polynomial(Kernel):
@@ -125,23 +165,43 @@ class Polynomial(Kernel):
     def _variables(self, width: int) -> int:
         return width + (self.offset != 0)
 
+    def _moderate(self, width: int) -> None:
+        """Refuse factors beyond floating point numbers."""
+        if self.degree > _STEEPEST and self._variables(width) > 1:
+            must_be = f"at most {_STEEPEST} for explicit features"
+            raise InputError(sentence("degree of Polynomial", must_be, self.degree, "Use the kernel itself, k(X, Z)."))
+
     def feature_count(self, width: int) -> int | None:
         """The number of monomials."""
-        return math.comb(self._variables(width) + int(self.degree) - 1, int(self.degree))
+        return _chosen(self._variables(width) + int(self.degree) - 1, int(self.degree))
 
     def features(self, rows: Rows) -> Array:
         """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""
-        x = math.sqrt(float(self.scale)) * rows.dense()
+        self._moderate(rows.width)
+        x = np.ascontiguousarray(rows.dense().T) * math.sqrt(float(self.scale))
         if self.offset != 0:
-            x = np.hstack([np.full((len(x), 1), math.sqrt(self.offset)), x])
-        degree = int(self.degree)
-        terms = list(combinations_with_replacement(range(x.shape[1]), degree))
-        result = np.empty((len(x), len(terms)))
-        for place, term in enumerate(terms):
-            repeats = math.prod(math.factorial(term.count(j)) for j in set(term))
-            np.prod(x[:, term], axis=1, out=result[:, place])
-            result[:, place] *= math.sqrt(math.factorial(degree) / repeats)
+            x = np.vstack([np.full((1, len(rows)), math.sqrt(self.offset)), x])
+        result = np.empty((len(rows), self.feature_count(rows.width) or 0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place, (factor, powers) in enumerate(_monomials(len(x), int(self.degree))):
+                column = np.full(len(rows), factor)
+                for j, exponent in powers:
+                    column *= x[j] if exponent == 1 else x[j] ** exponent
+                result[:, place] = column
+        if not np.isfinite(result).all():
+            raise InputError(sentence(f"Every feature of {self!r}", "finite", "NaN or infinity", "Scale X."))
         return result
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The monomials, with their factors in front."""
+        self._moderate(rows.width)
+        names, first = column_names(rows), int(self.offset != 0)
+        roots = math.sqrt(float(self.offset)), math.sqrt(float(self.scale))
+        labels: list[str] = []
+        for root, powers in _monomials(len(names) + first, int(self.degree)):
+            factor = math.prod([roots[j >= first] ** exponent for j, exponent in powers], start=root)
+            labels.append(Label.make(factor, [(names[j - first], e) for j, e in powers if j >= first]))
+        return labels
 
 
 class Cosine(Kernel):
@@ -189,6 +249,10 @@ class Cosine(Kernel):
         """The rows, scaled to length one."""
         return rows.derive("unit rows", self._unit).dense()
 
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """Every column over the length of the row."""
+        return [f"{bracketed(name)}/|x|" for name in column_names(rows)]
+
 
 class Constant(Kernel):
     """The same value for every two rows; added to another kernel, a penalised intercept.
@@ -235,6 +299,10 @@ class Constant(Kernel):
         """sqrt(value)."""
         return np.full((len(rows), 1), math.sqrt(self.value))
 
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The number itself."""
+        return [Label.make(math.sqrt(self.value), [])]
+
 
 class AdditiveChi2(Kernel):
     """-sum_j (x_j - z_j)^2 / (x_j + z_j), as scikit-learn's additive_chi2: for histograms.
@@ -254,6 +322,10 @@ class AdditiveChi2(Kernel):
     positive_only: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+
+    def counterexample(self) -> Any:
+        """Any two rows that differ."""
+        return [[0.0], [1.0]]
 
     def block(self, pair: Pair) -> Array:
         """Minus the chi-squared distance, one column at a time."""
@@ -313,6 +385,39 @@ class Chi2(Kernel):
         return np.ones(len(rows))
 
 
+@lru_cache(maxsize=1024)
+def _sigmoid_rows(scale: float, offset: float) -> tuple[float, ...] | None:
+    """One or two numbers on which tanh(scale x z + offset) has a negative eigenvalue beyond rounding.
+
+    Where scale x^2 + offset is negative, one will do. Otherwise tanh levels off, and two lengths do: k(s, t)
+    bends more than the geometric mean of k(s, s) and k(t, t) allows. None where rounding has swallowed that.
+    """
+    if offset < 0:
+        return (0.0,)
+    if scale < 0:
+        length = math.sqrt((2.0 * offset + 1.0) / -scale)
+        return (length,) if math.isfinite(length * length) and scale * length * length + offset < 0 else None
+    if scale == 0:
+        return None
+    found = [_worst_pair(np.array([1.0, 2.0]), scale, offset)]
+    if found[0][0] > -1e-3:
+        lengths = np.sqrt(np.geomspace(1e-3, 30.0, 46)) / math.sqrt(scale)
+        rounded = np.array([float(f"{length:.1e}") for length in lengths])  # so that the rows can be read
+        found.append(_worst_pair(np.unique(rounded), scale, offset))
+    value, rows = min(found)
+    return rows if value < -1e-14 else None
+
+
+def _worst_pair(lengths: Array, scale: float, offset: float) -> tuple[float, tuple[float, ...]]:
+    """The smallest eigenvalue of a pair of lengths, and the pair."""
+    with np.errstate(over="ignore"):
+        K = np.tanh(scale * np.outer(lengths, lengths) + offset)
+    k = K.diagonal()
+    smallest = 0.5 * (k[:, None] + k - np.hypot(k[:, None] - k, 2.0 * K))
+    i, j = sorted(divmod(int(smallest.argmin()), len(lengths)))
+    return float(smallest.min()), (float(lengths[i]), float(lengths[j]))
+
+
 class Sigmoid(Kernel):
     """tanh(scale x'z + offset): not a Mercer kernel, though often called one.
 
@@ -341,15 +446,23 @@ class Sigmoid(Kernel):
         real_number(self, "offset", self.offset)
 
     def verdict(self) -> tuple[bool | None, str]:
-        """Invalid but for scale = 0, with rows that show it."""
-        if self.scale == 0:
-            good = self.offset >= 0
-            return good, f"it is the constant tanh(offset), which is {'not ' if good else ''}negative"
-        if self.scale < 0 or self.offset < 0:
+        """Invalid but for scale = 0, wherever rows are found that show it."""
+        scale, offset = float(self.scale), float(self.offset)
+        if scale == 0 and offset >= 0:
+            return True, "it is the constant tanh(offset), which is not negative"
+        rows = _sigmoid_rows(scale, offset)
+        if rows is None:
+            return None, "no rows were found that show, beyond rounding, that it is none"
+        if scale == 0:
+            return False, "it is the constant tanh(offset), which is negative"
+        if len(rows) == 1:
             return False, "k(x, x) is negative for some x, where scale x'x + offset is"
-        if (self.scale, self.offset) == (1, 0):
-            return False, "the rows 1 and 2 already give a Gram matrix with a negative determinant"
-        return False, "log tanh is concave where it levels off: two long rows give a negative determinant"
+        return False, f"the rows {rows[0]:g} and {rows[1]:g} already give a Gram matrix with a negative determinant"
+
+    def counterexample(self) -> Any:
+        """One or two rows of one column, searched for where 1 and 2 do not show it."""
+        rows = _sigmoid_rows(float(self.scale), float(self.offset))
+        return None if rows is None else [[number] for number in rows]
 
     def block(self, pair: Pair) -> Array:
         """tanh of the shifted scalar product."""
@@ -375,9 +488,15 @@ class SquaredDistance(Kernel):
     """
 
     mercer: ClassVar[bool | None] = False
-    because: ClassVar[str] = "its Gram matrices have trace 0, so they have eigenvalues of both signs or are 0"
+    because: ClassVar[str] = (
+        "k(x, x) = 0, so every Gram matrix has trace 0, so its eigenvalues have both signs (or all are 0)"
+    )
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+
+    def counterexample(self) -> Any:
+        """Any two rows that differ."""
+        return [[0.0], [1.0]]
 
     def block(self, pair: Pair) -> Array:
         """The squared Euclidean distances."""

@@ -42,6 +42,10 @@ class Stationary(Kernel):
         """1 for every row."""
         return np.ones(len(rows))
 
+    def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
+        """Random frequencies w, one per row, such that k(x, z) is the mean of cos(w'(x - z)); where they are known."""
+        raise InputError(f"The frequencies of {self!r} are not known. Use the kernel itself, k(X, Z).")
+
     def check(self, rows: Rows) -> None:
         """Numbers, and as many columns as widths."""
         super().check(rows)
@@ -102,6 +106,10 @@ class Gaussian(Stationary):
         tile = pair.squared_distance(self.inverse(pair.x.width), factor=-0.5)
         return np.exp(tile, out=tile)
 
+    def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
+        """Normal, of deviation 1 / width."""
+        return np.asarray(generator.standard_normal((count, columns)) * self.inverse(columns))
+
 
 class RationalQuadratic(Stationary):
     """(1 + r2 / (2 shape))^-shape: a mixture of Gaussians of many widths.
@@ -139,6 +147,12 @@ class RationalQuadratic(Stationary):
         np.log1p(tile, out=tile)
         tile *= -float(self.shape)
         return np.exp(tile, out=tile)
+
+    def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
+        """Normal, each of a precision drawn from the gamma distribution that mixes the widths."""
+        normal = generator.standard_normal((count, columns)) * self.inverse(columns)
+        precision = generator.gamma(float(self.shape), 1.0 / float(self.shape), size=(count, 1))
+        return np.asarray(normal * np.sqrt(precision))
 
 
 class Matern(Stationary):
@@ -197,6 +211,12 @@ class Matern(Stationary):
         pair.give_back(decay)
         return r
 
+    def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
+        """Student's t of 2 nu degrees of freedom, in all columns at once."""
+        normal = generator.standard_normal((count, columns)) * self.inverse(columns)
+        freedom = 2.0 * float(self.nu)
+        return np.asarray(normal / np.sqrt(generator.chisquare(freedom, size=(count, 1)) / freedom))
+
 
 class Laplacian(Stationary):
     """exp(-sum_j |delta_j| / width_j): the l1 exponential, a product of one exponential per column.
@@ -224,6 +244,10 @@ class Laplacian(Stationary):
         tile = pair.manhattan(self.inverse(pair.x.width))
         np.negative(tile, out=tile)
         return np.exp(tile, out=tile)
+
+    def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
+        """Cauchy, of scale 1 / width, column by column."""
+        return np.asarray(generator.standard_cauchy((count, columns)) * self.inverse(columns))
 
 
 class Periodic(Stationary):

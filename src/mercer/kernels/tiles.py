@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.backends import promise, run
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.pair import Pair, Scratch, squared_norms
 
@@ -74,14 +74,13 @@ def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
 
 def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
     """The whole matrix k(X, Z) from what a person gives."""
-    x = as_rows(X)
     try:
         known = np.dtype(dtype) in (np.float64, np.float32)
     except TypeError:
         known = False
     if not known:
         raise InputError(sentence("dtype of a kernel matrix", "float64 or float32", repr(dtype)))
-    kernel.check(x)
+    x = kernel.read(X)
     if kernel.kind == "gram":
         if Z is not None:
             raise InputError(f"{kernel!r} takes the matrix alone, k(K); got a second argument.")
@@ -89,8 +88,7 @@ def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
     finite_on(kernel, x)
     if Z is None:
         return gram(kernel, x, dtype=dtype)
-    z = as_rows(Z)
-    kernel.check(z)
+    z = kernel.read(Z)
     finite_on(kernel, z)
     if z.width != x.width:
         raise InputError(sentence("Z", f"a table of {x.width} columns, as X is", f"{z.width} columns"))

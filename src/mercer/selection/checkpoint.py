@@ -21,9 +21,11 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype}{part.shape}".encode())
-            digest.update(
-                np.ascontiguousarray(part).tobytes() if part.dtype != object else repr(part.tolist()).encode()
-            )
+            if part.dtype == object:
+                for cell in part.ravel():
+                    digest.update(_text(cell).encode("utf-8", "surrogatepass") + b";")
+            else:
+                digest.update(np.ascontiguousarray(part).tobytes())
         elif hasattr(part, "tocsr"):
             matrix = part.tocsr()
             for array in (matrix.data, matrix.indices, matrix.indptr):
@@ -32,6 +34,13 @@ def fingerprint(*parts: Any) -> str:
             digest.update(repr(part).encode())
         digest.update(b"|")
     return digest.hexdigest()
+
+
+def _text(value: Any) -> str:
+    """An object in words, the same in every process: sets have no order of their own."""
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return repr(value)
 
 
 class Checkpoint:

@@ -1,0 +1,112 @@
+"""X and y as scikit-learn checks them, and objects or mixed tables where the kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_y,
+    check_consistent_length,
+    validate_data,
+)
+
+from mercer.data.rows import Array, Rows, as_rows
+from mercer.errors import InputError, sentence
+from mercer.kernels import Kernel
+
+
+NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
+
+
+def takes_objects(kernel: Any) -> bool:
+    """Whether rows may be objects: kernels know, scikit-learn's names and plain functions take numbers."""
+    return isinstance(kernel, Kernel) and kernel.takes_objects
+
+
+def only_objects(kernels: Sequence[Any]) -> bool:
+    """Whether rows must be objects."""
+    return any(isinstance(kernel, Kernel) and kernel.kind == "objects" for kernel in kernels)
+
+
+def checked_input(
+    estimator: Any,
+    kernels: Sequence[Any],
+    X: Any,
+    y: Any = NO_TARGETS,
+    *,
+    sparse: Any,
+    reset: bool = True,
+    least: int = 1,
+    **how: Any,
+) -> Any:
+    """X, or X and y, checked; objects come back as an array of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets, or is held to, `n_features_in_` and `feature_names_in_`.
+    kernels : sequence
+        What X is for.
+    X, y : array-like
+        As given.
+    sparse : "csr" or False
+        Whether X may be sparse.
+    reset : bool, default=True
+        False for rows to predict.
+    least : int, default=1
+        Fewest rows.
+    **how : dict
+        For y: `multi_output`, `y_numeric`.
+    """
+    rows = _objects(kernels, X)
+    if rows is None:
+        if y is NO_TARGETS:
+            return validate_data(estimator, X, accept_sparse=sparse, dtype=np.float64, reset=reset)
+        return validate_data(
+            estimator, X, y, accept_sparse=sparse, dtype=np.float64, reset=reset, ensure_min_samples=least, **how
+        )
+    if len(rows) < least:
+        raise InputError(sentence("The number of rows of X", f"at least {least}", f"{len(rows)}"))
+    _check_feature_names(estimator, X, reset=reset)
+    if not rows.objects:
+        _check_n_features(estimator, rows.values, reset=reset)
+    values = np.array(rows.values)
+    if y is NO_TARGETS:
+        return values
+    y = _check_y(y, estimator=estimator, **how)
+    check_consistent_length(X, y)
+    return values, y
+
+
+def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
+    """X as objects or as a mixed table, where every kernel takes such rows and X is one."""
+    others = [kernel for kernel in kernels if not takes_objects(kernel)]
+    if others and only_objects(kernels):
+        raise InputError(sentence("kernels", "all for objects or all for numbers", f"{others[0]!r} beside others"))
+    if others or hasattr(X, "tocsr"):
+        return None
+    if only_objects(kernels):
+        return as_rows(X, objects=True)
+    try:
+        rows = as_rows(X)
+    except InputError:
+        return None  # scikit-learn's own words for numbers that will not do
+    return rows if rows.objects or rows.values.dtype == object else None
+
+
+def width_of(X: Array) -> int:
+    """Number of columns; objects are one."""
+    return 1 if X.ndim == 1 else int(X.shape[1])
+
+
+def object_tags(tags: Any, kernels: Sequence[Any]) -> Any:
+    """What scikit-learn's tools may send: texts and one-dimensional rows where the kernels take objects."""
+    if all(map(takes_objects, kernels)):
+        tags.input_tags.string = True
+        if only_objects(kernels):
+            tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+    return tags

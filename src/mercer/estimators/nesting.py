@@ -1,0 +1,274 @@
+"""What a whole search is worth: nested cross-validation, in closed form or with a Pipeline refitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+
+from mercer.data.folds import Folds, draw
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.estimators.evaluation import Refitting, mean_and_error, pooled_scores, score_model
+from mercer.estimators.search_core import SearchCore
+from mercer.selection.nested import run_nested
+from mercer.selection.plan import Plan
+from mercer.selection.scoring import Scoring, resolve_scoring
+from mercer.tables import text_table
+
+
+@dataclass(frozen=True, eq=False)
+class NestedCrossValidation:
+    """What a whole search is worth on data that neither its models nor its choices have seen.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (repeats, folds)
+        Outer scores; larger is better.
+    mean, standard_error : float
+        Over all outer splits; the error is corrected for training sets that overlap (Nadeau and Bengio).
+    chosen : list of dict
+        Kernel and alpha of every outer fold.
+    optimism : float
+        Mean inner score of the winners minus mean outer score: what selecting and scoring on the same folds hides.
+    inner_scores : ndarray of shape (repeats, folds)
+        Inner score of the winner of every outer fold.
+    predictions : ndarray of shape (repeats, n) or (repeats, n, t)
+        Outer held-out predictions (labels for classifiers).
+    scoring, folds, route : str
+        Names of the score and of the splits, and how it was computed.
+    plan : Plan or None
+        Predicted cost of all routes, as `explain` of a search gives it; None for a Pipeline, which is refitted.
+    """
+
+    scores: Array
+    mean: float
+    standard_error: float
+    chosen: list[dict[str, Any]]
+    optimism: float
+    inner_scores: Array
+    predictions: Array
+    scoring: str
+    folds: str
+    route: str
+    plan: Plan | None = None
+
+    def __str__(self) -> str:
+        distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
+        agreed = (
+            "All outer folds chose the same" if distinct == 1 else f"The outer folds chose {distinct} different winners"
+        )
+        words = (
+            f"On rows that no part of the search has seen, {self.scoring} is {self.mean:.4g}, give or take "
+            f"{self.standard_error:.2g} (one standard error; {self.folds}; {self.route}).\n"
+            f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}: choosing and "
+            f"scoring on the same folds. {agreed}."
+        )
+        if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
+            return words
+        rows = [
+            [i + 1, repr(choice["kernel"]), _number(choice["alpha"]), float(inner), float(outer)]
+            for i, (choice, inner, outer) in enumerate(
+                zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
+            )
+        ]
+        return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
+
+
+def _number(alpha: Any) -> str:
+    return f"{alpha:.3g}" if np.ndim(alpha) == 0 else ", ".join(f"{value:.3g}" for value in alpha)
+
+
+def nested_cross_validate(
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 10,
+    repeats: int = 1,
+    inner: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+) -> NestedCrossValidation:
+    """How good a search is on data that neither its models nor its choices have seen.
+
+    All inner and outer fits of a kernel and alpha come from one factor. The numbers are those of
+    GridSearchCV inside cross_val_score.
+
+    Parameters
+    ----------
+    search : KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
+        Ladders of widths and alphas are resolved once from all of X, which does not look at y. A Pipeline is
+        refitted in every outer fold, transformers, ladders and all, with closed forms inside.
+    X, y : array-like
+        Rows and targets.
+    cv, repeats, random_state
+        The outer splits, as for `KernelRidgeCV`.
+    inner : int, splitter or None, default=None
+        How the search selects within each outer training part. None: Algorithm 1, the other outer folds (for a
+        Pipeline: the search's own `cv`). An int or a splitter is drawn within each outer training part;
+        "leave-one-out" is that.
+    groups : array-like of shape (n_samples,), default=None
+        Honoured at both levels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of training; scores are not weighted.
+
+    Returns
+    -------
+    NestedCrossValidation
+        Prints as a short paragraph and a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV, nested_cross_validate
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> search = KernelRidgeCV([Gaussian(w) for w in (0.5, 1.0, 2.0)], [1e-3, 1e-2, 1e-1])
+    >>> result = nested_cross_validate(search, X, y, cv=5, random_state=0)
+    >>> result.scores.shape, len(result.chosen)
+    ((1, 5), 5)
+    """
+    if isinstance(search, Pipeline):
+        return _nested_pipeline(search, X, y, cv, repeats, inner, groups, sample_weight, random_state)
+    if not isinstance(search, SearchCore):
+        raise InputError(
+            sentence(
+                "The search of nested_cross_validate",
+                "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one",
+                type(search).__name__,
+                "For a fixed model use cross_validate.",
+            )
+        )
+    if search.extend_grid:
+        raise InputError(
+            "extend_grid of the search must be False in nested_cross_validate, where all outer folds share one grid; "
+            "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
+        )
+    model = clone(search).set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
+    X, y, weights = model._checked(X, y, sample_weight, **model._how())
+    problem, kernels, alphas = model._search(X, y, weights, groups)
+    groups = None if groups is None else np.asarray(groups)
+    run = run_nested(
+        problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
+    )
+    chosen = []
+    for choice in run.choices:
+        picked = [float(alphas[a]) for a in choice.alphas]
+        alpha: Any = np.array(picked) if problem.per_target and y.ndim == 2 else picked[0]
+        chosen.append({"kernel": kernels[choice.kernel], "alpha": alpha})
+    predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
+    if run.labels is not None:
+        predictions = run.labels
+    route = f"closed form, {run.plan.chosen.name} route"
+    return _nested_result(
+        run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route, run.plan
+    )
+
+
+def _nested_result(
+    scores: Array,
+    inner: Array,
+    chosen: list[dict[str, Any]],
+    predictions: Array,
+    folds: Folds,
+    how: Scoring,
+    route: str,
+    plan: Plan | None = None,
+) -> NestedCrossValidation:
+    mean, error = mean_and_error(scores, folds)
+    shape = (len(folds.repeats), -1)
+    optimism = float(inner.mean() - mean)
+    return NestedCrossValidation(
+        scores.reshape(shape),
+        mean,
+        error,
+        chosen,
+        optimism,
+        inner.reshape(shape),
+        predictions,
+        how.name,
+        folds.label,
+        route,
+        plan,
+    )
+
+
+def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Any, search: SearchCore) -> Any:
+    """A function that draws inner folds on given rows, or None for Algorithm 1."""
+    if inner is None:
+        return None
+    if isinstance(inner, str):
+        if inner != "leave-one-out":
+            raise InputError(sentence("inner", "None, a number of folds, a splitter or 'leave-one-out'", repr(inner)))
+        inner = None
+    y = np.asarray(y)
+
+    def draw_on(rows: Array) -> Folds:
+        return draw(
+            inner,
+            X[rows],
+            y[rows],
+            groups=None if groups is None else groups[rows],
+            random_state=random_state,
+            classifier=is_classifier(search),
+        )
+
+    return draw_on
+
+
+def _nested_pipeline(
+    pipeline: Pipeline,
+    X: Any,
+    y: Any,
+    cv: Any,
+    repeats: int,
+    inner: Any,
+    groups: Any,
+    sample_weight: Any,
+    random_state: Any,
+) -> NestedCrossValidation:
+    last = pipeline.steps[-1][1]
+    if not isinstance(last, SearchCore):
+        raise InputError(
+            sentence(
+                "The last step of the Pipeline",
+                "KernelRidgeCV or KernelRidgeClassifierCV",
+                type(last).__name__,
+                "For a fixed model use cross_validate.",
+            )
+        )
+    classifier = is_classifier(last)
+    folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
+    how = resolve_scoring(last.scoring, classifier=classifier)
+    if inner is not None:
+        name = pipeline.steps[-1][0]
+        chosen_cv = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+        pipeline = clone(pipeline).set_params(**{f"{name}__cv": chosen_cv})
+    pipeline = clone(pipeline).set_params(**{f"{pipeline.steps[-1][0]}__checkpoint": None})  # each fold is other data
+    fit = Refitting(pipeline, X, y, sample_weight, groups)
+    y = np.asarray(y)
+    scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []
+    predictions: Any = None
+    i = 0
+    for r, repeat in enumerate(folds.repeats):
+        for split in repeat:
+            model, rows = fit(split.train, split.test)
+            scores[i], predicted = score_model(model, rows, y[split.test], how)
+            fitted = model.steps[-1][1]
+            best[i] = fitted.best_score_
+            chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})
+            if predictions is None:
+                kind = predicted.dtype if predicted.dtype.kind == "f" else object
+                predictions = np.full((len(folds.repeats), folds.n, *predicted.shape[1:]), np.nan, dtype=kind)
+            predictions[r, split.test] = predicted
+            i += 1
+    if how.needs_many and any(len(split.test) == 1 for split in folds.splits):
+        scores = pooled_scores(how, y, predictions, folds)
+        best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
+    return _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")

@@ -1,0 +1,201 @@
+"""Kernel ridge classification that chooses its kernel and alpha by exact cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
+from mercer.estimators.search_core import SearchCore
+from mercer.kernels import Kernel
+from mercer.selection.problem import Problem
+from mercer.selection.scoring import Classes, resolve_scoring
+from mercer.selection.search import Search
+
+
+class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc]
+    """Kernel ridge classification that chooses its kernel and alpha by exact cross-validation.
+
+    Probabilities are calibrated on held-out decision values.
+
+    Parameters
+    ----------
+    kernels, alphas, cv, repeats, fit_intercept, rule, extend_grid, verify, checkpoint, random_state, verbose
+        As for `KernelRidgeCV`; an int for `cv` is stratified.
+    scoring : str, scorer, callable or None, default=None
+        None is accuracy; otherwise as for `KernelRidgeCV`.
+    class_weight : dict, "balanced" or None, default=None
+        "balanced" is worked out anew in every training set, by refitting.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
+        Held-out decision values of the winner.
+    best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, kernels_, alphas_, digits_, plan_, folds_
+        As for `KernelRidgeCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeClassifierCV
+    >>> from mercer.kernels import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "odd")
+    >>> kernels, alphas = [Gaussian(w) for w in (0.3, 1.0, 3.0)], [0.01, 0.1, 1.0, 10.0, 100.0]
+    >>> search = KernelRidgeClassifierCV(kernels, alphas, cv=5).fit(X, y)
+    >>> search.predict([[1.0, 1.0], [1.0, -1.0]]).tolist()
+    ['same', 'odd']
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "gaussian",
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        repeats: int = 1,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        rule: str = "best",
+        extend_grid: bool = False,
+        verify: bool = False,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.alphas = alphas
+        self.cv = cv
+        self.repeats = repeats
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.rule = rule
+        self.extend_grid = extend_grid
+        self.verify = verify
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Without a constant, classes of very different weight all look alike far from the origin.
+        tags.classifier_tags.poor_score = not self.fit_intercept
+        return tags
+
+    def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
+        labels, numbers = checked_labels(y)
+        at_least_two(type(self).__name__, labels, numbers, weights)
+        rows, kernels, alphas = self._candidates(X)
+        classes = Classes(labels, numbers)
+        balanced = isinstance(self.class_weight, str)
+        if not balanced:
+            weights = class_weights(self.class_weight, y, weights)
+        problem = Problem(
+            classes.targets(),
+            weights,
+            bool(self.fit_intercept),
+            np.asarray(y) if balanced else None,
+            gram=self._is_gram(kernels),
+        )
+        folds = self._folds(X, y, groups, classifier=True)
+        scoring = resolve_scoring(self.scoring, classifier=True)
+        return Search(rows, np.asarray(y), problem, folds, scoring, classes, refit_only=balanced), kernels, alphas
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Search, choose, calibrate, and fit the winner to all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows; for precomputed kernels the Gram matrix.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of training; scores are not weighted.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are never on both sides of a split.
+
+        Returns
+        -------
+        self
+        """
+        given = X
+        X, y, weights = self._checked(X, y, sample_weight)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            must_be = "a dict, 'balanced' or None"
+            raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, repr(self.class_weight)))
+        search, kernels, alphas = self._search(X, y, weights, groups)
+        ordered, route, choice = self._fit_search(search, kernels, alphas)
+        self.alpha_ = float(self.alphas_[choice.alphas[0]])
+        held_out = self._held_out(ordered, route, [self.alpha_] * search.problem.Y.shape[1])
+        self.cv_predictions_ = held_out[:, :, 0] if held_out.shape[2] == 1 else held_out
+        self.best_estimator_ = KernelRidgeClassifier(
+            self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, class_weight=self.class_weight
+        )
+        self.best_estimator_.fit(given, y, weights)
+        self.classes_ = self.best_estimator_.classes_
+        tested = ~np.isnan(held_out[:, :, 0])
+        numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
+        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested])
+        return self
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        self._checked_input(X, reset=False)
+        return X
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of the winner.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        X = self._rows(X)
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> Array:
+        """Labels by the winner.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        X = self._rows(X)
+        return self.best_estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, calibrated on held-out decision values.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        values = self.decision_function(X)
+        return self.temperature_.probabilities(values.reshape(len(values), -1))

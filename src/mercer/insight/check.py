@@ -1,0 +1,234 @@
+"""Whether a kernel or a matrix is positive semi-definite: what is proved, what is measured, what is found."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array, as_rows
+from mercer.errors import InputError, sentence
+from mercer.insight.counterexample import search
+from mercer.insight.spectrum import Spectrum, as_matrix, worst_asymmetry
+from mercer.kernels.base import Kernel
+from mercer.kernels.certificate import Certificate, Witness
+
+# Values of a kernel are right to about this share; see _TOLERANCES of kernels/pair.py.
+_KERNEL_PRECISION = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MercerCheck:
+    """What a check found; prints as a short paragraph, and counts as true only where `valid` is True.
+
+    Attributes
+    ----------
+    valid : bool or None
+        True: no violation on these rows (without rows: proved). False: violated. None: nothing is known.
+    reason : str
+        What was found, a sentence per line.
+    smallest, largest : float or None
+        Eigenvalues of (K + K') / 2; None where no matrix was looked at.
+    tolerance : float or None
+        An eigenvalue above minus this may be zero: n * precision * the largest eigenvalue by size.
+    rank : int or None
+        Eigenvalues beyond the tolerance.
+    witness : Witness or None
+        Rows and a vector v with v'Kv < 0, where there are.
+    asymmetry : tuple of int or None
+        Row and column of the worst asymmetry, where K is not symmetric.
+    certificate : Certificate or None
+        What is proved about the kernel; None for a matrix.
+    """
+
+    valid: bool | None
+    reason: str
+    smallest: float | None = None
+    largest: float | None = None
+    tolerance: float | None = None
+    rank: int | None = None
+    witness: Witness | None = None
+    asymmetry: tuple[int, int] | None = None
+    certificate: Certificate | None = None
+
+    def __bool__(self) -> bool:
+        return self.valid is True
+
+    def __str__(self) -> str:
+        return self.reason if self.certificate is None else f"{self.reason}\nCertificate:\n{self.certificate}"
+
+
+def check_mercer(
+    kernel_or_matrix: Any,
+    X: Any = None,
+    *,
+    columns: int | Sequence[int] = (1, 2, 3),
+    precision: float | None = None,
+    random_state: Any = 0,
+) -> MercerCheck:
+    """Check that a matrix, or a kernel on some rows, is symmetric and has no negative eigenvalue.
+
+    An eigenvalue counts as negative if it is below -n * precision * (the largest eigenvalue by size): that is what
+    errors of `precision` in the entries can do. Without X a kernel is judged by its certificate, and one that the
+    certificate does not know by a search for rows that refute it. To find none is no proof.
+
+    Parameters
+    ----------
+    kernel_or_matrix : Kernel or array-like of shape (n, n)
+        What is checked.
+    X : array-like or sequence of objects, default=None
+        Rows to check a kernel on. True then means: no violation on these rows.
+    columns : int or several, default=(1, 2, 3)
+        Widths of the tables that are tried where X is not given.
+    precision : float, default=None
+        Relative error of the entries. By default 10 eps of a matrix's own precision, 1e-12 for a kernel on rows X, and
+        1e-9 for a search, which must not take a user's rounding for a counterexample.
+    random_state : int, Generator, RandomState or None, default=0
+        Of the search.
+
+    Returns
+    -------
+    MercerCheck
+
+    See Also
+    --------
+    repair : Make a matrix positive semi-definite.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.kernels import Custom, Gaussian
+    >>> print(mercer.check_mercer([[1.0, 2.0], [2.0, 1.0]]))
+    K is not positive semi-definite: of 2 eigenvalues from -1 to 3 the smallest is below -1.3e-14.
+    That is what rounding can do: 2 rows x 2.2e-15 x the largest |eigenvalue|.
+    Witness: the rows 0 and 1 with v = (0.7071, -0.7071): v'Kv = -1.
+    >>> mercer.check_mercer(Gaussian(), [[0.0], [1.0], [2.0]]).valid
+    True
+    >>> unknown = Custom(lambda X, Z: abs(X @ Z.T) - 0.1)
+    >>> found = mercer.check_mercer(unknown)
+    >>> found.valid, found.witness.rows
+    (False, array([[0.]]))
+    """
+    if precision is not None and not (_is_number(precision) and 0 <= precision < 1):
+        raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
+    if not isinstance(kernel_or_matrix, Kernel):
+        if X is not None:
+            raise InputError("X must be left out where a matrix is checked; got both. Give a kernel and its rows.")
+        K, own = as_matrix(kernel_or_matrix)
+        return _measured(K, own if precision is None else float(precision), "K")
+    if X is not None:
+        return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
+    return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
+
+
+def _measured(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
+    """Symmetry first, then the spectrum of the symmetric part."""
+    spectrum = Spectrum(K, precision)
+    gap, (i, j) = worst_asymmetry(K)
+    lopsided = gap > spectrum.tolerance
+    witness = spectrum.witness(rows) if spectrum.negative else None
+    n = len(K)
+    limit = (
+        f"{-spectrum.tolerance:.2g}.\n"
+        f"That is what rounding can do: {n} row{'s' * (n > 1)} x {precision:.2g} x the largest |eigenvalue|."
+    )
+    span = f"of {n} eigenvalue{'s' * (n > 1)} from {spectrum.smallest:.4g} to {spectrum.largest:.4g} the smallest is"
+    if lopsided:
+        said = f"{name} is not symmetric: K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}."
+        if spectrum.negative:
+            said += f"\nNor is (K + K') / 2 positive semi-definite: {span} below {limit}"
+    elif spectrum.negative:
+        said = f"{name} is not positive semi-definite: {span} below {limit}"
+    else:
+        said = f"{name} is positive semi-definite: {span} not below {limit}\nIts rank is {spectrum.rank}."
+    if witness is not None:
+        said += f"\nWitness: {witness}."
+    return MercerCheck(
+        not (lopsided or spectrum.negative),
+        said + _beside(proof, violated=lopsided or spectrum.negative),
+        spectrum.smallest,
+        spectrum.largest,
+        spectrum.tolerance,
+        spectrum.rank,
+        witness,
+        (i, j) if lopsided else None,
+        proof,
+    )
+
+
+def _beside(proof: Certificate | None, *, violated: bool) -> str:
+    """What the certificate adds to what was measured."""
+    if proof is None:
+        return ""
+    if proof.valid is True and violated:
+        return "\nThis refutes the certificate, or rounding is worse than assumed (see precision)."
+    if proof.valid is True:
+        return "\nSo it is on all rows, by the certificate."
+    if violated:
+        return ""
+    other = "others violate it, as the certificate shows" if proof.valid is False else "that says nothing about others"
+    return f"\nThis holds for these rows; {other}."
+
+
+def _on_rows(kernel: Kernel, X: Any, precision: float) -> MercerCheck:
+    rows = as_rows(X)
+    if not len(rows):
+        raise InputError(sentence("X of check_mercer", "at least one row", "none"))
+    if kernel.kind == "gram":
+        K, own = as_matrix(kernel(X))
+        return _measured(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
+    # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
+    K = kernel(rows) if kernel.trusted else kernel(rows, rows)
+    if not np.isfinite(K).all():
+        raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
+    return _measured(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
+
+
+def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> MercerCheck:
+    proof = kernel.certificate()
+    if proof.valid is True:
+        return MercerCheck(True, f"{kernel!r} is a Mercer kernel: proved, whatever the rows.", certificate=proof)
+    if proof.witness is not None:
+        said = f"{kernel!r} is not a Mercer kernel.\nWitness: {proof.witness}."
+        return _refuted(proof, said, proof.witness, Spectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
+    known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
+    if kernel.kind not in ("vectors", "any"):
+        return MercerCheck(proof.valid, f"{kernel!r} {known}.\nGive X to check it on your rows.", certificate=proof)
+    found = search(kernel, columns, rng)
+    if found.witness is not None and found.spectrum is not None:
+        said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
+        return _refuted(proof, said, found.witness, found.spectrum)
+    if found.tried:
+        said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is no proof."
+    else:
+        said = f"{kernel!r} {known}: no table that was tried could be evaluated ({found.problem})."
+    return MercerCheck(proof.valid, f"{said}\nGive X to check it on your rows.", certificate=proof)
+
+
+def _refuted(proof: Certificate, said: str, witness: Witness, spectrum: Spectrum) -> MercerCheck:
+    measured = spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
+    return MercerCheck(False, said, *measured, witness, None, proof)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _widths(columns: Any) -> list[int]:
+    listed = list(columns) if isinstance(columns, list | tuple | range) else [columns]
+    if not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed):
+        raise InputError(sentence("columns of check_mercer", "a positive whole number or several", repr(columns)))
+    return [int(width) for width in listed]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        must_be = "a non-negative whole number, a generator or None"
+        raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state))) from None

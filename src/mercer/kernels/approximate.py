@@ -1,0 +1,518 @@
+"""Finitely many features for kernels that have endlessly many: phi(x)'phi(z) near k(x, z), and how near.
+
+A map is drawn once, for a kernel and a number of columns, and looks at no row: new rows get the features that
+the old ones have. docs/feature_maps.rst derives the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from mercer.backends import promise
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, nearest, sentence
+from mercer.kernels.algebra import Mapped, On, Power, Product, Scaled, Sum, column_products
+from mercer.kernels.parameters import is_real
+from mercer.kernels.stationary import Gaussian, Stationary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mercer.kernels.base import Kernel
+
+METHODS = ("auto", "taylor", "fourier")
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far phi(x)'phi(z) may be from k(x, z) for all rows of some tables.
+
+    `certain` is what no chance enters. The rest is a sum of independent terms whose squared ranges add up to
+    4 `spread`, so that Hoeffding's inequality holds. `size` is the largest k(x, x), which bounds k and its
+    approximation alike.
+    """
+
+    certain: float
+    spread: float
+    size: float
+
+
+class FeatureMap(Protocol):
+    """What can be asked of a map, once drawn."""
+
+    def width(self, rows: Rows) -> int:
+        """Number of features."""
+
+    def features(self, rows: Rows) -> Array:
+        """phi(x) of every row."""
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """How near it is, for pairs of rows of these tables."""
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """Variance of every phi(x)'phi(z) over draws of the map."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The features of a kernel that has finitely many."""
+
+    kernel: Kernel
+
+    def width(self, rows: Rows) -> int:
+        """All there are."""
+        return self.kernel.count_features(rows) or 0
+
+    def features(self, rows: Rows) -> Array:
+        """The kernel's own."""
+        return self.kernel.features(rows)
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """No error."""
+        return Limits(0.0, 0.0, max(float(self.kernel.diagonal(rows).max(initial=0.0)) for rows in tables))
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """None."""
+        return np.zeros((len(x), len(z)))
+
+
+@dataclass(frozen=True)
+class Taylor:
+    """The power series of exp(-(x - z)^2 / (2 width^2)), cut off: exp(-u^2 / 2) u^j / sqrt(j!), u = x / width."""
+
+    kernel: Gaussian
+    count: int
+
+    def _scaled(self, rows: Rows) -> Array:
+        return np.asarray(rows.dense() * self.kernel.inverse(1))
+
+    def width(self, rows: Rows) -> int:
+        """As many as asked for."""
+        return self.count
+
+    def features(self, rows: Rows) -> Array:
+        """The first terms, by logarithms: exp(-u^2 / 2) alone may vanish where its product with u^j does not."""
+        from scipy.special import gammaln, xlogy
+
+        u, j = self._scaled(rows), np.arange(self.count, dtype=np.float64)
+        result = xlogy(j, np.abs(u))
+        result -= 0.5 * (u * u + gammaln(j + 1.0))
+        np.exp(result, out=result)
+        result[:, 1::2] *= np.sign(u)
+        return np.asarray(result)
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """The tail of a Poisson distribution: P(N >= count) for N of mean max u^2; attained at x = z."""
+        from scipy.special import gammainc
+
+        longest = max(float(np.abs(self._scaled(rows)).max(initial=0.0)) for rows in tables)
+        terms = max(self.count, longest**2)
+        rounding = 4.0 * _EPS * terms * math.log(2.0 + terms)  # of the logarithms
+        return Limits(float(gammainc(self.count, longest**2)) + rounding, 0.0, 1.0)
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """None."""
+        return np.zeros((len(x), len(z)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier:
+    """cos(w'x) and sin(w'x) of random frequencies w; k(x, z) is the amplitude times the mean of cos(w'(x - z))."""
+
+    kernel: Kernel
+    amplitude: float
+    frequencies: Array  # one per row
+
+    def width(self, rows: Rows) -> int:
+        """Two per frequency."""
+        return 2 * len(self.frequencies)
+
+    def features(self, rows: Rows) -> Array:
+        """All cosines, then all sines."""
+        count = len(self.frequencies)
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = np.asarray(rows.values @ self.frequencies.T)
+        if not np.isfinite(angles).all():
+            raise InputError(sentence(f"X for Fourier features of {self.kernel!r}", "moderate", "infinity", "Scale X."))
+        result = np.empty((len(rows), 2 * count))
+        np.cos(angles, out=result[:, :count])
+        np.sin(angles, out=result[:, count:])
+        result *= math.sqrt(self.amplitude / count)
+        return result
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """A mean of independent numbers no larger than the amplitude."""
+        return Limits(0.0, self.amplitude**2 / len(self.frequencies), self.amplitude)
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """(a (a + k(2x, 2z)) / 2 - k(x, z)^2) / count for the amplitude a, since cos^2 t = (1 + cos 2t) / 2."""
+        twice = [Rows(2.0 * rows.values, rows.names) for rows in (x, z)]
+        variance = 0.5 * self.amplitude * (self.amplitude + self.kernel(*twice)) - self.kernel(x, z) ** 2
+        return np.asarray(np.maximum(variance, 0.0) / len(self.frequencies))
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Two maps side by side: of a sum."""
+
+    left: FeatureMap
+    right: FeatureMap
+
+    def width(self, rows: Rows) -> int:
+        """Those of both."""
+        return self.left.width(rows) + self.right.width(rows)
+
+    def features(self, rows: Rows) -> Array:
+        """Both, side by side."""
+        return np.hstack([self.left.features(rows), self.right.features(rows)])
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """Errors add, and so do squared ranges."""
+        a, b = self.left.limits(tables), self.right.limits(tables)
+        return Limits(a.certain + b.certain, a.spread + b.spread, a.size + b.size)
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """Independent, so variances add."""
+        return self.left.variance(x, z) + self.right.variance(x, z)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """All products of a feature of a map without chance with one of any other: of a product."""
+
+    fixed: FeatureMap
+    other: FeatureMap
+
+    def width(self, rows: Rows) -> int:
+        """Every one with every other."""
+        return self.fixed.width(rows) * self.other.width(rows)
+
+    def features(self, rows: Rows) -> Array:
+        """All products of two."""
+        return column_products(self.fixed.features(rows), self.other.features(rows))
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """From k1 k2 - q1 q2 = (k1 - q1) k2 + q1 (k2 - q2) with |k2| and |q1| bounded by their sizes."""
+        a, b = self.fixed.limits(tables), self.other.limits(tables)
+        return Limits(a.certain * b.size + a.size * b.certain, a.size**2 * b.spread, a.size * b.size)
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """The other's, times the square of what is fixed."""
+        fixed = self.fixed.features(x) @ self.fixed.features(z).T
+        return np.asarray(fixed**2 * self.other.variance(x, z))
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """A map times the square root of a factor."""
+
+    base: FeatureMap
+    factor: float
+
+    def width(self, rows: Rows) -> int:
+        """The base's."""
+        return self.base.width(rows)
+
+    def features(self, rows: Rows) -> Array:
+        """The base's, scaled."""
+        return np.asarray(math.sqrt(self.factor) * self.base.features(rows))
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """The base's, scaled."""
+        base = self.base.limits(tables)
+        return Limits(self.factor * base.certain, self.factor**2 * base.spread, self.factor * base.size)
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """The base's, times the squared factor."""
+        return np.asarray(self.factor**2 * self.base.variance(x, z))
+
+
+@dataclass(frozen=True)
+class Through:
+    """A map of some columns, or of f(x): of what the kernel's base sees."""
+
+    kernel: On | Mapped
+    base: FeatureMap
+
+    def width(self, rows: Rows) -> int:
+        """The base's."""
+        return self.base.width(self.kernel.seen(rows))
+
+    def features(self, rows: Rows) -> Array:
+        """The base's."""
+        return self.base.features(self.kernel.seen(rows))
+
+    def limits(self, tables: Sequence[Rows]) -> Limits:
+        """The base's."""
+        return self.base.limits([self.kernel.seen(rows) for rows in tables])
+
+    def variance(self, x: Rows, z: Rows) -> Array:
+        """The base's."""
+        return self.base.variance(self.kernel.seen(x), self.kernel.seen(z))
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateFeatures:
+    """Features with phi(x)'phi(z) near k(x, z), and how near; made by `Kernel.approximate_features`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What is approximated.
+    features : ndarray of shape (n rows, n features)
+        phi of every row.
+    method : str
+        "taylor", "fourier", or "exact" where nothing had to be approximated.
+    bound : float
+        No phi(x)'phi(z) of two of these rows is further from k(x, z), with the probability below; an allowance
+        for rounding is part of it.
+    pair_bound : float
+        The same for one pair of rows that was chosen before the frequencies were drawn.
+    probability : float
+        With which each bound holds, over draws of the frequencies; 1 for a method without chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> X, new = np.random.default_rng(0).normal(size=(2, 40, 3))
+    >>> waves = Gaussian().approximate_features(X, count=2000, random_state=0)
+    >>> print(waves)
+    2000 features of 40 rows (fourier): every k(x, z) within 0.143 with probability 0.95; a given one within 0.0859.
+    >>> bool(np.abs(waves.features @ waves.of(new).features.T - Gaussian()(X, new)).max() < 0.143)
+    True
+    """
+
+    kernel: Kernel
+    features: Array
+    method: str
+    bound: float
+    pair_bound: float
+    probability: float
+    _map: FeatureMap = field(repr=False)
+    _tables: tuple[tuple[Any, Any], ...] = field(repr=False)  # values and names of all rows seen so far
+    _asked: float = field(repr=False)
+
+    def of(self, Z: Any) -> ApproximateFeatures:
+        """The same features of new rows; the bounds then hold for all pairs of old and new rows.
+
+        Parameters
+        ----------
+        Z : array-like, sparse matrix or DataFrame
+            Rows with the columns of X.
+
+        Returns
+        -------
+        ApproximateFeatures
+        """
+        rows, tables = self.kernel.read(Z), self._rows()
+        columns = tables[0].width
+        if rows.width != columns:
+            raise InputError(sentence("Z", f"a table of {columns} columns, as X is", f"{rows.width} columns"))
+        return _evaluated(self.kernel, self._map, [*tables, rows], self.method, self._asked)
+
+    def deviation(self, Z: Any = None) -> Array:
+        """Standard deviation of every phi(x)'phi(z) over draws of the frequencies, exactly.
+
+        Parameters
+        ----------
+        Z : array-like, sparse matrix or DataFrame, default=None
+            Rows against which those of `features` are set; themselves by default.
+
+        Returns
+        -------
+        ndarray of shape (n rows, n rows of Z)
+            It takes two kernel matrices of that shape.
+        """
+        x = self._rows()[-1]
+        return np.asarray(np.sqrt(self._map.variance(x, x if Z is None else self.kernel.read(Z))))
+
+    def _rows(self) -> list[Rows]:
+        return [Rows(values, names) for values, names in self._tables]
+
+    def __str__(self) -> str:
+        n, count = self.features.shape
+        told = f"{count} features of {n} rows ({self.method}): every k(x, z) within {self.bound:.3g}"
+        if self.probability == 1:
+            return f"{told}."
+        return f"{told} with probability {self.probability:g}; a given one within {self.pair_bound:.3g}."
+
+
+def approximate(
+    kernel: Kernel, X: Any, count: int, method: str, random_state: Any, probability: float
+) -> ApproximateFeatures:
+    """What `Kernel.approximate_features` returns."""
+    rows = kernel.read(X)
+    if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+        raise InputError(sentence("count of approximate_features", "a whole number of at least 1", repr(count)))
+    if method not in METHODS:
+        way_out = nearest(str(method), METHODS)
+        raise InputError(sentence("method", f"one of {', '.join(METHODS)}", repr(method), way_out))
+    if not is_real(probability) or not 0 < probability < 1:
+        raise InputError(sentence("probability", "a number between 0 and 1", repr(probability)))
+    if _is_exact(kernel):
+        return _evaluated(kernel, Exact(kernel), [rows], "exact", float(probability))
+    chosen = choose_method(kernel, rows) if method == "auto" else method
+    if chosen == "fourier" and count % 2:
+        must_be = "even, a cosine and a sine for each frequency"
+        raise InputError(sentence("count of Fourier features", must_be, count))
+    drawn = _drawn(kernel, rows, int(count), chosen, _generator(random_state))
+    return _evaluated(kernel, drawn, [rows], chosen, float(probability))
+
+
+def choose_method(kernel: Kernel, rows: Rows) -> str:
+    """The method for a kernel on a number of columns, whatever the rows hold.
+
+    ======== =============================================================================================
+    taylor   every member with endlessly many features is a Gaussian of one column, and no two are multiplied
+    fourier  otherwise
+    ======== =============================================================================================
+
+    Examples
+    --------
+    >>> from mercer.data import as_rows
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> from mercer.kernels.approximate import choose_method
+    >>> rows = as_rows([[1.0, 2.0]])
+    >>> choose_method(Gaussian().on(0) + Linear(), rows), choose_method(Gaussian(), rows)
+    ('taylor', 'fourier')
+    """
+    return "taylor" if _has_series(kernel, rows) else "fourier"
+
+
+def _has_series(kernel: Kernel, rows: Rows) -> bool:
+    if _is_exact(kernel):
+        return True
+    if isinstance(kernel, On | Mapped):
+        return _has_series(kernel.base, kernel.seen(rows))
+    if isinstance(kernel, Product) and not (kernel.k1.finite or kernel.k2.finite):
+        return False
+    if isinstance(kernel, Sum | Product | Scaled):
+        return all(_has_series(member, rows) for member in kernel.members().values())
+    return isinstance(kernel, Gaussian) and rows.width == 1
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        must_be = "a non-negative whole number, a numpy.random.Generator or None"
+        raise InputError(sentence("random_state", must_be, repr(random_state))) from None
+
+
+def _drawn(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:
+    """The map of a kernel, member by member; of the rows only the columns are looked at."""
+
+    def draw(member: Kernel, seen: Rows = rows) -> FeatureMap:
+        return _drawn(member, seen, count, method, generator)
+
+    if _is_exact(kernel):
+        return Exact(kernel)
+    if method == "fourier" and _is_spectral(kernel):
+        return Fourier(kernel, _amplitude(kernel, rows), _frequencies(kernel, rows, count // 2, generator))
+    if method == "taylor" and isinstance(kernel, Gaussian) and rows.width == 1:
+        return Taylor(kernel, count)
+    match kernel:
+        case Scaled():
+            return Multiple(draw(kernel.base), float(kernel.factor))
+        case Sum():
+            return Stacked(draw(kernel.k1), draw(kernel.k2))
+        case Product():
+            return _paired(kernel, draw(kernel.k1), draw(kernel.k2), rows)
+        case On() | Mapped():
+            return Through(kernel, draw(kernel.base, kernel.seen(rows)))
+    raise InputError(_refusal(kernel, method))
+
+
+def _paired(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> Paired:
+    if left.limits([rows[:0]]).spread == 0:
+        return Paired(left, right)
+    if right.limits([rows[:0]]).spread == 0:
+        return Paired(right, left)
+    raise InputError(
+        f"{kernel!r} multiplies parts that need random features each for itself. "
+        "Write it as a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
+    )
+
+
+def _refusal(kernel: Kernel, method: str) -> str:
+    if method == "taylor":
+        needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
+        way_out = "Use method='fourier'."
+    else:
+        needs = "Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or sums with finite maps"
+        way_out = "Use the kernel itself, k(X, Z)."
+    return f"method={method!r} needs {needs}; {kernel!r} is none of these. {way_out}"
+
+
+def _is_exact(kernel: Kernel) -> bool:
+    """Whether a kernel has finitely many features, the same for all rows."""
+    return kernel.finite and kernel.fixed
+
+
+def _is_spectral(kernel: Kernel) -> bool:
+    """Whether a kernel is a multiple of a mean cosine: stationary, or a product of such, of any columns."""
+    if isinstance(kernel, On | Power | Product | Scaled):
+        return all(map(_is_spectral, kernel.members().values()))
+    return isinstance(kernel, Stationary) and type(kernel).frequencies is not Stationary.frequencies
+
+
+def _amplitude(kernel: Kernel, rows: Rows) -> float:
+    """k(x, x) of a spectral kernel, the same for every x."""
+    return float(kernel.diagonal(Rows(np.zeros((1, rows.width)), rows.names))[0])
+
+
+def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Generator) -> Array:
+    """Random frequencies of a spectral kernel.
+
+    Those of a product are sums: the mean cosine of a sum of independent, symmetric angles is the product of
+    their mean cosines.
+    """
+    what = f"A table of {count} frequencies for {rows.width} columns"
+    promise(16 * count * rows.width, what, "Use a smaller count, or the kernel itself, k(X, Z).")
+    result = np.zeros((count, rows.width))
+    if isinstance(kernel, On):
+        inner = _frequencies(kernel.base, kernel.seen(rows), count, generator)
+        for column, place in zip(inner.T, kernel.places(rows), strict=True):
+            result[:, place] += column  # a column may be chosen twice
+    elif isinstance(kernel, Stationary):
+        result += kernel.frequencies(rows.width, count, generator)
+    else:
+        times = int(kernel.exponent) if isinstance(kernel, Power) else 1
+        for member in [*kernel.members().values()] * times:
+            result += _frequencies(member, rows, count, generator)
+    return result
+
+
+def _evaluated(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
+    """Features of the last table, and bounds for all pairs of rows of all tables."""
+    rows = tables[-1]
+    count = drawn.width(rows)
+    promise(
+        16 * max(len(rows), 1) * count,
+        f"A table of {len(rows)} x {count} features",
+        "Use a smaller count, or the kernel itself, k(X, Z).",
+    )
+    limits = drawn.limits(tables)
+    n = sum(map(len, tables))
+    certain, random = limits.certain + _EPS * (count + 16) * limits.size, limits.spread > 0
+
+    def bound(pairs: int) -> float:
+        return certain + math.sqrt(2.0 * limits.spread * math.log(2.0 * pairs / (1.0 - asked)))
+
+    return ApproximateFeatures(
+        kernel,
+        drawn.features(rows),
+        method,
+        bound(max(1, n * (n - 1) // 2)),  # k(x, x) has no error by chance: cos^2 + sin^2 = 1
+        bound(1),
+        asked if random else 1.0,
+        drawn,
+        tuple((table.values, table.names) for table in tables),
+        asked,
+    )

@@ -1,0 +1,270 @@
+"""Kernels on texts, token lists and sets: scalar products of how often something occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.data.tokens import Symbols, counted, letters, substrings, words
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Pair, squared_norms
+from mercer.kernels.parameters import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from scipy.sparse import csr_matrix
+
+# Counts that fill more of their table than this are multiplied faster as a dense one, up to this many columns.
+_DENSE, _WIDEST = 0.05, 20_000
+
+
+class Counts(Kernel):
+    """k(x, z) from counts: a kernel says what is counted, as a sparse table of its own."""
+
+    kind: ClassVar[str] = "objects"
+    mercer: ClassVar[bool | None] = True
+    finite: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    @property
+    def fixed(self) -> bool:  # type: ignore[override]
+        """What is counted depends on the rows at hand, and so do the columns of phi."""
+        return False
+
+    def _table(self, values: Any) -> csr_matrix:
+        """phi of these objects, one column for each thing that occurs in them."""
+        raise NotImplementedError
+
+    def _labels(self, values: Any) -> list[str]:
+        """What each column of it counts."""
+        raise NotImplementedError
+
+    def _rows(self, values: Any) -> Rows:
+        return Rows(self._table(values))
+
+    def _counts(self, pair: Pair) -> Pair:
+        """Both blocks as counts of the same things; of whole tables they are made once."""
+        x, z = pair.x.together(pair.z, self, self._rows)
+        return Pair(x, z, same=pair.same, dtype=pair.dtype, scratch=pair.scratch)
+
+    def block(self, pair: Pair) -> Array:
+        """phi(x)'phi(z)."""
+        both = self._counts(pair)
+        cells = len(both.x) * both.x.width
+        if both.x.width <= _WIDEST and both.x.values.nnz > _DENSE * cells:
+            both = Pair(Rows(both.x.dense()), Rows(both.z.dense()), dtype=pair.dtype, scratch=pair.scratch)
+        return both.dot()
+
+    def diagonal(self, rows: Rows) -> Array:
+        """phi(x)'phi(x)."""
+        return squared_norms(rows.derive(self, self._rows))
+
+    def count_features(self, rows: Rows) -> int | None:
+        """Columns of phi of these rows; None where other rows have others, so that none can be relied on."""
+        return rows.derive(self, self._rows).width if self.fixed else None
+
+    def features(self, rows: Rows) -> Array:
+        """phi(x), one column for each thing that occurs in these rows."""
+        return rows.derive(self, self._rows).dense()
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """What each column counts."""
+        return self._labels(rows.values)
+
+    def check(self, rows: Rows) -> None:
+        """Refuse tables of numbers."""
+        only_objects(self, rows)
+
+
+def only_objects(kernel: Kernel, rows: Rows) -> None:
+    """Refuse what is no sequence of objects, in a sentence."""
+    if not rows.objects:
+        raise InputError(
+            sentence(
+                f"Rows of {type(kernel).__name__}",
+                "objects such as texts",
+                f"a table of {rows.width} columns",
+                "Choose a column of a DataFrame with .on('column').",
+            )
+        )
+
+
+class Words(Counts):
+    """Shared words: the scalar product of word counts.
+
+    Texts are cut at white space; lists, tuples and sets of tokens are taken as they are. With one word per
+    text this is the identity: 1 for equal words, 0 for others.
+
+    Parameters
+    ----------
+    vocabulary : sequence of words, default=None
+        The words that count, in the order of phi; None takes every word that occurs.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Words
+    >>> Words()(["good morning", "good good evening", "moin"])
+    array([[2., 2., 0.],
+           [2., 5., 0.],
+           [0., 0., 1.]])
+    >>> Words(vocabulary=["good", "moin"]).feature_map(["good good evening", "moin"])
+    array([[2., 0.],
+           [0., 1.]])
+    """
+
+    because: ClassVar[str] = "it is a scalar product of explicit features: how often each word occurs"
+
+    vocabulary: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a vocabulary with nothing in it, or with a word twice."""
+        if self.vocabulary is None:
+            return
+        what = "vocabulary of Words"
+        if isinstance(self.vocabulary, str) or not isinstance(self.vocabulary, Sequence | np.ndarray):
+            raise InputError(sentence(what, "a list of words, or None", repr(self.vocabulary)))
+        try:
+            distinct = len(set(self.vocabulary))
+        except TypeError:
+            raise InputError(sentence(what, "hashable words, as texts and tuples are", repr(self.vocabulary))) from None
+        if not 0 < distinct == len(self.vocabulary):
+            raise InputError(sentence(what, "one word or more, each once", repr(self.vocabulary)))
+
+    @property
+    def fixed(self) -> bool:  # type: ignore[override]
+        """With a vocabulary phi has the same columns for all rows."""
+        return self.vocabulary is not None
+
+    def feature_count(self, width: int) -> int | None:
+        """One for each word of the vocabulary."""
+        return None if self.vocabulary is None else len(self.vocabulary)
+
+    def _known(self, values: Any) -> tuple[Symbols, list[Hashable]]:
+        found = words("Words", values)
+        return found, found.known if self.vocabulary is None else list(self.vocabulary)
+
+    def _table(self, values: Any) -> csr_matrix:
+        found, wanted = self._known(values)
+        if self.vocabulary is None:
+            return counted(found.owner, found.codes, found.count, len(wanted))
+        places = {word: place for place, word in enumerate(wanted)}
+        column = np.array([places.get(word, -1) for word in found.known], dtype=np.intp)
+        codes = column[found.codes] if len(column) else found.codes
+        return counted(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
+
+    def _labels(self, values: Any) -> list[str]:
+        return [str(word) for word in self._known(values)[1]]
+
+
+class Spectrum(Counts):
+    """Shared substrings: the scalar product of how often each run of letters occurs.
+
+    Lists and tuples are taken element by element. Time and memory are linear in the text.
+
+    Parameters
+    ----------
+    length : int, default=3
+        Letters of a substring.
+    shortest : int, default=None
+        Counts substrings of all lengths from this one on; None counts those of `length` letters alone.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Spectrum
+    >>> Spectrum(2)(["abab", "ab", ""])
+    array([[5., 2., 0.],
+           [2., 1., 0.],
+           [0., 0., 0.]])
+    >>> Spectrum(2, shortest=1).feature_names(["aba"])
+    ['a', 'b', 'ab', 'ba']
+    """
+
+    because: ClassVar[str] = "it is a scalar product of explicit features: how often each substring occurs"
+
+    length: int = 3
+    shortest: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that are no positive whole numbers, or in the wrong order."""
+        whole_number(self, "length", self.length)
+        if self.shortest is not None:
+            whole_number(self, "shortest", self.shortest)
+            if self.shortest > self.length:
+                raise InputError(sentence("shortest of Spectrum", f"at most length, {self.length}", self.shortest))
+
+    def _lengths(self, found: Symbols) -> range:
+        """Lengths to count, up to the longest text."""
+        first = int(self.length if self.shortest is None else self.shortest)
+        longest = max(first, int(found.lengths.max(initial=0)))
+        return range(first, min(int(self.length), longest) + 1)
+
+    def _table(self, values: Any) -> csr_matrix:
+        from scipy.sparse import hstack
+
+        found = letters("Spectrum", values)
+        parts = []
+        for length in self._lengths(found):
+            owner, numbers, first = substrings(found, length)
+            parts.append(counted(owner, numbers, found.count, len(first)))
+        return hstack(parts, format="csr")
+
+    def _labels(self, values: Any) -> list[str]:
+        found = letters("Spectrum", values)
+        text = all(isinstance(value, str) for value in values)
+        join = "" if text else " "
+        return [
+            join.join(str(found.known[code]) for code in found.codes[start : start + length])
+            for length in self._lengths(found)
+            for start in substrings(found, length)[2]
+        ]
+
+
+class Jaccard(Counts):
+    """Shared members of two sets: |x and z| / |x or z|, and 1 for two empty sets.
+
+    Sets, lists and tuples are taken as sets of their elements, texts as sets of their words.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Jaccard
+    >>> Jaccard()([{"C", "H"}, {"C", "H", "O"}, set()]).round(2)
+    array([[1.  , 0.67, 0.  ],
+           [0.67, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+
+    because: ClassVar[str] = (
+        "shared members are a scalar product, and 1 / |x or z| is a power series with positive coefficients in "
+        "the members that both lack"
+    )
+    finite: ClassVar[bool] = False
+
+    def _table(self, values: Any) -> csr_matrix:
+        found = words("Jaccard", values)
+        table = counted(found.owner, found.codes, found.count, len(found.known))
+        table.data[:] = 1.0
+        return table
+
+    def block(self, pair: Pair) -> Array:
+        """Shared members over members of either."""
+        both = self._counts(pair)
+        shared = both.dot()
+        either = squared_norms(both.x)[:, None] + squared_norms(both.z) - shared
+        return np.asarray(np.divide(shared, either, out=np.ones_like(shared), where=either > 0))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1."""
+        return np.ones(len(rows))
+
+    def features(self, rows: Rows) -> Array:
+        """Infinitely many."""
+        return Kernel.features(self, rows)
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """None, as there are no features."""
+        return Kernel.feature_labels(self, rows)
