@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mercer import course, kernels, testing
     from mercer.backends import thread_count, threads
     from mercer.estimators import (
+        AutoClassifier,
+        AutoRegressor,
         KernelNeighborsClassifier,
         KernelNeighborsRegressor,
         KernelRidge,
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
         nested_cross_validate,
     )
     from mercer.insight import check_mercer, repair
+    from mercer.selection.tuning import tune
 
 _PLACES = {
+    "AutoClassifier": "mercer.estimators",
+    "AutoRegressor": "mercer.estimators",
     "KernelNeighborsClassifier": "mercer.estimators",
     "KernelNeighborsRegressor": "mercer.estimators",
     "KernelRidge": "mercer.estimators",
@@ -40,10 +45,13 @@ _PLACES = {
     "repair": "mercer.insight",
     "thread_count": "mercer.backends",
     "threads": "mercer.backends",
+    "tune": "mercer.selection.tuning",
 }
 _MODULES = ("course", "kernels", "testing")
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",
     "KernelRidge",
@@ -59,6 +67,7 @@ __all__ = [
     "testing",
     "thread_count",
     "threads",
+    "tune",
 ]
 
 

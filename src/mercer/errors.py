@@ -10,7 +10,8 @@ MercerWarning (also UserWarning)
 |-- SingularSystemWarning                the system has no unique solution; the shortest one is given
 |-- IllConditionedWarning                few digits of the solution can be trusted
 |-- NotMercerWarning                     the similarity used is no Mercer kernel
-`-- EdgeOfGridWarning                    the winner of a search stands on the edge of what was tried
+|-- EdgeOfGridWarning                    the winner of a search stands on the edge of what was tried
+`-- UnfamiliarRowsWarning                new rows hold values unlike those of training
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class KernelTextError(InputError):
 
 
 class NoFeaturesError(InputError, AttributeError):
-    """A model has no weights of explicit features, since its kernel has no finite feature map."""
+    """A model has no weights of explicit features: its kernel has no finite map, or one beyond all memory."""
 
 
 class MemoryRefusal(MercerError, MemoryError):
@@ -57,6 +58,10 @@ class NotMercerWarning(MercerWarning):
 
 class EdgeOfGridWarning(MercerWarning):
     """The winner of a search stands on the edge of what was tried."""
+
+
+class UnfamiliarRowsWarning(MercerWarning):
+    """New rows hold values unlike those of training: out of range, never seen, or newly missing."""
 
 
 def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:

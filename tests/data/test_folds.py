@@ -29,7 +29,7 @@ def assert_same(folds, pairs):
     pairs = list(pairs)
     assert len(folds.splits) == len(pairs)
     for split, (train, test) in zip(folds.splits, pairs, strict=True):
-        np.testing.assert_array_equal(split.train, np.sort(train))
+        np.testing.assert_array_equal(split.train, train)
         np.testing.assert_array_equal(split.test, np.sort(test))
 
 
@@ -132,7 +132,7 @@ def test_order_makes_the_test_sets_of_the_first_repeat_contiguous():
     moved = folds.reordered(order)
     assert [split.test.tolist() for split in moved.splits] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     for old, new in zip(folds.splits, moved.splits, strict=True):
-        np.testing.assert_array_equal(np.sort(order[new.train]), old.train)
+        np.testing.assert_array_equal(order[new.train], old.train)
         np.testing.assert_array_equal(np.sort(order[new.test]), old.test)
 
 
@@ -234,3 +234,96 @@ def test_repeats_of_splits_that_cannot_be_drawn_again_are_refused():
     for cv in (None, [(np.arange(6), np.arange(6, 12))]):
         with pytest.raises(InputError, match=r"repeat"):
             draw(cv, X, Y, repeats=3)
+
+
+def test_training_rows_keep_the_order_that_a_splitter_names_them_in():
+    """scikit-learn deals inner folds in that order."""
+    train, test = next(iter(ShuffleSplit(1, random_state=3).split(X)))
+    split = draw([(train, test)], X, Y).splits[0]
+    assert split.train.tolist() == train.tolist() != sorted(train)
+    assert split.test.tolist() == sorted(test)
+
+
+def test_rows_tested_twice_make_folds_overlap():
+    assert not draw(5, X, Y).overlapping
+    assert not draw(TimeSeriesSplit(4), X, Y).overlapping
+    assert draw(5, X, Y, repeats=2).overlapping
+    assert draw(ShuffleSplit(9, random_state=0), X, Y).overlapping
+
+
+@pytest.mark.parametrize("cv", [KFold(4, shuffle=True), ShuffleSplit(2)], ids=str)
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_seed_reaches_the_splitter(cv, repeats):
+    one, other = (draw(cv, X, Y, repeats=repeats, random_state=0) for _ in range(2))
+    assert_same(one, [(split.train, split.test) for split in other.splits])
+    assert len({str([split.test.tolist() for split in repeat]) for repeat in one.repeats}) == repeats
+    assert cv.random_state is None
+
+
+def test_a_splitter_that_cannot_be_seeded_is_refused_with_a_seed():
+    class Dice:
+        generator = np.random.default_rng(0)
+
+        def split(self, X, y=None, groups=None):
+            test = self.generator.permutation(12)[:4]
+            return [(np.setdiff1d(np.arange(12), test), test)]
+
+        def __repr__(self):
+            return "Dice()"
+
+    assert len(draw(Dice(), X, Y, repeats=2).repeats) == 2
+    sentence = (
+        "random_state must be None for Dice(), which cannot be seeded; got 0. "
+        "Leave random_state out, or give cv a number of folds."
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        draw(Dice(), X, Y, repeats=2, random_state=0)
+
+
+def test_folds_by_chance_are_known_beforehand():
+    from mercer.data.folds import by_chance
+
+    assert by_chance(5, 2, None)
+    assert by_chance(KFold(5, shuffle=True), 1, None)
+    assert by_chance(ShuffleSplit(3), 1, None)
+    fixed = [(5, 1, None), (5, 2, 0), (KFold(5), 1, None), (None, 1, None), (ShuffleSplit(3, random_state=0), 1, None)]
+    assert not any(by_chance(*each) for each in [*fixed, ([([0], [1])], 1, None), (KFold(5, shuffle=True), 2, 0)])
+
+
+def test_given_splits_must_not_cut_a_group():
+    whole = [(np.flatnonzero(GROUPS != 2), np.flatnonzero(GROUPS == 2))]
+    assert draw(whole, X, Y, groups=GROUPS).label == "given splits"
+    sentence = (
+        "cv must be splits that keep groups together where groups are given; got group 0 on both sides of split 0."
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        draw([([0, 3], [1])], X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ([0, None, *[1] * 10], "groups must be known for every row; got None in row 1."),
+        ([0.0, np.nan, *[1.0] * 10], "groups must be known for every row; got NaN in row 1."),
+        ([0, "a", *[1] * 10], None),
+        (
+            np.array([0, "a", *[1] * 10], dtype=object),
+            "groups must be of one kind; got int and str. Make them all text or all numbers.",
+        ),
+        ([0, 1], "groups must be one for each of the 12 rows; got shape (2,)."),
+    ],
+    ids=["none", "nan", "text", "mixed", "short"],
+)
+def test_groups_must_be_names_of_one_kind(groups, sentence):
+    if sentence is None:
+        assert draw(2, X, Y, groups=groups).n == 12
+        return
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        draw(2, X, Y, groups=groups)
+
+
+def test_groups_of_pandas_may_not_be_missing():
+    import pandas as pd
+
+    with pytest.raises(InputError, match=r"^groups must be known for every row; got <NA> in row 1\.$"):
+        draw(2, X, Y, groups=pd.Series([0, pd.NA, *[1] * 10], dtype=object))

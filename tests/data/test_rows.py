@@ -308,3 +308,138 @@ def test_a_name_that_stands_over_two_columns_is_not_guessed():
     rows = as_rows(pd.DataFrame(TABLE, columns=["a", "b", "a"]))
     with pytest.raises(InputError):
         rows.columns(("a",))
+
+
+# -- objects ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        list,
+        tuple,
+        lambda X: np.array(X, dtype=object),
+        np.array,
+        lambda X: np.array(X)[:, None],
+        lambda X: pd.Series(X, index=[5, 6, 7]),
+        lambda X: pd.Series(X, dtype="string"),
+        lambda X: pd.DataFrame({"a": X}),
+        pl.Series,
+        lambda X: pl.DataFrame({"a": X}),
+    ],
+    ids=["list", "tuple", "objects", "texts", "column", "Series", "string", "DataFrame", "polars", "polars DataFrame"],
+)
+def test_objects_are_taken_one_by_one_from_whatever_holds_them(hold):
+    rows = as_rows(hold(["b", "", "a b"]), objects=True)
+    assert rows.objects
+    assert rows.width == 1
+    assert rows.values.dtype == object
+    assert rows.values.tolist() == ["b", "", "a b"]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [["a", "b"], ["c", "d"]],
+        [[1, 2], [3, 4]],
+        [(1.0, 2.0), (3.0, 4.0)],
+        [np.arange(2), np.arange(2)],
+        [{"a"}, {"b"}],
+        [1.0, 2.0],
+        [None, None],
+        [b"a", b"b"],
+    ],
+    ids=["tokens", "whole numbers", "tuples", "arrays", "sets", "numbers", "nothing", "bytes"],
+)
+def test_elements_that_look_like_rows_stay_objects_where_objects_are_wanted(X):
+    rows = as_rows(X, objects=True)
+    assert rows.objects
+    assert len(rows) == 2
+    assert all(held is given for held, given in zip(rows.values, X, strict=True))
+
+
+@pytest.mark.parametrize("X", [TABLE, pd.DataFrame(TABLE), sparse.csr_array(TABLE)], ids=["array", "frame", "sparse"])
+def test_tables_stay_tables_where_objects_are_wanted(X):
+    assert not as_rows(X, objects=True).objects
+    assert as_rows(X, objects=True).width == 3
+
+
+@pytest.mark.parametrize("X", ["ab", b"ab", {"a"}, {"a": 1}, None, iter("ab"), 3], ids=lambda X: type(X).__name__)
+def test_what_is_no_sequence_is_refused_where_objects_are_wanted(X):
+    with pytest.raises(InputError, match=r"^X must be a table"):
+        as_rows(X, objects=True)
+
+
+def joined(values):
+    """What a map of whole tables may be: everything about all rows, beside each."""
+    everything = "".join(values)
+    made = np.empty(len(values), dtype=object)
+    made[:] = [f"{value}/{everything}" for value in values]
+    return Rows(made)
+
+
+@settings(max_examples=40)
+@given(st.text("ab", min_size=1, max_size=8), st.text("cd", min_size=1, max_size=8), st.data())
+def test_rows_of_two_tables_are_mapped_together_and_cut_alike(left, right, data):
+    def cut(rows):
+        start = data.draw(st.integers(0, len(rows)))
+        return slice(start, data.draw(st.integers(start, len(rows))))
+
+    x, z = as_rows(list(left), objects=True), as_rows(list(right), objects=True)
+    first, second, third = cut(x), cut(z), cut(x)
+    mine, others = x[first].together(z[second], "key", joined)
+    assert mine.values.tolist() == [f"{letter}/{left + right}" for letter in left[first]]
+    assert others.values.tolist() == [f"{letter}/{left + right}" for letter in right[second]]
+    again = cut(x[first])
+    deeper, _ = x[first][again].together(z, "key", joined)
+    assert deeper.values.tolist() == [f"{letter}/{left + right}" for letter in left[first][again]]
+    own, same = x[first].together(x[third], "key", joined)
+    assert own.values.tolist() == [f"{letter}/{left}" for letter in left[first]]
+    assert same.values.tolist() == [f"{letter}/{left}" for letter in left[third]]
+
+
+def test_two_tables_are_mapped_together_once():
+    calls = []
+
+    def make(values):
+        calls.append(len(values))
+        return joined(values)
+
+    x, z, other = (as_rows(list(text), objects=True) for text in ("abc", "de", "f"))
+    for start in range(3):
+        x[start : start + 1].together(z[:1], "key", make)
+        x[start : start + 1].together(z[1:], "key", make)
+    assert calls == [5]
+    x.together(other, "key", make)
+    x.together(z, "another", make)
+    x[1:].together(x[:1], "key", make)
+    assert calls == [5, 4, 5, 3]
+
+
+def test_a_block_knows_the_table_it_was_cut_from():
+    rows = as_rows(list("abcd"), objects=True)
+    assert rows.table is rows
+    assert rows[1:][:2].table is rows
+    made = rows[1:].derive("key", joined)
+    assert made.table is rows.derive("key", joined)
+
+
+@pytest.mark.parametrize("objects", [False, True])
+def test_hidden_objects_are_refused(objects):
+    with pytest.raises(InputError, match="got a masked array with hidden values"):
+        as_rows(np.ma.array(["a", "b"], mask=[False, True]), objects=objects)
+
+
+@pytest.mark.parametrize("objects", [False, True])
+def test_a_single_object_in_an_array_is_no_sequence(objects):
+    assert refusal(as_rows, np.array("a"), objects=objects) == (
+        "X must be a table or a sequence of objects; got 0 dimensions."
+    )
+
+
+def test_numbers_beside_texts_in_lists_stay_numbers():
+    rows = as_rows([["x", 1.0, 2], ["y", 3.0, 4]])
+    assert rows.values.tolist() == [["x", 1.0, 2], ["y", 3.0, 4]]
+    assert rows.columns((1, 2)).values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert rows.columns((1, 2)).values.dtype == np.float64
+    assert as_rows(["x", 1]).values.tolist() == ["x", 1]

@@ -83,7 +83,9 @@ def test_no_sequences_and_empty_ones_are_fine(take):
 
 @pytest.mark.parametrize("value", [None, np.nan, 3, 2.5], ids=repr)
 def test_what_has_no_parts_is_refused_with_its_row(value):
-    assert refusal(words, "Words", ["a", value]) == f"Rows of Words must be texts, lists or sets; got {value!r} in row 1."
+    assert (
+        refusal(words, "Words", ["a", value]) == f"Rows of Words must be texts, lists or sets; got {value!r} in row 1."
+    )
     assert refusal(letters, "Spectrum", ["a", value]) == (
         f"Rows of Spectrum must be texts or sequences; got {value!r} in row 1."
     )

@@ -122,10 +122,13 @@ def test_any_inner_splits_equal_grid_search_inside_cross_val_score(inner, data):
 
 def test_outer_splits_may_be_anything_with_an_inner_splitter(data):
     for cv in (ShuffleSplit(3, random_state=0), TimeSeriesSplit(3), [(np.arange(30), np.arange(30, 41))]):
-        # inner folds are dealt in the order of the table, in whatever order a splitter names its training rows
-        splits = [(np.sort(train), test) for train, test in (cv if isinstance(cv, list) else cv.split(*data))]
+        # inner folds are dealt in the order in which a splitter names its training rows, as scikit-learn deals them
+        splits = list(cv if isinstance(cv, list) else cv.split(*data))
         ours = nested_cross_validate(SEARCH, *data, cv=cv, inner=3)
         found = looped(KernelRidge(), KERNELS, *data, splits, 3, "neg_mean_squared_error")
+        theirs = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=3, scoring="neg_mean_squared_error")
+        scored = cross_val_score(theirs, *data, cv=cv, scoring="neg_mean_squared_error")
+        np.testing.assert_allclose(ours.scores.ravel(), scored, rtol=1e-8)
         np.testing.assert_allclose(ours.scores.ravel(), [score for score, *_ in found], rtol=1e-8)
         assert ours.chosen == [params for _, params, *_ in found]
         never = np.setdiff1d(np.arange(41), np.concatenate([test for _, test in splits]))

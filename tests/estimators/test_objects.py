@@ -25,14 +25,14 @@ from mercer import (
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    course,
     cross_validate,
     nested_cross_validate,
 )
-from mercer import course
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Jaccard, Kernel, Linear, Precomputed, Spectrum, Subsequence, Words
 from oracles import kernel_ridge
-from refits import grid
+from refits import grid, held_out
 
 ENGLISH = ["hello", "good morning", "hi there", "good day", "how are you", "good evening", "hey", "see you"]
 GERMAN = ["hallo", "guten morgen", "hallo du", "guten tag", "wie geht es", "guten abend", "moin", "bis bald"]
@@ -41,7 +41,7 @@ LABELS = np.array(["english"] * 8 + ["german"] * 8)
 TARGETS = np.array([float(len(text)) for text in TEXTS])
 NEW = ["good morgen", "", "moin moin", "\U0001f600\ud800", "hello you"]
 KERNELS = [Words(), Words(["good", "guten"]), Spectrum(2), Subsequence(2), Subsequence(4), Jaccard()]
-ALPHAS = [0.01, 0.1, 1.0]
+ALPHAS = [0.1, 1.0]
 
 HOLDERS = {
     "list": list,
@@ -126,7 +126,7 @@ def test_the_greetings_of_the_tutorial_by_features_and_by_kernel():
         dual = KernelRidge(penalty, kernel=Words(), solver="cholesky").fit(X, y)
         assert dual.dual_coef_ == pytest.approx(np.array(y) / (1.0 + penalty))  # K = I
         primal = KernelRidge(penalty, kernel=Words(X), solver="primal").fit(X, y)
-        assert primal.route_.solver == "primal" if hasattr(primal.route_, "solver") else True
+        assert primal.primal_coef_ == pytest.approx(np.array(y) / (1.0 + penalty))
         assert worst(primal.predict([*X, "salut"]), np.array([*y, 0.0]) / (1.0 + penalty)) < 1e-12
         assert worst(dual.predict([*X, "salut"]), primal.predict([*X, "salut"])) < 1e-12
 
@@ -273,7 +273,7 @@ def test_text_columns_of_every_type_are_texts(dtype):
 @pytest.mark.parametrize("dtype", ["string", "object"])
 def test_a_missing_text_is_refused_with_its_row(missing, dtype):
     X = table(5, text=pd.Series(["a", "b", missing, "c", "d"], dtype=dtype))
-    where = rf"^Rows of Words must be texts, lists or sets; got .* in row 2\.$"
+    where = r"^Rows of Words must be texts, lists or sets; got .* in row 2\.$"
     for kernel, rows in ((MIXED, X), (Words(), X["text"]), (Words(), X[["text"]])):
         with pytest.raises(InputError, match=where):
             kernel(rows)
@@ -299,11 +299,22 @@ def test_other_columns_may_hold_anything():
     [lambda X: X[["weight", "text", "size"]], lambda X: X.drop(columns="text"), lambda X: X.assign(more=1)],
     ids=["reordered", "missing", "added"],
 )
-@pytest.mark.parametrize("make", [lambda: KernelRidge(kernel=MIXED), lambda: KernelRidgeCV([MIXED], [0.1])], ids=["one", "search"])
+@pytest.mark.parametrize(
+    "make", [lambda: KernelRidge(kernel=MIXED), lambda: KernelRidgeCV([MIXED], [0.1])], ids=["one", "search"]
+)
 def test_a_table_with_other_columns_is_refused_for_prediction(make, change):
     model = make().fit(table(6), range(6))
     with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
         model.predict(change(table(4)))
+
+
+@pytest.mark.parametrize("hold", [list, lambda X: np.array(X, dtype=object)], ids=["lists", "object array"])
+def test_mixed_tables_without_names_are_taken_by_number(hold):
+    X = hold([["a b", 1.0, 2], ["b", 2.0, 3], ["", 3.0, 1]])
+    kernel = Words().on(0) * Gaussian().on([1, 2])
+    K = Words()(["a b", "b", ""]) * Gaussian()([[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]])
+    model = KernelRidge(0.1, kernel=kernel).fit(X, [1.0, 2.0, 3.0])
+    assert worst(model.predict(X), (K @ kernel_ridge(K, [1.0, 2.0, 3.0], 0.1)[0])[:, 0]) < 1e-12
 
 
 def test_a_column_is_found_by_name_even_if_it_is_the_only_one():
@@ -334,9 +345,9 @@ def test_kernels_of_different_kinds_do_not_mix():
 @pytest.mark.parametrize("make", [KernelRidgeCV, KernelRidgeClassifierCV])
 def test_a_search_refuses_kernels_of_different_kinds(make, other):
     for X in (TEXTS, np.ones((16, 2))):
-        assert refusal(make([Words(), other], ALPHAS).fit, X, LABELS if make is KernelRidgeClassifierCV else TARGETS) == (
-            f"kernels must be all for objects or all for numbers; got {other!r} beside others."
-        )
+        assert refusal(
+            make([Words(), other], ALPHAS).fit, X, LABELS if make is KernelRidgeClassifierCV else TARGETS
+        ) == (f"kernels must be all for objects or all for numbers; got {other!r} beside others.")
 
 
 @pytest.mark.parametrize(
@@ -369,6 +380,12 @@ def test_a_kernel_for_numbers_refuses_texts_in_a_model():
         KernelRidge(kernel=Gaussian()).fit(TEXTS, TARGETS)
 
 
+@pytest.mark.xfail(strict=True, reason="where one part of a kernel takes no objects, scikit-learn converts the texts")
+def test_a_part_without_columns_of_its_own_is_refused_in_a_sentence():
+    with pytest.raises(InputError, match="Gaussian needs rows of numbers"):
+        KernelRidge(kernel=Words().on("text") * Gaussian()).fit(table(5), range(5))
+
+
 @pytest.mark.xfail(strict=True, raises=TypeError, reason="draw asks for the length of X before X is checked")
 def test_cross_validation_refuses_a_generator_in_a_sentence():
     with pytest.raises(InputError):
@@ -383,7 +400,10 @@ def test_a_grid_search_tries_every_length():
     grids = {"kernel__length": lengths, "alpha": alphas}
     found = GridSearchCV(KernelRidge(kernel=Spectrum()), grids, cv=KFold(4)).fit(TEXTS, TARGETS)
     ours = KernelRidgeCV([Spectrum(n) for n in lengths], alphas, cv=KFold(4), scoring="r2").fit(TEXTS, TARGETS)
-    scores = {(p["kernel__length"], p["alpha"]): s for p, s in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"])}
+    scores = {
+        (p["kernel__length"], p["alpha"]): s
+        for p, s in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True)
+    }
     mine = ours.table_.mean[:, :, 0]
     assert len(set(np.round(list(scores.values()), 10))) == 6
     for (length, alpha), score in scores.items():
@@ -393,7 +413,7 @@ def test_a_grid_search_tries_every_length():
 
 @pytest.mark.parametrize("holder", ["list", "object array", "Series", "DataFrame", "polars Series"])
 def test_cross_val_score_equals_our_cross_validation(holder):
-    X, model, cv = HOLDERS[holder](TEXTS), KernelRidgeClassifier(0.1, kernel=Spectrum(2)), StratifiedKFold(4)
+    X, model, cv = HOLDERS[holder](TEXTS), KernelRidgeClassifier(0.1, kernel=Spectrum(2) + 0.1), StratifiedKFold(4)
     theirs = cross_val_score(model, X, LABELS, cv=cv)
     ours = cross_validate(model, X, LABELS, cv=cv)
     assert ours.scores[0] == pytest.approx(theirs)
@@ -402,7 +422,7 @@ def test_cross_val_score_equals_our_cross_validation(holder):
 
 def test_a_pipeline_of_texts_is_searched_and_nested():
     steps = [("lower", FunctionTransformer(lambda X: [text.lower() for text in X]))]
-    search = KernelRidgeClassifierCV([Spectrum(1), Spectrum(2)], ALPHAS, cv=3)
+    search = KernelRidgeClassifierCV([Spectrum(1), Spectrum(2) + 0.1], ALPHAS, cv=3)
     X = [text.upper() for text in TEXTS]
     nested = nested_cross_validate(Pipeline([*steps, ("search", search)]), X, LABELS, cv=4)
     assert nested.scores.shape == (1, 4)
@@ -415,43 +435,50 @@ def test_a_pipeline_of_texts_is_searched_and_nested():
 # -- searches ---------------------------------------------------------------------------------------
 
 
-def on_the_matrix(model, kernels, alphas, y, cv, scoring, fit=None):
-    """Mean scores of GridSearchCV on the matrix of each kernel."""
-    rows = []
-    for kernel in kernels:
-        found = GridSearchCV(model, {"alpha": list(alphas)}, cv=cv, scoring=scoring).fit(kernel(TEXTS), y, **(fit or {}))
-        rows.append(found.cv_results_["mean_test_score"])
-    return np.array(rows)
-
-
 @pytest.mark.parametrize("cv", [None, KFold(4), GroupKFold(3)], ids=["loo", "folds", "groups"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_a_search_over_texts_equals_refits_on_the_matrix(cv, weighted, rng):
     weights = rng.uniform(0.5, 2.0, size=16) if weighted else None
     groups = np.arange(16) % 5 if isinstance(cv, GroupKFold) else None
     search = KernelRidgeCV(KERNELS, ALPHAS, cv=cv, verify=True).fit(TEXTS, TARGETS, weights, groups)
-    fit = {} if weights is None else {"sample_weight": weights}
-    fit |= {} if groups is None else {"groups": groups}
-    splits = KFold(16) if cv is None else cv
-    right = on_the_matrix(KernelRidge(kernel="precomputed"), KERNELS, ALPHAS, TARGETS, splits, "neg_mean_squared_error", fit)
-    assert worst(search.table_.mean[:, :, 0], right) < 1e-8
+    for k, kernel in enumerate(KERNELS):
+        K = kernel(TEXTS)
+        for a, alpha in enumerate(ALPHAS):
+            errors = [
+                np.mean((held_out(K, TARGETS, alpha, train, test, weights)[:, 0] - TARGETS[test]) ** 2)
+                for train, test in (cv or KFold(16)).split(K, TARGETS, groups)
+            ]
+            assert search.table_.mean[k, a, 0] == pytest.approx(-np.mean(errors), rel=1e-8)
     assert search.verified_ < 1e-8
     assert worst(search.predict(NEW), by_hand(search.best_kernel_, TEXTS, TARGETS, NEW, search.alpha_, weights)) < 1e-9
 
 
 def test_a_classifier_search_over_texts_equals_refits_on_the_matrix():
-    cv = StratifiedKFold(4)
-    search = KernelRidgeClassifierCV(KERNELS, ALPHAS, cv=cv).fit(TEXTS, LABELS)
-    right = on_the_matrix(KernelRidgeClassifier(kernel="precomputed"), KERNELS, ALPHAS, LABELS, cv, "accuracy")
-    assert worst(search.table_.mean[:, :, 0], right) < 1e-12
+    cv, kernels = StratifiedKFold(4), [k + 0.1 for k in KERNELS if k != KERNELS[1]]  # no decision value is exactly 0
+    search = KernelRidgeClassifierCV(kernels, ALPHAS, cv=cv).fit(TEXTS, LABELS)
+    right = [
+        GridSearchCV(KernelRidgeClassifier(kernel="precomputed"), {"alpha": ALPHAS}, cv=cv).fit(kernel(TEXTS), LABELS)
+        for kernel in kernels
+    ]
+    assert worst(search.table_.mean[:, :, 0], [found.cv_results_["mean_test_score"] for found in right]) < 1e-12
     assert search.predict_proba(NEW).sum(axis=1) == pytest.approx(np.ones(5))
     assert set(search.predict(NEW)) <= set(search.classes_)
+
+
+@pytest.mark.xfail(strict=True, reason="closed forms leave rounding where the refit's decision value is exactly 0")
+def test_texts_that_share_nothing_with_the_others_get_the_label_of_a_refit(rng):
+    X = ["".join(rng.choice(list("abcdefgh"), size=3)) for _ in range(60)]
+    y = rng.choice(["first", "second"], size=60)
+    search = KernelRidgeClassifierCV([Spectrum(2)], [0.1], cv=3)
+    closed = nested_cross_validate(search, X, y, cv=5, inner=3)
+    refitted = nested_cross_validate(Pipeline([("search", search)]), X, y, cv=5)
+    assert worst(closed.inner_scores, refitted.inner_scores) < 1e-12
 
 
 def test_ladders_of_alphas_are_found_for_texts():
     search = KernelRidgeCV([Spectrum(1), Subsequence(2).normalized()], extend_grid=True).fit(TEXTS, TARGETS)
     assert np.isfinite(search.best_score_)
-    assert search.explain(TEXTS, TARGETS).chosen.name
+    assert search.explain(TEXTS, TARGETS).chosen.name == search.plan_.chosen.name
 
 
 def test_nested_cross_validation_of_texts_equals_refits():
@@ -467,7 +494,12 @@ def test_groups_of_texts_stay_together():
     groups = np.arange(16) // 2
     ours = cross_validate(KernelRidge(0.1, kernel=Spectrum(2)), TEXTS, TARGETS, cv=GroupKFold(4), groups=groups)
     theirs = cross_val_score(
-        KernelRidge(0.1, kernel=Spectrum(2)), TEXTS, TARGETS, groups=groups, cv=GroupKFold(4), scoring="neg_mean_squared_error"
+        KernelRidge(0.1, kernel=Spectrum(2)),
+        TEXTS,
+        TARGETS,
+        groups=groups,
+        cv=GroupKFold(4),
+        scoring="neg_mean_squared_error",
     )
     assert ours.scores[0] == pytest.approx(theirs)
 
@@ -482,43 +514,51 @@ def test_searches_take_the_same_texts_from_whatever_holds_them():
 
 # -- checkpoints ------------------------------------------------------------------------------------
 
-SCRIPT = """
+WORDS = "words = ['alpha', 'beta', 'gamma', 'delta', 'eps']"
+SEARCH = f"""
     import sys
     import numpy as np
     from mercer import KernelRidgeCV
-    from mercer.kernels import {kernel} as Made
-    {objects}
-    search = KernelRidgeCV([Made(), Made().normalized()], [0.1, 1.0, 10.0], cv=3, checkpoint=sys.argv[1])
-    search.fit(X, np.arange(12.0))
-    print(repr(search.best_score_))
+    from mercer.kernels import Jaccard
+    {WORDS}
+    X = [set(words[i % 4 : i % 4 + 3]) for i in range(12)]
+    search = KernelRidgeCV([Jaccard(), Jaccard() ** 2], [0.1, 1.0], cv=3, checkpoint=sys.argv[1])
+    print(repr(search.fit(X, np.arange(12.0)).best_score_))
 """
-WORDS = "words = ['alpha', 'beta', 'gamma', 'delta', 'eps']"
-SETS = f"{WORDS}; X = [set(words[i % 4 : i % 4 + 3]) for i in range(12)]"
-NESTED = f"{WORDS}; X = [[frozenset(words[i % 4 : i % 4 + 3]), frozenset(words)] for i in range(12)]"
+NESTED = f"""
+    import numpy as np
+    from mercer.data import as_rows
+    from mercer.selection.checkpoint import fingerprint
+    {WORDS}
+    X = [[frozenset(words[i % 4 : i % 4 + 3]), frozenset(words)] for i in range(12)]
+    print(fingerprint(as_rows(X, objects=True).values))
+"""
 
 
-def resumed(folder, kernel, objects):
-    """The same search in two processes that hash differently; the second finds the first one's checkpoint."""
-    path, script = folder / "search", textwrap.dedent(SCRIPT).replace("{kernel}", kernel).replace("{objects}", objects)
-    outcomes = []
+def printed(script, *given):
+    """What a script prints in two processes that hash differently, one after the other."""
+    found = []
     for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(  # noqa: S603 - our own script
-            [sys.executable, "-W", "ignore", "-c", script, str(path)], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, given)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
-        outcomes.append((done.stdout, np.load(path)["mark"]))
-    return outcomes
+        found.append(done.stdout)
+    return found
 
 
 def test_a_search_over_sets_is_resumed_whatever_python_hashes(tmp_path):
-    first, second = resumed(tmp_path, "Jaccard", SETS)
+    first, second = printed(SEARCH, tmp_path / "search")  # the second would refuse another fingerprint
     assert first == second
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the fingerprint spells out sets only where no list holds them")
-def test_a_search_over_lists_of_sets_is_resumed_whatever_python_hashes(tmp_path):
-    first, second = resumed(tmp_path, "Words", NESTED)
+@pytest.mark.xfail(strict=True, reason="the fingerprint spells out sets only where no list holds them")
+def test_the_fingerprint_of_lists_of_sets_is_the_same_whatever_python_hashes():
+    first, second = printed(NESTED)
     assert first == second
 
 
@@ -559,7 +599,7 @@ def test_neighbours_of_sets_are_those_that_share_most():
     right = np.argsort(-K, axis=1, kind="stable")[:, :2]
     assert places.tolist() == right.tolist()
     assert worst(distances, np.sqrt(2 - 2 * np.take_along_axis(K, right, axis=1))) < 1e-12
-    assert model.predict(Z).tolist() == ["a", "a", "a"] or places[1, 0] == 3
+    assert model.predict(Z)[0] == model.predict(Z)[2] == "a"
     assert KernelNeighborsRegressor(Jaccard()).fit(X, range(5)).predict([{"N"}, set()]).tolist() == [2.0, 3.0]
 
 
@@ -618,7 +658,9 @@ class SharedEdges(Kernel):
         return np.array([[float(len(x.edges & z.edges)) for z in pair.z.values] for x in pair.x.values])
 
 
-GRAPHS = [Graph({(i, j) for i in range(n) for j in range(i + 1, n) if (i + j) % k}) for n in range(2, 6) for k in (2, 3, 5)]
+GRAPHS = [
+    Graph({(i, j) for i in range(n) for j in range(i + 1, n) if (i + j) % k}) for n in range(2, 6) for k in (2, 3, 5)
+]
 
 
 def test_graphs_of_ones_own_go_everywhere(rng):
@@ -636,7 +678,8 @@ def test_graphs_of_ones_own_go_everywhere(rng):
     assert KernelNeighborsRegressor(kernel).fit(GRAPHS, y).predict(GRAPHS[:2]).shape == (2,)
     frame = pd.DataFrame({"graph": GRAPHS, "size": np.arange(12.0)})
     mixed = KernelRidge(0.1, kernel=kernel.on("graph") * Gaussian().on("size")).fit(frame, y)
-    assert worst(mixed.predict(frame), by_hand(Gaussian(), np.arange(12.0)[:, None], y, np.arange(12.0)[:, None], 0.1)) > 0
+    K = kernel(GRAPHS) * Gaussian()(np.arange(12.0)[:, None])
+    assert worst(mixed.predict(frame), (K @ kernel_ridge(K, y, 0.1)[0])[:, 0]) < 1e-10
     best = course.cv(GRAPHS, y, KernelRidge(kernel=kernel), {"alpha": ALPHAS}, nfolds=3, nrepetitions=1, verbose=0)
     assert best.predict(GRAPHS).shape == (12,)
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from formulas import refusal
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
-from mercer.errors import MemoryRefusal, NoFeaturesError
+from mercer.errors import NoFeaturesError
 from mercer.kernels import (
     Constant,
     Cosine,
@@ -27,6 +27,7 @@ from mercer.kernels import (
     Precomputed,
 )
 
+CASES = list(itertools.product([False, True], [False, True], [0, 2]))
 SOLVERS = ["auto", "cholesky", "spectral", "primal"]
 KERNELS = [
     Linear(),
@@ -47,7 +48,7 @@ def values(model, X):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize(("intercept", "weighted", "targets"), itertools.product([False, True], [False, True], [0, 2]))
+@pytest.mark.parametrize(("intercept", "weighted", "targets"), CASES)
 def test_features_times_weights_predict(solver, kernel, intercept, weighted, targets, rng):
     X, new = rng.normal(size=(25, 3)), rng.normal(size=(6, 3))
     y = rng.normal(size=(25, targets) if targets else 25)
@@ -127,8 +128,9 @@ def test_a_kernel_on_named_columns(rng):
 
 
 def test_the_best_of_a_search_has_its_weights(rng):
-    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-    search = KernelRidgeCV([Linear()], [0.1, 1.0, 10.0], fit_intercept=True).fit(X, y)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -0.5, 0.2] + rng.normal(size=40)
+    search = KernelRidgeCV([Linear()], np.geomspace(1e-3, 1e4, 8), fit_intercept=True).fit(X, y)
     best = search.best_estimator_
     np.testing.assert_allclose(best.primal_coef_, Ridge(search.alpha_).fit(X, y).coef_, rtol=1e-8)
 
@@ -139,9 +141,9 @@ def test_classifiers_have_a_row_for_each_decision(solver, classes, rng):
     X, y = rng.normal(size=(40, 3)), rng.integers(classes, size=40)
     model = KernelRidgeClassifier(0.5, kernel=Linear(), fit_intercept=True, solver=solver).fit(X, y)
     peer = RidgeClassifier(0.5).fit(X, y)
-    assert model.primal_coef_.shape == peer.coef_.shape
+    assert model.primal_coef_.shape == (1 if classes == 2 else classes, 3)
     scale = 1.0 if classes == 2 else 0.5  # scikit-learn codes more classes by -1 and 1, we by 0 and 1
-    np.testing.assert_allclose(model.primal_coef_, scale * peer.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(model.primal_coef_, scale * np.atleast_2d(peer.coef_), rtol=1e-8, atol=1e-10)
     decision = (X @ model.primal_coef_.T + model.intercept_).squeeze()
     np.testing.assert_allclose(decision, model.decision_function(X), atol=1e-10)
 
@@ -185,7 +187,7 @@ def test_a_precomputed_matrix_has_no_features(rng):
 def test_too_many_features_are_refused_with_their_number(monkeypatch, rng):
     model = KernelRidge(0.5, kernel=Polynomial(6)).fit(rng.normal(size=(9, 20)), rng.normal(size=9))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
-    assert refusal(lambda: model.primal_coef_, kind=MemoryRefusal) == (
+    assert refusal(lambda: model.primal_coef_, kind=NoFeaturesError) == (
         "primal_coef_ of KernelRidge on 230230 features needs 20.3 MB of memory; 1.0 MB is available. "
         "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
     )
@@ -193,4 +195,20 @@ def test_too_many_features_are_refused_with_their_number(monkeypatch, rng):
 
 def test_absurdly_many_features_are_refused_at_once(rng):
     model = KernelRidge(0.5, kernel=Polynomial(60, scale=0.01)).fit(rng.normal(size=(9, 60)), rng.normal(size=9))
-    assert "needs" in refusal(lambda: model.primal_coef_, kind=MemoryRefusal)
+    said = refusal(lambda: model.primal_coef_, kind=NoFeaturesError)
+    assert said.startswith("primal_coef_ of KernelRidge on more than 10^18 features needs ")
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Polynomial(60, scale=0.01), Polynomial(3000, scale=1e-5)], ids=repr)
+def test_a_notebook_can_show_a_model_without_weights(kernel, rng):
+    """scikit-learn asks a model for all its attributes then, and takes an AttributeError for an answer."""
+    model = KernelRidge(0.5, kernel=kernel, solver="cholesky").fit(rng.normal(size=(9, 60)), rng.normal(size=9))
+    assert "primal_coef_" not in dir(model)
+    assert "KernelRidge" in model._repr_html_()
+
+
+def test_a_refit_forgets_the_old_weights(rng):
+    X, y, z = rng.normal(size=(20, 3)), rng.normal(size=20), rng.normal(size=20)
+    model = KernelRidge(0.5, solver="cholesky").fit(X, y)
+    assert model.primal_coef_.shape == (3,)
+    np.testing.assert_allclose(model.fit(X, z).primal_coef_, Ridge(0.5, fit_intercept=False).fit(X, z).coef_)

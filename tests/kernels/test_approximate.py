@@ -155,7 +155,7 @@ def test_random_features_stay_within_their_bound_and_their_deviation(kernel, rng
 
 @pytest.mark.parametrize("kernel", STATIONARY + COMPOSED, ids=repr)
 def test_the_mean_and_deviation_over_draws_are_those_stated(kernel, rng):
-    X, draws = rng.normal(size=(5, 3)), 2000
+    X, draws = rng.normal(size=(5, 3)), 1000
     generator = np.random.default_rng(7)
     values = np.empty((draws, 5, 5))
     for i in range(draws):
@@ -163,7 +163,7 @@ def test_the_mean_and_deviation_over_draws_are_those_stated(kernel, rng):
         values[i] = found.features @ found.features.T
     deviation = found.deviation()
     assert (np.abs(values.mean(axis=0) - kernel(X)) <= 5 * deviation / math.sqrt(draws) + 1e-12).all()
-    np.testing.assert_allclose(values.std(axis=0), deviation, rtol=0.12, atol=1e-6)
+    np.testing.assert_allclose(values.std(axis=0), deviation, rtol=0.15, atol=1e-6)
 
 
 def test_bounds_fail_no_more_often_than_stated(rng):

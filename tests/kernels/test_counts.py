@@ -122,7 +122,9 @@ def test_sets_are_compared_by_members_whatever_they_are():
 
 def test_an_absurd_length_is_zero_at_once():
     assert not Spectrum(10**9)(["abc", ""]).any()
-    assert Spectrum(10**9, shortest=1)(["aba", "b"]).tolist() == expected(Spectrum(3, shortest=1), ["aba", "b"]).tolist()
+    assert (
+        Spectrum(10**9, shortest=1)(["aba", "b"]).tolist() == expected(Spectrum(3, shortest=1), ["aba", "b"]).tolist()
+    )
     assert Spectrum(10**9, shortest=10**8).feature_names(["abc"]) == []
 
 
@@ -152,7 +154,10 @@ def test_names_say_what_is_counted(X):
     for kernel, count in (
         (Words(), lambda text: Counter(text.split())),
         (Words(["c", "zz", "a"]), lambda text: Counter(text.split())),
-        (Spectrum(2, shortest=1), lambda text: Counter("".join(run) for n in (1, 2) for run in slow.runs(text, n).elements())),
+        (
+            Spectrum(2, shortest=1),
+            lambda text: Counter("".join(run) for n in (1, 2) for run in slow.runs(text, n).elements()),
+        ),
     ):
         right = [[count(text)[name] for name in kernel.feature_names(X)] for text in X]
         assert kernel.feature_map(X).tolist() == np.array(right, dtype=float).reshape(len(X), -1).tolist()

@@ -1,7 +1,7 @@
 """Kernels on texts and sets by their definitions, pair by pair, and random texts for hypothesis."""
 
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -59,7 +59,7 @@ def subsequence(x, z, length, decay):
 def lodhi(x, z, length, decay):
     """The recursion of Lodhi et al. (2002), as it is printed there."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def inner(n, i, j):  # K'_n(s[:i], t[:j])
         if n == 0:
             return 1.0

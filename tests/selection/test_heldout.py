@@ -21,6 +21,7 @@ from sklearn.model_selection import (
 
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Rows
+from mercer.errors import InputError
 from mercer.kernels import Constant, Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial, Precomputed
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.nested import own_folds
@@ -268,12 +269,16 @@ def test_rows_of_weight_zero_are_predicted_and_never_trained_on(route, intercept
 
 
 @pytest.mark.parametrize("route", ["inverse", "spectral", "refit"])
-def test_a_training_set_without_weight_predicts_nothing_but_zero(route, rng):
+def test_a_training_set_without_weight_is_refused(route, rng):
     X, Y = rng.normal(size=(6, 1)), rng.normal(size=(6, 1))
     weights = np.array([1.0, 1, 1, 0, 0, 0])
     removals = Removals([np.arange(3), np.array([5])], [np.arange(3), np.array([5])])
-    found = KernelSystem(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False).at(0.1)
-    np.testing.assert_allclose(found.values[:3], 0.0, atol=1e-14)
+    with pytest.raises(InputError) as refused:
+        KernelSystem(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False)
+    assert str(refused.value) == (
+        "sample_weight must be positive for at least one training row of every split; "
+        "got a split whose training rows all weigh nothing."
+    )
 
 
 @pytest.mark.parametrize("route", ["inverse", "spectral", "refit", "primal"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
+# How None and what pandas and NumPy have for it are written.
+_MISSING = ("None", "nan", "<NA>", "NaT")
+
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to train on and rows to test on."""
+    """Rows to train on, in the order they were named, and rows to test on, ascending."""
 
     train: Array
     test: Array
@@ -97,6 +101,11 @@ class Folds:
             for repeat in self.repeats
         )
 
+    @cached_property
+    def overlapping(self) -> bool:
+        """Whether some row is tested more than once: training sets then share more than those of a partition."""
+        return int(np.bincount(np.concatenate([split.test for split in self.splits])).max()) > 1
+
     def order(self) -> Array:
         """Rows ordered so that the test sets of the first repeat are contiguous."""
         first = np.concatenate([split.test for split in self.repeats[0]])
@@ -113,10 +122,7 @@ class Folds:
         place = np.empty(self.n, dtype=np.intp)
         place[order] = np.arange(self.n)
 
-        def move(rows: Array) -> Array:
-            return np.sort(place[rows])
-
-        repeats = tuple(tuple(Split(move(s.train), move(s.test)) for s in repeat) for repeat in self.repeats)
+        repeats = tuple(tuple(Split(place[s.train], np.sort(place[s.test])) for s in repeat) for repeat in self.repeats)
         return Folds(self.n, repeats, self.label)
 
 
@@ -142,9 +148,10 @@ def draw(
     repeats : int, default=1
         How often an int, or a splitter that draws, is drawn.
     groups : array-like of shape (n,), default=None
-        For splitters that keep groups together; with an int, whole groups are dealt to the folds.
+        For splitters that keep groups together; with an int, whole groups are dealt to the folds. Splits that are
+        given must not cut one.
     random_state : int, RandomState or None
-        Of the shuffling.
+        Of the shuffling; a splitter without a seed of its own is seeded by it, anew in each repeat.
     classifier : bool, default=False
         Whether an int is stratified.
 
@@ -153,6 +160,7 @@ def draw(
     Folds
     """
     n = X.shape[0] if hasattr(X, "shape") else len(X)
+    groups = None if groups is None else checked_names("groups", groups, n)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
     if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
@@ -177,20 +185,76 @@ def draw(
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         return _by_number(int(cv), X, y, int(repeats), groups, random_state, classifier=classifier)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        drawn = [_listed(cv.split(X, y, groups), n) for _ in range(int(repeats))]
-        if repeats > 1 and _same(drawn[0], drawn[1]):
-            raise InputError(
-                sentence(
-                    "repeats",
-                    f"1 for {cv}, which draws the same splits every time",
-                    repeats,
-                    "Give cv a number of folds, or a splitter that shuffles without a random_state.",
-                )
-            )
-        return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(int(repeats)))
+        return _by_splitter(cv, X, y, int(repeats), groups, random_state)
     if isinstance(cv, Iterable) and not isinstance(cv, str):
-        return Folds(n, (_listed(cv, n),), "given splits")
+        listed = _listed(cv, n)
+        _refuse_cut_groups(listed, groups)
+        return Folds(n, (listed,), "given splits")
     raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
+
+
+def checked_names(what: str, given: Any, n: int) -> Array:
+    """Labels or groups, one for each of n rows, of one kind and none missing."""
+    names = np.asarray(given)
+    if names.shape != (n,):
+        raise InputError(sentence(what, f"one for each of the {n} rows", f"shape {names.shape}"))
+    if names.dtype != object:
+        if names.dtype.kind == "f" and np.isnan(names).any():
+            raise InputError(sentence(what, "known for every row", f"NaN in row {int(np.isnan(names).argmax())}"))
+        return names
+    for row, name in enumerate(names):
+        if not isinstance(name, str) and str(name) in _MISSING:
+            raise InputError(sentence(what, "known for every row", f"{name} in row {row}"))
+    try:
+        np.unique(names)
+    except TypeError:
+        kinds = " and ".join(sorted({type(name).__name__ for name in names}))
+        raise InputError(sentence(what, "of one kind", kinds, "Make them all text or all numbers.")) from None
+    return names
+
+
+def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Any) -> Folds:
+    from sklearn.utils import check_random_state
+
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    generator = None if random_state is None else check_random_state(random_state)
+    drawn = []
+    for _ in range(repeats):
+        splitter = cv
+        if generator is not None and getattr(cv, "random_state", 0) is None:
+            splitter = copy.copy(cv)
+            splitter.random_state = generator.randint(2**31 - 1)
+        drawn.append(_listed(splitter.split(X, y, groups), n))
+    if repeats > 1 and _same(drawn[0], drawn[1]):
+        raise InputError(
+            sentence(
+                "repeats",
+                f"1 for {cv}, which draws the same splits every time",
+                repeats,
+                "Give cv a number of folds, or a splitter that shuffles without a random_state.",
+            )
+        )
+    if repeats > 1 and generator is not None and not hasattr(cv, "random_state"):
+        way_out = "Leave random_state out, or give cv a number of folds."
+        raise InputError(sentence("random_state", f"None for {cv}, which cannot be seeded", random_state, way_out))
+    return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(repeats))
+
+
+def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
+    for i, split in enumerate(splits):
+        both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
+        if both:
+            must_be = "splits that keep groups together where groups are given"
+            raise InputError(sentence("cv", must_be, f"group {both[0]!r} on both sides of split {i}"))
+
+
+def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
+    """Whether the folds that `draw` makes would be others in the next run."""
+    if random_state is not None or cv is None:
+        return False
+    if isinstance(cv, numbers.Integral):
+        return repeats > 1
+    return getattr(cv, "random_state", 0) is None and bool(getattr(cv, "shuffle", True))
 
 
 def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Any, *, classifier: bool) -> Folds:
@@ -234,7 +298,7 @@ def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     listed = list(pairs)
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in listed):
         raise InputError("cv must give pairs (train, test) of row numbers; got something else.")
-    splits = tuple(Split(_rows(train, n), _rows(test, n)) for train, test in listed)
+    splits = tuple(Split(_rows(train, n), np.sort(_rows(test, n))) for train, test in listed)
     if not splits:
         raise InputError("cv must give at least one split; got none.")
     for split in splits:
@@ -261,11 +325,11 @@ def _rows(given: Any, n: int) -> Array:
         )
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
         raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
+    rows = rows.astype(np.intp)
     named = np.zeros(n, dtype=bool)
-    named[rows.astype(np.intp)] = True
-    ascending = np.flatnonzero(named)
-    if len(ascending) < len(rows):
+    named[rows] = True
+    if int(named.sum()) < len(rows):
         raise InputError(
             "Rows of a split must be named once; got some twice. To count a row twice, give it sample_weight=2."
         )
-    return ascending
+    return rows

@@ -167,10 +167,10 @@ def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False
         return X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
+    _refuse_what_has_no_rows(X)
     held = _one_by_one(X) if objects else None
     if held is not None:
         return Rows(held)
-    _refuse_what_has_no_rows(X)
     if names is None and hasattr(X, "columns"):
         names = [str(column) for column in X.columns]
     values = _as_array(X)
@@ -196,18 +196,21 @@ def _refuse_what_has_no_rows(X: Any) -> None:
 
 def _as_array(X: Any) -> Array:
     try:
-        return np.asarray(X)
+        values = np.asarray(X)
+        # numbers beside texts in lists would become texts
+        return np.asarray(X, dtype=object) if values.dtype.kind in "US" and not hasattr(X, "dtype") else values
     except ValueError:  # rows of different lengths: objects
         return _held(X)
 
 
 def _one_by_one(X: Any) -> Array | None:
     """The elements of a sequence, or of the one column of a DataFrame, each as one object; None for tables."""
-    if not hasattr(X, "__len__") or isinstance(X, str | bytes | dict | set | frozenset):
+    if isinstance(X, numbers.Real):
         return None
-    if len(getattr(X, "shape", (len(X),))) == 1:
+    shape: tuple[int, ...] = X.shape if hasattr(X, "shape") else (len(X),)
+    if len(shape) == 1:
         return _held(X)
-    return _held(np.asarray(X)[:, 0]) if X.shape[1:] == (1,) else None
+    return _held(np.asarray(X)[:, 0]) if len(shape) == 2 and shape[1] == 1 else None
 
 
 def _held(X: Any) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def _numbered(
     *,
     ordered: bool = False,
 ) -> Symbols:
-    refused = (Mapping, Set) if ordered else Mapping  # sets have no order, mappings more than their keys
+    refused = (Mapping, AbstractSet) if ordered else Mapping  # sets have no order, mappings more than their keys
     numbers: dict[Hashable, int] = {}
     codes: list[int] = []
     lengths = np.empty(len(values), dtype=np.intp)

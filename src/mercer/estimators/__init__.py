@@ -1,5 +1,7 @@
 """scikit-learn estimators over the solvers: thin, and drop-in where scikit-learn has the same."""
 
+from mercer.estimators.auto import AutoRegressor
+from mercer.estimators.auto_classifier import AutoClassifier
 from mercer.estimators.classifier import KernelRidgeClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
@@ -9,6 +11,8 @@ from mercer.estimators.search import KernelRidgeCV
 from mercer.estimators.search_classifier import KernelRidgeClassifierCV
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "CrossValidation",
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",

@@ -21,11 +21,12 @@ from mercer.data.checks import (
     checked_weights,
 )
 from mercer.data.rows import Array, Rows, as_rows
-from mercer.errors import InputError, NoFeaturesError, NotMercerWarning, sentence
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.gram import columns_against, times, training_matrix
 from mercer.kernels import Kernel, Linear, Precomputed
+from mercer.kernels.base import ENDLESS
 from mercer.kernels.tiles import TILE, blocks, column_numbers
 from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
 from mercer.solvers.plan import refuse_if_too_large
@@ -121,9 +122,10 @@ class RidgeCore(KernelEstimator):
     X_fit_: Any
     kernel_: Kernel
     _posterior_kept: list[tuple[Array, Penalised]]
+    _weights_kept: Array
 
     # fitted state that other state can be rebuilt from, left out of pickles
-    _unsaved: ClassVar[tuple[str, ...]] = ("_posterior_kept",)
+    _unsaved: ClassVar[tuple[str, ...]] = ("_posterior_kept", "_weights_kept")
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -162,6 +164,7 @@ class RidgeCore(KernelEstimator):
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
         checked_intercept(owner, self.fit_intercept)
+        self.__dict__.pop("_weights_kept", None)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else weights.copy()
@@ -243,23 +246,30 @@ class RidgeCore(KernelEstimator):
         return rows.values if isinstance(self.kernel_, Linear) else self.kernel_.features(rows)
 
     def _feature_weights(self) -> Array:
-        """w = Phi'a (D x t), by blocks of training rows; as solved for where the primal was."""
+        """w = Phi'a (D x t): as solved for where the primal was, otherwise made when first asked for."""
         check_is_fitted(self)
         if self._primal is not None:
             return self._primal.copy()
+        if not hasattr(self, "_weights_kept"):
+            try:
+                self._weights_kept = self._summed_features()
+            except (InputError, MemoryRefusal) as problem:  # `dir` of an estimator asks for every attribute
+                raise NoFeaturesError(str(problem)) from None
+        return self._weights_kept.copy()
+
+    def _summed_features(self) -> Array:
+        """Phi'a, by blocks of training rows."""
         rows, targets = self._as_rows(self.X_fit_), self._dual.shape[1]
-        count = self.kernel_.count_features(rows)
-        if count is None:
-            raise NoFeaturesError(
-                f"primal_coef_ of {type(self).__name__} needs a kernel with a finite feature map; {self.kernel_!r} "
-                "has none. Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
-            )
-        held = 0 if rows.sparse and isinstance(self.kernel_, Linear) else min(len(rows), TILE)
-        promise(
-            8 * count * (held + 2 * targets),
-            f"primal_coef_ of {type(self).__name__} on {count} features",
+        what, way_out = (
+            f"primal_coef_ of {type(self).__name__}",
             "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_.",
         )
+        count = self.kernel_.count_features(rows)
+        if count is None:
+            raise InputError(f"{what} needs a kernel with a finite feature map; {self.kernel_!r} has none. {way_out}")
+        held = 0 if rows.sparse and isinstance(self.kernel_, Linear) else min(len(rows), TILE)
+        many = str(count) if count < ENDLESS else "more than 10^18"
+        promise(8 * count * (held + 2 * targets), f"{what} on {many} features", way_out)
         weights = np.zeros((count, targets))
         for part in blocks(len(rows)):
             weights += self._phi(rows[part]).T @ self._dual[part]

@@ -18,7 +18,6 @@ from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels import Kernel
 
-
 NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
 
 
@@ -74,6 +73,8 @@ def checked_input(
     _check_feature_names(estimator, X, reset=reset)
     if not rows.objects:
         _check_n_features(estimator, rows.values, reset=reset)
+    elif reset:
+        vars(estimator).pop("n_features_in_", None)  # an earlier fit's; objects have no columns
     values = np.array(rows.values)
     if y is NO_TARGETS:
         return values

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from sklearn.pipeline import Pipeline
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.evaluation import Refitting, mean_and_error, pooled_scores, score_model
-from mercer.estimators.search_core import SearchCore
+from mercer.estimators.evaluation import mean_and_error
+from mercer.estimators.refitting import HeldOutTable, Refitting, pooled_scores, score_model
+from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
+from mercer.selection.table import digits_left
 from mercer.tables import text_table
 
 
@@ -40,6 +43,10 @@ class NestedCrossValidation:
         Outer held-out predictions (labels for classifiers).
     scoring, folds, route : str
         Names of the score and of the splits, and how it was computed.
+    digits : float or None
+        Decimal digits to which the winners' scores can be trusted; for a Pipeline, those of its worst search.
+    candidates : int
+        Kernels times alphas that each outer fold chose from.
     plan : Plan or None
         Predicted cost of all routes, as `explain` of a search gives it; None for a Pipeline, which is refitted.
     """
@@ -55,18 +62,26 @@ class NestedCrossValidation:
     folds: str
     route: str
     plan: Plan | None = None
+    digits: float | None = None
+    candidates: int = 2
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
         agreed = (
             "All outer folds chose the same" if distinct == 1 else f"The outer folds chose {distinct} different winners"
         )
+        error = f", give or take {self.standard_error:.2g} (one standard error; "
+        if np.isnan(self.standard_error):
+            error = " (one score, so no standard error; "
         words = (
-            f"On rows that no part of the search has seen, {self.scoring} is {self.mean:.4g}, give or take "
-            f"{self.standard_error:.2g} (one standard error; {self.folds}; {self.route}).\n"
-            f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}: choosing and "
-            f"scoring on the same folds. {agreed}."
+            f"On rows that no part of the search has seen, {self.scoring} is {self.mean:.4g}{error}"
+            f"{self.folds}; {self.route}).\n"
+            f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}"
         )
+        if self.candidates > 1:
+            words += f": choosing and scoring on the same folds. {agreed}."
+        else:
+            words += ": there was one candidate, so nothing was chosen. All outer folds chose the same."
         if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
             return words
         rows = [
@@ -150,10 +165,12 @@ def nested_cross_validate(
             "extend_grid of the search must be False in nested_cross_validate, where all outer folds share one grid; "
             "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
         )
-    model = clone(search).set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
+    model = copy.copy(search)
+    model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
     X, y, weights = model._checked(X, y, sample_weight, **model._how())
     problem, kernels, alphas = model._search(X, y, weights, groups)
     groups = None if groups is None else np.asarray(groups)
+    owner = type(search).__name__
     run = run_nested(
         problem, kernels, alphas, _inner(inner, X, y, groups, random_state, search), model.rule, model.verbose
     )
@@ -165,10 +182,13 @@ def nested_cross_validate(
     predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
     if run.labels is not None:
         predictions = run.labels
+    warn_if_ill(f"A winner of {owner} in nested_cross_validate", run.condition, stacklevel=3)
+    if run.failures:
+        warn_of_failures(problem.scoring.name, run.failures, stacklevel=3)
     route = f"closed form, {run.plan.chosen.name} route"
-    return _nested_result(
-        run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route, run.plan
-    )
+    result = _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
+    tried = len(kernels) * len(alphas)
+    return replace(result, plan=run.plan, digits=digits_left(run.condition), candidates=tried)
 
 
 def _nested_result(
@@ -179,7 +199,6 @@ def _nested_result(
     folds: Folds,
     how: Scoring,
     route: str,
-    plan: Plan | None = None,
 ) -> NestedCrossValidation:
     mean, error = mean_and_error(scores, folds)
     shape = (len(folds.repeats), -1)
@@ -195,7 +214,6 @@ def _nested_result(
         how.name,
         folds.label,
         route,
-        plan,
     )
 
 
@@ -254,7 +272,7 @@ def _nested_pipeline(
     fit = Refitting(pipeline, X, y, sample_weight, groups)
     y = np.asarray(y)
     scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []
-    predictions: Any = None
+    table, digits, tried = HeldOutTable(folds), [], []
     i = 0
     for r, repeat in enumerate(folds.repeats):
         for split in repeat:
@@ -263,12 +281,13 @@ def _nested_pipeline(
             fitted = model.steps[-1][1]
             best[i] = fitted.best_score_
             chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})
-            if predictions is None:
-                kind = predicted.dtype if predicted.dtype.kind == "f" else object
-                predictions = np.full((len(folds.repeats), folds.n, *predicted.shape[1:]), np.nan, dtype=kind)
-            predictions[r, split.test] = predicted
+            digits.append(fitted.digits_)
+            tried.append(len(fitted.cv_results_["params"]))
+            table.put(r, split.test, predicted)
             i += 1
+    predictions = table.whole()
     if how.needs_many and any(len(split.test) == 1 for split in folds.splits):
         scores = pooled_scores(how, y, predictions, folds)
         best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
-    return _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")
+    result = _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")
+    return replace(result, digits=min(digits), candidates=max(tried))

@@ -9,12 +9,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.estimators.base import RidgeCore
+from mercer.estimators.intervals import IntervalCore, coverage_of
 from mercer.estimators.names import Settings
+from mercer.insight.intervals import Coverage
 from mercer.solvers.solution import likelihood
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
+class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
@@ -152,6 +153,105 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
             return values
         scale = np.atleast_1d(self.prior_variance_)
         return values, self._out(np.sqrt(self._latent_variance(rows, diag, scale)))
+
+    def predict_interval(
+        self,
+        X: Any,
+        confidence: float = 0.9,
+        method: str = "jackknife+",
+        *,
+        cv: Any = 10,
+        random_state: Any = None,
+        diag: Any = None,
+    ) -> tuple[Array, Array]:
+        """Intervals that hold the target of a new row with this confidence; nothing is refitted.
+
+        With q = 1 - confidence and n training rows, `jackknife+` takes the predictions of the n models that leave one
+        row out, less and plus the error of each at its row, and cuts off the outermost floor(q (n + 1)) on either
+        side. If all rows are drawn alike and independently, the intervals hold at least 1 - 2q of new targets, for
+        any number of rows and any distribution, and typically 1 - q. `cv+` leaves folds out and promises a little less.
+        After kernel or alpha were chosen on the same rows both promises are nominal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows, as for `predict`.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        method : {"jackknife+", "cv+", "gaussian"}, default="jackknife+"
+            `gaussian` believes in the Gaussian view: the standard deviation of `predict` and noise of variance alpha
+            times `prior_variance_`, without any promise about data of another kind.
+        cv : int, splitter or iterable of (train, test), default=10
+            The folds of `cv+`, a partition of the rows; an int is scikit-learn's unshuffled KFold.
+        random_state : int, RandomState or None, default=None
+            Shuffles the folds of an int.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for `gaussian` with a precomputed kernel.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Infinite where there are too few rows for this confidence, q (n + 1) < 1. Rows of weight zero do not count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
+        >>> lower, upper = model.predict_interval([[1.5], [9.0]])
+        >>> lower.round(1), upper.round(1)
+        (array([ 0.6, -0.3]), array([1.3, 0.4]))
+        """
+        rows = self._new_rows(X, diag)
+        lower, upper = self._bounds(rows, confidence, method, lambda: self._drawn(cv, random_state), diag)
+        return self._out(lower), self._out(upper)
+
+    def coverage(
+        self,
+        X: Any,
+        y: Any,
+        confidence: float = 0.9,
+        method: str = "jackknife+",
+        *,
+        cv: Any = 10,
+        random_state: Any = None,
+        diag: Any = None,
+    ) -> Coverage:
+        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows that the model was not fitted to, and their targets.
+        confidence, method, cv, random_state, diag
+            As for `predict_interval`.
+
+        Returns
+        -------
+        Coverage
+            Prints; `share` and `width` are per target; `float` gives the share.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(560, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=560)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X[:60], y[:60])
+        >>> print(model.coverage(X[60:], y[60:]))
+        88.4 % of 500 rows inside (asked: 90 %, jackknife+); mean width 0.623
+        """
+        bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+        return coverage_of(bounds, y, confidence, method)
+
+    def _scale(self) -> Array:
+        return self._evidence()[0]
 
     @property
     def primal_coef_(self) -> Array:

@@ -9,8 +9,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
+from mercer.estimators.intervals import coverage_of
+from mercer.estimators.refitting import Refitting
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_core import SearchCore
+from mercer.insight.intervals import Coverage
 from mercer.kernels import Kernel
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import resolve_scoring
@@ -45,7 +48,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     extend_grid : bool, default=False
         Whether ladders grow until the winner does not stand on their edge.
     verify : bool, default=False
-        Whether five random splits of the winner are refitted; the largest difference is `verified_`.
+        Whether up to five random splits of the winner are refitted; the largest difference is `verified_`.
     checkpoint : path, default=None
         File that keeps finished kernels; a search that was killed resumes from it.
     random_state : int, RandomState or None, default=None
@@ -72,7 +75,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     plan_, folds_ : Plan, Folds
         How it was done.
     verified_ : float
-        Largest difference between closed forms and refits; only with `verify`.
+        Largest difference between closed forms and refits, in the units of y; only with `verify`.
+    best_index_ : int
+        Where the winner stands in `cv_results_`; with `alpha_per_target`, where the first target's alpha does.
 
     Examples
     --------
@@ -153,11 +158,18 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         chosen = [float(self.alphas_[a]) for a in choice.alphas]
         self.alpha_ = np.array(chosen) if self.alpha_per_target and y.ndim == 2 else chosen[0]
         spread = chosen if self.alpha_per_target else chosen * search.problem.Y.shape[1]
-        held_out = self._held_out(ordered, route, spread)
+        values = self._held_out(ordered, route, spread)
+        held_out = ordered.by_repeat(values)
         self.cv_predictions_ = held_out[:, :, 0] if y.ndim == 1 else held_out
         self.best_estimator_ = KernelRidge(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept)
+        if self.verify:
+            self._verify(Refitting(self.best_estimator_, given, y, weights), ordered, values)
         self.best_estimator_.fit(given, y, weights)
         return self
+
+    def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
+        model, X = fit(train, test)
+        return float(np.abs(model.predict(X).reshape(values.shape) - values).max())
 
     def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
         """Predict with the winner.
@@ -176,3 +188,85 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         check_is_fitted(self, "best_estimator_")
         self._checked_input(X, reset=False)
         return self.best_estimator_.predict(X, return_std=return_std, diag=diag)
+
+    def predict_interval(
+        self,
+        X: Any,
+        confidence: float = 0.9,
+        method: str = "jackknife+",
+        *,
+        cv: Any = None,
+        random_state: Any = None,
+        diag: Any = None,
+    ) -> tuple[Array, Array]:
+        """Intervals of the winner, as `KernelRidge.predict_interval` makes them; nothing is refitted.
+
+        The winner was chosen on the same rows, so coverage of at least 1 - 2q (q = 1 - confidence) is nominal here. It
+        is typically close to 1 - q where rows are many and candidates few.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        method : {"jackknife+", "cv+", "gaussian"}, default="jackknife+"
+            As for `KernelRidge.predict_interval`.
+        cv : int, splitter, iterable of (train, test) or None, default=None
+            The folds of `cv+`; None takes those of the search, which must be a partition drawn once.
+        random_state, diag
+            As for `KernelRidge.predict_interval`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidgeCV
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> search = KernelRidgeCV([Gaussian(w) for w in (0.1, 1.0, 10.0)], [0.1, 1.0, 10.0], cv=5).fit(X, y)
+        >>> lower, upper = search.predict_interval([[1.5]], method="cv+")
+        >>> lower.round(1), upper.round(1)
+        (array([0.5]), array([1.2]))
+        """
+        check_is_fitted(self, "best_estimator_")
+        self._checked_input(X, reset=False)
+        winner: KernelRidge = self.best_estimator_
+        rows = winner._new_rows(X, diag)
+        lower, upper = winner._bounds(
+            rows, confidence, method, lambda: self.folds_ if cv is None else winner._drawn(cv, random_state), diag
+        )
+        return winner._out(lower), winner._out(upper)
+
+    def coverage(
+        self,
+        X: Any,
+        y: Any,
+        confidence: float = 0.9,
+        method: str = "jackknife+",
+        *,
+        cv: Any = None,
+        random_state: Any = None,
+        diag: Any = None,
+    ) -> Coverage:
+        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows that the search has not seen, and their targets.
+        confidence, method, cv, random_state, diag
+            As for `predict_interval`.
+
+        Returns
+        -------
+        Coverage
+            Prints; `share` and `width` are per target; `float` gives the share.
+        """
+        bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+        return coverage_of(bounds, y, confidence, method)

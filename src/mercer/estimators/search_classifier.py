@@ -8,15 +8,30 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
+from mercer.estimators.refitting import Refitting
 from mercer.estimators.search_core import SearchCore
 from mercer.kernels import Kernel
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, resolve_scoring
 from mercer.selection.search import Search
+
+
+def checked_class_weight(owner: str, given: Any) -> None:
+    """class_weight is a dict, "balanced" or None."""
+    if not (given is None or isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
+        raise InputError(sentence(f"class_weight of {owner}", "a dict, 'balanced' or None", repr(given)))
+
+
+def refuse_mixed_labels(y: Any) -> None:
+    """Labels that are objects must be of one kind, and none missing; the rest is scikit-learn's business."""
+    labels = np.asarray(y)
+    if labels.dtype == object and labels.ndim == 1:
+        checked_names("y", labels, len(labels))
 
 
 class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc]
@@ -93,6 +108,11 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
 
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
+        checked_class_weight(type(self).__name__, self.class_weight)
+        refuse_mixed_labels(y)
+        return super()._checked(X, y, sample_weight, **how)
+
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
         labels, numbers = checked_labels(y)
         at_least_two(type(self).__name__, labels, numbers, weights)
@@ -132,23 +152,33 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         """
         given = X
         X, y, weights = self._checked(X, y, sample_weight)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            must_be = "a dict, 'balanced' or None"
-            raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, repr(self.class_weight)))
         search, kernels, alphas = self._search(X, y, weights, groups)
         ordered, route, choice = self._fit_search(search, kernels, alphas)
         self.alpha_ = float(self.alphas_[choice.alphas[0]])
-        held_out = self._held_out(ordered, route, [self.alpha_] * search.problem.Y.shape[1])
+        values = self._held_out(ordered, route, [self.alpha_] * search.problem.Y.shape[1])
+        held_out = ordered.by_repeat(values)
         self.cv_predictions_ = held_out[:, :, 0] if held_out.shape[2] == 1 else held_out
         self.best_estimator_ = KernelRidgeClassifier(
             self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, class_weight=self.class_weight
         )
+        if self.verify:
+            self._verify(Refitting(self.best_estimator_, given, y, weights), ordered, values)
         self.best_estimator_.fit(given, y, weights)
         self.classes_ = self.best_estimator_.classes_
         tested = ~np.isnan(held_out[:, :, 0])
         numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
         self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested])
         return self
+
+    def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
+        labels, there = np.unique(fit.y), np.unique(fit.y[train])
+        if len(there) < 2:
+            return 0.0  # nothing is fitted to one class
+        model, X = fit(train, test)
+        if len(there) < len(labels):  # a model of fewer classes, and of two: their difference
+            columns = np.searchsorted(labels, there)
+            values = values[:, columns] if len(there) > 2 else values[:, columns[1:]] - values[:, columns[:1]]
+        return float(np.abs(model.decision_function(X).reshape(values.shape) - values).max())
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

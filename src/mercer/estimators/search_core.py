@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import copy
+import numbers
 import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.data.checks import checked_gram, checked_weights
-from mercer.data.folds import Folds, draw
+from mercer.data.checks import checked_gram, checked_intercept, checked_weights
+from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
-from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, sentence
+from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import KernelSetter
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
+from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
+from mercer.selection.checkpoint import checked_path
 from mercer.selection.edges import edges_in_words, further_alphas, further_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
-from mercer.selection.plan import Plan, Rates
+from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
-from mercer.selection.table import Choice, SearchTable, joined
+from mercer.selection.table import Choice, SearchTable, digits_left, joined
 from mercer.solvers.route import EPS
 
 _ROUNDS = 6  # of extending the grid
 _REPLAYED = 5  # splits refitted by verify=True
+_WORTH_A_WORD = 1e-6  # relative error of scores
 
 
 class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
@@ -62,6 +68,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             delattr(self, name)  # a second fit forgets the first
         if self.rule not in ("best", "one_se"):
             raise InputError(sentence(f"rule of {type(self).__name__}", "'best' or 'one_se'", repr(self.rule)))
+        checked_intercept(type(self).__name__, self.fit_intercept)
+        if not isinstance(self.verbose, numbers.Integral):
+            raise InputError(sentence(f"verbose of {type(self).__name__}", "0, 1 or 2", repr(self.verbose)))
         X, y = self._checked_input(X, y, least=2, **how)
         weights = None
         if sample_weight is not None:
@@ -89,6 +98,12 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _folds(self, X: Any, y: Any, groups: Any, *, classifier: bool) -> Folds:
+        if self.checkpoint is not None:
+            checked_path(self.checkpoint)
+            if by_chance(self.cv, self.repeats, self.random_state):
+                must_be = "a number where checkpoint is given and folds are drawn by chance"
+                way_out = "Without a seed the next run would draw other folds, and could not go on."
+                raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
         return draw(
             self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state, classifier=classifier
         )
@@ -99,20 +114,14 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         route = search.plan(kernels, alphas)
         try:
             table = ordered.run(kernels, alphas, route, verbose=self.verbose, checkpoint=self.checkpoint)
+            choice = table.choose(self.rule, search.folds, ordered.failures)
+            if self.extend_grid:
+                table, choice = self._extended(search, ordered, table, choice)
+                route = search.plan(table.kernels, table.alphas)
         except KeyboardInterrupt as stop:
             if hasattr(stop, "table"):
                 self.cv_results_ = stop.table.results()
             raise
-        if not np.isfinite(table.mean).any():
-            raise InputError(
-                sentence(
-                    "scoring", "a number for some candidate", "NaN for every one", "Try another score or other folds."
-                )
-            )
-        choice = table.choose(self.rule, search.folds)
-        if self.extend_grid:
-            table, choice = self._extended(search, ordered, table, choice)
-            route = search.plan(table.kernels, table.alphas)
         self.kernels_, self.alphas_ = list(table.kernels), table.alphas
         self.folds_, self.plan_, self.table_ = search.folds, route, table
         self.cv_results_ = table.results()
@@ -122,7 +131,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.digits_ = table.digits(choice)
         self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
         self._choice = choice
-        self._warn(table, choice)
+        self._warn(table, choice, ordered.failures)
         return ordered, route, choice
 
     def _extended(
@@ -130,47 +139,64 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[SearchTable, Choice]:
         """Add rungs beyond the edge that the winner stands on, until it does not."""
         for turn in range(_ROUNDS):
-            kernels, alphas = further_kernels(table, choice), further_alphas(table, choice)
-            if not kernels and not len(alphas):
+            alphas = further_alphas(table, choice)
+            kernels = table.kernels if len(alphas) else further_kernels(table, choice)
+            if not len(kernels):
                 break
+            axis, alphas = (1, alphas) if len(alphas) else (0, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            if len(alphas):
-                route = search.plan(table.kernels, alphas)
-                found = ordered.run(table.kernels, alphas, route, verbose=self.verbose, checkpoint=again)
-                table = joined(table, found, axis=1)
-            else:
-                route = search.plan(kernels, table.alphas)
-                found = ordered.run(kernels, table.alphas, route, verbose=self.verbose, checkpoint=again)
-                table = joined(table, found, axis=0)
-            choice = table.choose(self.rule, search.folds)
+            route = search.plan(kernels, alphas)
+            try:
+                found = ordered.run(kernels, alphas, route, verbose=self.verbose, checkpoint=again)
+            except KeyboardInterrupt as stop:
+                stop.table = joined(table, getattr(stop, "table", table), axis)  # type: ignore[attr-defined]
+                raise
+            table = joined(table, found, axis)
+            choice = table.choose(self.rule, search.folds, ordered.failures)
         return table, choice
 
-    def _warn(self, table: SearchTable, choice: Choice) -> None:
+    def _warn(self, table: SearchTable, choice: Choice, failures: list[str]) -> None:
+        owner = type(self).__name__
         edges = edges_in_words(table, choice)
         if edges:
             warnings.warn(
-                f"The winner of {type(self).__name__} stands on the edge of the grid: {' and '.join(edges)} of those "
+                f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those "
                 "tried. Try further ones, or use extend_grid=True.",
                 EdgeOfGridWarning,
                 stacklevel=4,
             )
-        condition = max(float(table.condition[choice.kernel, a]) for a in choice.alphas)
-        if condition * EPS > 1e-6:
+        warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), stacklevel=5)
+        if failures:
+            warn_of_failures(table.scoring, failures, stacklevel=5)
+        if self.rule == "one_se" and table.scores.shape[2] < 2:
             warnings.warn(
-                f"The winner of {type(self).__name__} is nearly singular: condition about {condition:.1g}, so about "
-                f"{self.digits_:.0f} digits of its scores can be trusted. Larger alphas give more.",
-                IllConditionedWarning,
+                f"rule='one_se' of {owner} chose as 'best' does: one score has no standard error. "
+                "Use folds of several rows, or more of them.",
+                MercerWarning,
                 stacklevel=4,
             )
 
     def _held_out(self, ordered: Ordered, route: Plan, alphas: list[float]) -> Array:
-        """Held-out values of the winner, repeats x n x t; replayed by refitting where asked for."""
+        """Held-out values of the winner, at every tested row of every split."""
         values = ordered.kept_values(self.best_kernel_, alphas)
-        if values is None or self.verify:
-            values, system = ordered.values(self.best_kernel_, alphas, route)
-        if self.verify:
-            self.verified_ = _replayed(ordered, system, values, alphas, self.random_state)
-        return ordered.by_repeat(values)
+        return ordered.values(self.best_kernel_, alphas, route)[0] if values is None else values
+
+    def _verify(self, fit: Refitting, ordered: Ordered, values: Array) -> None:
+        """Refit a random handful of splits from the rows themselves; keep the largest difference."""
+        splits = self.folds_.splits
+        chosen = check_random_state(self.random_state).choice(len(splits), min(_REPLAYED, len(splits)), replace=False)
+        self._replayed, self.verified_ = len(chosen), 0.0
+        for i in map(int, chosen):
+            # closed forms are read in the order of the folds, models predict in the rows' own
+            rows = ordered.order[ordered.removals.tests[i]]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MercerWarning)
+                gap = self._gap(fit, splits[i].train, rows, values[ordered.removals.part(i)])
+            self.verified_ = max(self.verified_, gap)
+
+    def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
+        """Largest difference between held-out values and those of a model fitted to the training rows."""
+        raise NotImplementedError
 
     def explain(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
@@ -190,7 +216,12 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         Plan
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
-        fresh: SearchCore = clone(self)  # so that nothing looks fitted that is not
+        if hasattr(self.cv, "__next__"):
+            way_out = "Give list(...) of it: explain would use up what fit needs."
+            raise InputError(
+                sentence("cv of explain", "splits that can be read again", type(self.cv).__name__, way_out)
+            )
+        fresh = copy.copy(self)  # so that nothing looks fitted that is not
         X, y, weights = fresh._checked(X, y, sample_weight, **self._how())
         search, kernels, alphas = fresh._search(X, y, weights, groups)
         return search.plan(kernels, alphas, rates)
@@ -206,31 +237,43 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "best_estimator_")
+        many = len(self.kernels_) * len(self.alphas_) > 1
         lines = [
             (
-                f"{len(self.kernels_)} kernels x {len(self.alphas_)} alphas by {self.folds_.label}, "
-                f"{self.plan_.chosen.name} route."
+                f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')} by "
+                f"{self.folds_.label}, {self.plan_.chosen.name} route."
             ),
             self.table_.text(self._choice, self.folds_),
             f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
         ]
         if hasattr(self, "verified_"):
-            lines.append(f"Refitting {_REPLAYED} splits agreed to {self.verified_:.1e}.")
-        lines.append(
-            "The winner's score is the best of many and so a little optimistic; nested_cross_validate says how much."
-        )
+            lines.append(
+                f"Refitting {counted(self._replayed, 'split')} agreed to {self.verified_:.1e}, in the units of y."
+            )
+        if many:
+            lines.append(
+                "The winner's score is the best of many and so a little optimistic; nested_cross_validate says "
+                "how much."
+            )
         return "\n".join(lines)
 
 
-def _replayed(ordered: Ordered, system: Any, values: Array, alphas: list[float], random_state: Any) -> float:
-    """Largest difference between closed forms and refits over a random handful of splits."""
-    from sklearn.utils import check_random_state
+def warn_if_ill(what: str, condition: float, stacklevel: int) -> None:
+    """One sentence where few digits of the scores are left."""
+    if condition * EPS > _WORTH_A_WORD:
+        warnings.warn(
+            f"{what} is nearly singular: condition about {condition:.1g}, so about {digits_left(condition):.0f} "
+            "digits of its scores can be trusted. Larger alphas give more.",
+            IllConditionedWarning,
+            stacklevel=stacklevel,
+        )
 
-    count = len(ordered.removals)
-    chosen = check_random_state(random_state).choice(count, size=min(_REPLAYED, count), replace=False)
-    worst = 0.0
-    for i in chosen:
-        part = values[ordered.removals.part(int(i))]
-        for t, alpha in enumerate(alphas):
-            worst = max(worst, float(np.abs(system.refit(int(i), alpha)[0][:, t] - part[:, t]).max()))
-    return worst
+
+def warn_of_failures(scoring: str, failures: list[str], stacklevel: int) -> None:
+    """One sentence for all scores that could not be computed."""
+    warnings.warn(
+        f"The score {scoring} failed {counted(len(failures), 'time')} and is NaN there, so that those candidates do "
+        f"not win. The first reason: {failures[0]}",
+        MercerWarning,
+        stacklevel=stacklevel,
+    )

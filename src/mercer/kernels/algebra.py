@@ -364,7 +364,11 @@ class Mapped(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The base's tile of mapped rows."""
-        return self.base.values(pair.mapped(self._name, self._apply))
+        return self.base.values(self.pair_seen(pair))
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """What the base sees."""
+        return pair.mapped(self._name, self._apply)
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of mapped rows."""
@@ -440,6 +444,11 @@ class On(Composed):
             return ()
         return tuple(c if isinstance(c, str) else int(c) for c in listed)
 
+    @property
+    def chosen(self) -> int:
+        """How many columns the base sees."""
+        return len(self._wanted)
+
     def verdict(self) -> tuple[bool | None, str]:
         """As its base."""
         valid, _ = self.base.verdict()
@@ -459,7 +468,11 @@ class On(Composed):
 
     def block(self, pair: Pair) -> Array:
         """The base's tile of these columns."""
-        return self.base.values(pair.columns(self._wanted))
+        return self.base.values(self.pair_seen(pair))
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """What the base sees."""
+        return pair.columns(self._wanted)
 
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of these columns."""

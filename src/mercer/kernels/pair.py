@@ -227,6 +227,13 @@ class Pair:
         clip(tile, 0.0, out=tile)
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
+    def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
+        """Both blocks, dense and in units of the width, moved so that no digits of differences are lost."""
+        if self.x.sparse or self.z.sparse:
+            x, z = self.dense()
+            return x * inverse, z * inverse
+        return self._centred(inverse)
+
     def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
         """Both blocks in units of the width, moved by the centre of z's table: distances do not change, and
         data far from the origin lose no digits.

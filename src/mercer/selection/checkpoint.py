@@ -12,35 +12,28 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
+from mercer.selection.identity import identity
 
 
 def fingerprint(*parts: Any) -> str:
     """One number for data and settings; another one if anything in them differs."""
     digest = hashlib.sha256()
     for part in parts:
-        if isinstance(part, np.ndarray):
-            digest.update(f"{part.dtype}{part.shape}".encode())
-            if part.dtype == object:
-                for cell in part.ravel():
-                    digest.update(_text(cell).encode("utf-8", "surrogatepass") + b";")
-            else:
-                digest.update(np.ascontiguousarray(part).tobytes())
-        elif hasattr(part, "tocsr"):
+        if hasattr(part, "tocsr"):
             matrix = part.tocsr()
-            for array in (matrix.data, matrix.indices, matrix.indptr):
-                digest.update(array.tobytes())
+            digest.update(identity([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
         else:
-            digest.update(repr(part).encode())
+            digest.update(identity(part).encode())
         digest.update(b"|")
     return digest.hexdigest()
 
 
-def _text(value: Any) -> str:
-    """An object in words, the same in every process: sets have no order of their own."""
-    if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(map(_text, value)))}}}"
-    return repr(value)
+def checked_path(path: Any) -> Path:
+    """checkpoint= as a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(sentence("checkpoint", "the path of a file, or None", repr(path)))
+    return Path(path)
 
 
 class Checkpoint:
@@ -55,15 +48,16 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, mark: str) -> None:
-        self.path, self.mark = Path(path), mark
+        self.path, self.mark = checked_path(path), mark
 
     def load(self) -> dict[str, Array] | None:
         """What was finished, or None if nothing was."""
         if not self.path.exists():
             return None
         try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            with self.path.open("rb") as file:
+                stored = np.load(file, allow_pickle=False)
+                arrays = dict(stored) if isinstance(stored, np.lib.npyio.NpzFile) else {}
             mark = str(arrays.pop("mark"))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
             raise InputError(

@@ -9,6 +9,8 @@ from mercer.kernels import Kernel
 from mercer.selection.ladders import rounded
 from mercer.selection.table import Choice, SearchTable
 
+_LEAST = 1.2
+
 
 def further_alphas(table: SearchTable, choice: Choice) -> Array:
     """Three rungs beyond the edge of the ladder that the winner stands on; none where it does not, nor where
@@ -19,12 +21,16 @@ def further_alphas(table: SearchTable, choice: Choice) -> Array:
         return np.empty(0)
     chosen = [float(table.alphas[a]) for t, a in enumerate(choice.alphas) if not _flat(table, choice.kernel, a, t)]
     if any(alpha == alphas[-1] for alpha in chosen) and alphas[-1] < 1e12:
-        ratio = alphas[-1] / max(alphas[-2], alphas[-1] / 10)
-        return rounded(alphas[-1] * ratio ** np.arange(1, 4))
+        return _beyond(alphas[-1], alphas[-1] / max(alphas[-2], alphas[-1] / 10))
     if any(alpha == alphas[0] for alpha in chosen) and alphas[0] > 1e-12:
-        ratio = max(alphas[0] / alphas[1], 0.1)
-        return rounded(alphas[0] * ratio ** np.arange(1, 4))
+        return _beyond(alphas[0], max(alphas[0] / alphas[1], 0.1))
     return np.empty(0)
+
+
+def _beyond(edge: float, ratio: float) -> Array:
+    """Three further rungs: as far apart as the last two, but at least a fifth, so that they are new when rounded."""
+    ratio = max(ratio, _LEAST) if ratio > 1 else min(ratio, 1.0 / _LEAST)
+    return rounded(edge * ratio ** np.arange(1, 4))
 
 
 def further_kernels(table: SearchTable, choice: Choice) -> list[Kernel]:
@@ -36,9 +42,9 @@ def further_kernels(table: SearchTable, choice: Choice) -> list[Kernel]:
     widths = np.unique([float(kernel.get_params()["width"]) for kernel in family])
     own = float(winner.get_params()["width"])
     if own == widths[-1] and own < 1e12:
-        return [winner.set_params(width=float(w)) for w in rounded(own * (widths[-1] / widths[-2]) ** np.arange(1, 4))]
+        return [winner.set_params(width=float(w)) for w in _beyond(own, widths[-1] / widths[-2])]
     if own == widths[0] and own > 1e-12:
-        return [winner.set_params(width=float(w)) for w in rounded(own * (widths[0] / widths[1]) ** np.arange(1, 4))]
+        return [winner.set_params(width=float(w)) for w in _beyond(own, widths[0] / widths[1])]
     return []
 
 

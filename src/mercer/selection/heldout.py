@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import MercerError
+from mercer.errors import InputError, MercerError, sentence
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral, as_runs
@@ -64,6 +64,9 @@ class KernelSystem:
         self._by_diagonal = removals.single and not len(problem.unused)
         every = not len(problem.unused)
         self._sets = removals.sets if every else [_without_minus(problem.place[rows]) for rows in removals.sets]
+        if not every and any(len(rows) == len(problem.used) for rows in self._sets):
+            must_be = "positive for at least one training row of every split"
+            raise InputError(sentence("sample_weight", must_be, "a split whose training rows all weigh nothing"))
         self._runs = [] if self._by_diagonal else [as_runs(rows) for rows in self._sets]
         self._groups = {} if len(problem.unused) else _by_base(removals)
         self._grouped = {i for members in self._groups.values() for i in members}
@@ -155,8 +158,9 @@ class KernelSystem:
             rows = removals.rows[removals.starts[members]]
             more = left.one_more(self._sets[base], rows)
             if more is not None:
-                values[removals.starts[members]] = problem.Y[rows] - more / problem.root[rows, None]
-                done.update(members)
+                left_out, good = more
+                values[removals.starts[members]] = problem.Y[rows] - left_out / problem.root[rows, None]
+                done.update(np.array(members)[good].tolist())
         refits = 0
         for i in range(len(removals)):
             if i in done:
@@ -215,8 +219,6 @@ class KernelSystem:
         mask = np.ones(problem.n, dtype=bool)
         mask[self.removals.sets[i]] = False
         train = _without_minus(problem.place[np.flatnonzero(mask)])
-        if not len(train):  # nothing is known
-            return np.zeros((len(test), problem.Y.shape[1])), 1.0
         if self.route == "primal":
             return self._refit_primal(train, test, alpha)
         K = self.K[np.ix_(train, train)]
@@ -224,9 +226,7 @@ class KernelSystem:
             K /= root[train, None] * root[train]
         weights = None if problem.weights is None else root[train] ** 2
         if problem.balance is not None:
-            _, numbers = np.unique(problem.balance[problem.used[train]], return_inverse=True)
-            weights = np.ones(len(train)) if weights is None else weights
-            weights = weights * balanced(numbers, weights)
+            weights = self._balanced(mask)
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalised, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) * EPS * float(np.trace(K))
@@ -242,6 +242,14 @@ class KernelSystem:
             others = np.searchsorted(problem.unused, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return against @ solution.dual + solution.intercept, solution.route.condition
+
+    def _balanced(self, mask: Array) -> Array:
+        """Weights of the training rows that have one; classes count, and so do their rows, whatever they weigh."""
+        problem = self.problem
+        own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]
+        _, numbers = np.unique(problem.balance[mask], return_inverse=True)  # type: ignore[index]
+        weights = own * balanced(numbers, own)
+        return np.asarray(weights[own > 0])
 
     def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, float]:
         """The same through explicit features; every row has weight on this route."""

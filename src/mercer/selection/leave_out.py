@@ -24,6 +24,8 @@ _SMALL = 48
 _BATCH_BYTES = 32_000_000
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
+# A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
+_CANCELLED = 1e-6
 # A condition number bounded by this is not worth estimating.
 _HARMLESS = 1e10
 
@@ -104,23 +106,27 @@ class LeaveOut:
                     found[i] = self._one(sets[i], as_runs(sets[i]) if runs is None else runs[i])
         return found
 
-    def one_more(self, base: Array, rows: Array) -> Array | None:
-        """E at each of `rows` when it is left out together with `base`; None where that cannot be read from P.
+    def one_more(self, base: Array, rows: Array) -> tuple[Array, Array] | None:
+        """E at each of `rows` when it is left out together with `base`, and whether it may be read from P.
 
-        With P_BB = U'U and W = U'^-1 P_B,rows: the Schur complements P_ii - w_i'w_i divide a_i - w_i'z.
+        With P_BB = U'U and W = U'^-1 P_B,rows: the Schur complements P_ii - w_i'w_i divide a_i - w_i'z. None where
+        P_BB itself cannot be divided by.
         """
         B = np.ascontiguousarray(self.block(base))
         right = np.ascontiguousarray(np.column_stack([self.cross(base, rows), self.a[base]]))
-        if self.degenerate or not potrf(B):
+        if self.degenerate or not potrf(B) or not self._trusted(np.diagonal(B) ** 2).all():
             return None
         from scipy.linalg import solve_triangular
 
         W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
         z, W = W[:, len(rows) :], W[:, : len(rows)]
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
-        if not (pivots > 0).all():
-            return None
-        return np.asarray((self.a[rows] - W.T @ z) / pivots[:, None])
+        good = self._trusted(pivots)
+        return np.asarray((self.a[rows] - W.T @ z) / np.where(good, pivots, 1.0)[:, None]), good
+
+    def _trusted(self, pivots: Array) -> Array:
+        """Which pivots have digits enough to be divided by."""
+        return pivots > 0
 
     def single_residuals(self) -> tuple[Array, Array]:
         """a_i / P_ii of every row, and whether it may be divided by."""
@@ -409,16 +415,25 @@ class Explicit(LeaveOut):
         return np.asarray(-(self.Z[rows] @ self.Z[columns].T))
 
     def _one(self, rows: Array, runs: Runs) -> Array | None:
-        if len(rows) <= self.Z.shape[1]:
-            return super()._one(rows, runs)
-        # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
         part = self.Z[rows]
-        small = np.ascontiguousarray(np.eye(part.shape[1]) - part.T @ part)
-        if not potrf(small):
+        if len(rows) <= part.shape[1]:
+            block, right = np.ascontiguousarray(self.block(rows)), np.ascontiguousarray(self.a[rows].T)
+        else:  # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
+            block = np.ascontiguousarray(np.eye(part.shape[1]) - part.T @ part)
+            right = np.ascontiguousarray((part.T @ self.a[rows]).T)
+        if not potrf(block) or not self._trusted(np.diagonal(block) ** 2).all():
             return None
-        right = np.ascontiguousarray((part.T @ self.a[rows]).T)
-        potrs(small, right)
-        return np.asarray(self.a[rows] + part @ right.T)
+        potrs(block, right)
+        return np.asarray(right.T if len(rows) <= part.shape[1] else self.a[rows] + part @ right.T)
+
+    def _divisible(self, P: Array) -> Array:
+        return self._trusted(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])
+
+    def _trusted(self, pivots: Array) -> Array:
+        """Those that lost few digits; the condition tells how many the worst of them lost."""
+        good = np.asarray(pivots > _CANCELLED)
+        self.condition = max(self.condition, 1.0 / float(pivots[good].min(initial=1.0)))
+        return good
 
 
 def _right_sides(problem: Problem, new: Array | None) -> Array:

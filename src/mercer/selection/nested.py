@@ -7,7 +7,7 @@ is then a pair of folds, and each of the F (F - 1) / 2 pairs serves both of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut
-from mercer.selection.plan import Plan, Rates, Work, plan
+from mercer.selection.plan import SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Removals
 from mercer.selection.progress import Progress
 from mercer.selection.scoring import Truth
@@ -112,6 +112,10 @@ class NestedRun:
         Outer held-out values.
     labels : ndarray of shape (repeats, n) or None
         Outer held-out labels of a classifier.
+    condition : float
+        The worst among the winners' systems.
+    failures : list of str
+        Why scores are missing, where some are.
     plan : Plan
         By which route.
     """
@@ -121,6 +125,8 @@ class NestedRun:
     scores: Array
     predictions: Array
     labels: Array | None
+    condition: float
+    failures: list[str]
     plan: Plan
 
 
@@ -128,16 +134,19 @@ def nested_plan(
     search: Search, layout: Layout, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
 ) -> Plan:
     """The route for all inner and outer fits."""
+    t = search.problem.Y.shape[1]
+    scores = SCORE_BYTES * len(layout.inner) * (t if search.per_target else 1)
     work = Work.of(
         layout.everything,
         n=search.problem.n,
         features=common_features(kernels, search.rows, search.problem),
         kernels=len(kernels),
         alphas=len(alphas),
-        targets=search.problem.Y.shape[1],
+        targets=t,
         threads=thread_count(),
         refit_only=search.refit_only,
         refit=False,
+        kept=len(kernels) * len(alphas) * (scores + 8 * t * len(layout.outer.rows)),
     )
     return plan(work, available_bytes(), rates, f"nested, {search.folds.label}")
 
@@ -154,80 +163,80 @@ def run_nested(
     ordered = search.ordered()
     layout = _layout(ordered, inner)
     route = nested_plan(search, layout, kernels, alphas)
-    per_target, scoring = search.per_target, search.scoring
-    truth = Truth(search.y[ordered.order], _scored(layout, pooled=scoring.needs_many), ordered.classes)
-    owner = layout.owner if truth.removals is layout.inner else np.arange(len(layout.outer))
-    t, targets = search.problem.Y.shape[1], search.problem.Y.shape[1] if per_target else 1
-    table = SearchTable(
-        kernels,
-        alphas,
-        np.empty((len(kernels), len(alphas), len(truth.removals), targets)),
-        np.zeros((len(kernels), len(alphas), targets)),
-        np.empty((len(kernels), len(alphas))),
-        np.empty((len(kernels), len(alphas)), dtype=np.intp),
-        scoring.name,
-    )
-    count = len(layout.outer.rows)
-    outer_values = np.empty((len(kernels), len(alphas), count, t))
-    place = _places(layout, truth.removals)
-
-    def note(k: int, a: int, held_out: HeldOut) -> None:
-        outer_values[k, a] = held_out.values[:count]
-        scores = scoring.by_split(truth, held_out.values[count:][place], per_target=per_target)
-        table.scores[k, a] = scores if per_target else scores[:, None]
-        table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
-
-    sweep = Sweep(kernels, alphas, ordered.rows, ordered.problem, layout.everything, route)
-    sweep.run(note, progress=Progress("nested cross-validation", len(kernels) * len(alphas), verbose))
-    choices, best, values = [], np.empty(len(layout.outer)), np.empty((count, t))
+    table, owner, outer_values, failures = _swept(ordered, layout, kernels, alphas, route, verbose)
+    choices, best, worst = [], np.empty(len(layout.outer)), 1.0
+    values = np.empty_like(outer_values[0, 0])
     for o in range(len(layout.outer)):
-        mine = np.flatnonzero(owner == o)
-        part = SearchTable(
-            kernels, alphas, table.scores[:, :, mine], table.pooled, table.condition, table.refits, scoring.name
-        )
-        choice = part.choose(rule, _inner_folds(layout, o))
+        part = replace(table, scores=table.scores[:, :, owner == o])
+        choice = part.choose(rule, _inner_folds(layout, o), failures)
         where = layout.outer.part(o)
-        columns = choice.alphas if len(choice.alphas) == t else choice.alphas * t
+        columns = choice.alphas if len(choice.alphas) == values.shape[1] else choice.alphas * values.shape[1]
         for column, a in enumerate(columns):
             values[where, column] = outer_values[choice.kernel, a, where, column]
         best[o] = float(np.mean([part.mean[choice.kernel, a, j] for j, a in enumerate(choice.alphas)]))
+        worst = max(worst, part.worst_condition(choice))
         choices.append(choice)
-    outer_truth = Truth(search.y[ordered.order], layout.outer, ordered.classes)
-    pooled = scoring.needs_many and bool((layout.outer.counts == 1).any())
-    scores = scoring.by_split(ordered.pooled_truth if pooled else outer_truth, values)
-    if pooled:
-        best = np.array(
-            [best[len(repeat) * r : len(repeat) * (r + 1)].mean() for r, repeat in enumerate(ordered.folds.repeats)]
-        )
-    labels = None if ordered.classes is None else ordered.labels_by_repeat(outer_truth.outcome(values))
-    return NestedRun(choices, best, scores, ordered.by_repeat(values), labels, route)
+    truth = Truth(search.y[ordered.order], layout.outer, ordered.classes)
+    scores = search.scoring.by_split(ordered.pooled_truth if ordered.pool_only else truth, values)
+    if ordered.pool_only:
+        best = np.array([part.mean() for part in np.split(best, _ends(ordered.folds)[:-1])])
+    labels = None if ordered.classes is None else ordered.labels_by_repeat(truth.outcome(values))
+    return NestedRun(choices, best, scores, ordered.by_repeat(values), labels, worst, failures, route)
 
 
 def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> Layout:
     if inner is None:
         return other_folds(ordered.folds)
-
-    def in_own_order(train: Array) -> Folds:
-        """Inner folds are drawn on the rows in their own order, whatever order they are worked on in."""
-        own = ordered.order[train]
-        sorting = np.argsort(own, kind="stable")
-        drawn = inner(own[sorting])
-        repeats = tuple(
-            tuple(Split(np.sort(sorting[s.train]), np.sort(sorting[s.test])) for s in repeat)
-            for repeat in drawn.repeats
-        )
-        return Folds(drawn.n, repeats, drawn.label)
-
-    return own_folds(ordered.folds, in_own_order)
+    # drawn on the rows as the outer split names them, whatever order they are worked on in
+    return own_folds(ordered.folds, lambda train: inner(ordered.order[train]))
 
 
-def _scored(layout: Layout, *, pooled: bool) -> Removals:
+def _swept(
+    ordered: Ordered, layout: Layout, kernels: Sequence[Kernel], alphas: Array, route: Plan, verbose: int
+) -> tuple[SearchTable, Array, Array, list[str]]:
+    """Inner scores of all candidates, to which outer split each belongs, outer values, and why scores failed."""
+    scoring, per_target = ordered.search.scoring, ordered.search.per_target
+    truth = _inner_truth(ordered, layout)
+    owner = layout.owner if truth.removals is layout.inner else np.arange(len(layout.outer))
+    t, shape, count = ordered.problem.Y.shape[1], (len(kernels), len(alphas)), len(layout.outer.rows)
+    targets = t if per_target else 1
+    table = SearchTable(
+        kernels,
+        alphas,
+        np.empty((*shape, len(truth.removals), targets)),
+        np.zeros((*shape, targets)),
+        np.empty(shape),
+        np.empty(shape, dtype=np.intp),
+        scoring.name,
+    )
+    outer_values, failures = np.empty((*shape, count, t)), ordered.failures
+    place = _places(layout, truth.removals)
+
+    def note(k: int, a: int, held_out: HeldOut) -> None:
+        outer_values[k, a] = held_out.values[:count]
+        inner = held_out.values[count:][place]
+        scores = scoring.by_split(truth, inner, per_target=per_target, failures=failures)
+        table.scores[k, a] = scores if per_target else scores[:, None]
+        table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
+
+    sweep = Sweep(kernels, alphas, ordered.rows, ordered.problem, layout.everything, route)
+    sweep.run(note, progress=Progress("nested cross-validation", len(kernels) * len(alphas), verbose))
+    return table, owner, outer_values, failures
+
+
+def _ends(folds: Folds) -> Array:
+    return np.cumsum([len(repeat) for repeat in folds.repeats])
+
+
+def _inner_truth(ordered: Ordered, layout: Layout) -> Truth:
     """The inner test sets as they are scored: one by one, or pooled where one row has no score."""
-    if not pooled or not (layout.inner.counts == 1).any():
-        return layout.inner
-    outer = range(len(layout.outer))
-    tests = [np.concatenate([layout.inner.tests[i] for i in np.flatnonzero(layout.owner == o)]) for o in outer]
-    return Removals(list(layout.outer.sets), tests)
+    y, inner = ordered.search.y[ordered.order], layout.inner
+    if not ordered.search.scoring.needs_many or not (inner.counts == 1).any():
+        return Truth(y, inner, ordered.classes)
+    mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
+    together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])
+    fits = Removals([inner.sets[i] for each in mine for i in each], [inner.tests[i] for each in mine for i in each])
+    return Truth(y, together, ordered.classes, fits)
 
 
 def _places(layout: Layout, scored: Removals) -> Any:

@@ -17,6 +17,9 @@ from mercer.tables import text_table
 
 # What BLAS and the allocator keep for themselves.
 _BASE = 1e7
+KEPT = 256_000_000  # bytes of held-out values that are kept, so that the winner's need not be made again
+# The table of scores is there up to three times: itself, as cv_results_ has it, and while their spread is taken.
+SCORE_BYTES = 24
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ class Work:
         Which removals are another one and a single row besides, to be read from the factor of that other one.
     refit : bool
         Whether the winner is fitted on all rows at the end.
+    kept : float
+        Bytes of what is kept of every candidate until the end: scores, and held-out values.
     """
 
     n: int
@@ -121,6 +126,7 @@ class Work:
     refit_only: bool = False
     more: Array | None = None
     refit: bool = True
+    kept: float = 0.0
 
     @staticmethod
     def of(
@@ -134,12 +140,15 @@ class Work:
         threads: int,
         refit_only: bool = False,
         refit: bool = True,
+        kept: float = 0.0,
     ) -> Work:
         """The work that these removals make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
         tests = removals.counts.astype(float)
         more = None if removals.bases is None else removals.bases >= 0
-        return Work(n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit)
+        return Work(
+            n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit, kept
+        )
 
     @property
     def single(self) -> bool:
@@ -210,8 +219,9 @@ class Plan:
     def __str__(self) -> str:
         work = self.work
         head = (
-            f"{work.kernels} kernels x {work.alphas} alphas on {work.n} rows; {len(work.sizes)} sets of "
-            f"{_range(work.sizes)} rows left out{' (' + self.label + ')' if self.label else ''}"
+            f"{counted(work.kernels, 'kernel')} x {counted(work.alphas, 'alpha')} on {counted(work.n, 'row')}; "
+            f"{counted(len(work.sizes), 'set')} of {_range(work.sizes)} left out"
+            f"{' (' + self.label + ')' if self.label else ''}"
         )
         rows = [
             [
@@ -287,7 +297,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
     active = min(threads, candidates)
     gram = kernels * n * n / rates.values
     tested = float(work.tests.sum())
-    tested_bytes = 8 * tested * (3 + work.targets * (2 + active))
+    tested_bytes = 8 * tested * (3 + work.targets * (2 + active)) + work.kept
     blocks = work.block_flops
     listing = rates.start + 100 * rates.row * len(work.sizes)
     calls = listing + rates.call * work.steps * candidates + rates.row * tested * candidates
@@ -303,7 +313,7 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
             # twice: every training matrix is gathered and copied before it is factored
             gram + last + candidates * (2 * refit_flops / rates.cholesky + 10 * rates.call * len(work.sizes)) + calls,
             8 * (n * n + 3 * largest * largest * active) + tested_bytes + _BASE,
-            f"{len(work.sizes)} fits for each candidate",
+            f"{counted(len(work.sizes), 'fit')} for each candidate",
         )
     ]
     if work.refit_only:
@@ -349,4 +359,13 @@ def _routes(work: Work, rates: Rates) -> list[RouteCost]:
 
 def _range(sizes: Array) -> str:
     low, high = int(sizes.min()), int(sizes.max())
-    return f"{low}" if low == high else f"{low} to {high}"
+    return counted(low, "row") if low == high else f"{low} to {high} rows"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "kernel"), counted(3, "kernel")
+    ('1 kernel', '3 kernels')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

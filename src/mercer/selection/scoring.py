@@ -6,6 +6,8 @@ on a stub that returns held-out predictions; a plain function is a loss, lower i
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,50 +17,16 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
+from mercer.selection.metrics import QUICK, accuracy
 from mercer.selection.problem import Removals, label_targets
 
-
-def _means(losses: Array, removals: Removals) -> Array:
-    """Mean of each test set, for each column."""
-    sums = np.add.reduceat(losses, removals.starts, axis=0)
-    return np.asarray(sums / removals.counts[:, None])
-
-
-def _mse(y: Array, p: Array, removals: Removals) -> Array:
-    return -_means((y - p) ** 2, removals)
-
-
-def _rmse(y: Array, p: Array, removals: Removals) -> Array:
-    return -np.sqrt(_means((y - p) ** 2, removals))
-
-
-def _mae(y: Array, p: Array, removals: Removals) -> Array:
-    return -_means(np.abs(y - p), removals)
-
-
-def _max_error(y: Array, p: Array, removals: Removals) -> Array:
-    return -np.asarray(np.maximum.reduceat(np.abs(y - p), removals.starts, axis=0))
-
-
-def _r2(y: Array, p: Array, removals: Removals) -> Array:
-    rest, centre = _means((y - p) ** 2, removals), np.repeat(_means(y, removals), removals.counts, axis=0)
-    total = _means((y - centre) ** 2, removals)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(total > 0, 1.0 - rest / total, np.where(rest > 0, 0.0, 1.0))
-
-
-def _accuracy(y: Array, p: Array, removals: Removals) -> Array:
-    return _means((y == p).astype(np.float64), removals)
-
-
-_QUICK: dict[str, Callable[[Array, Array, Removals], Array]] = {
-    "neg_mean_squared_error": _mse,
-    "neg_root_mean_squared_error": _rmse,
-    "neg_mean_absolute_error": _mae,
-    "max_error": _max_error,
-    "neg_max_error": _max_error,
-    "r2": _r2,
-    "accuracy": _accuracy,
+# Shares of the variance of y, which one row has not.
+_OF_VARIANCE = {
+    "r2_score",
+    "explained_variance_score",
+    "d2_absolute_error_score",
+    "d2_pinball_score",
+    "d2_tweedie_score",
 }
 
 
@@ -98,11 +66,14 @@ class Truth:
         The test sets.
     classes : Classes or None
         Of a classifier.
+    fits : Removals or None
+        What was left out for each prediction, where several fits are scored as one test set.
     """
 
     y: Array
     removals: Removals
     classes: Classes | None = None
+    fits: Removals | None = None
 
     @cached_property
     def tested(self) -> Array:
@@ -114,7 +85,8 @@ class Truth:
         """For each tested row, which classes its model was trained on."""
         if self.classes is None:
             return None
-        return np.repeat(self.classes.present(self.removals), self.removals.counts, axis=0)
+        fits = self.removals if self.fits is None else self.fits
+        return np.repeat(self.classes.present(fits), fits.counts, axis=0)
 
     def outcome(self, values: Array) -> Array:
         """What `predict` of the held-out models would have said."""
@@ -147,43 +119,87 @@ class Scoring:
     scorer: Any = None
     needs_many: bool = False
 
-    @property
-    def identity(self) -> str:
-        """Name, and for a user's own loss what it does: two functions may share a name."""
-        code = getattr(self.loss, "__code__", None)
-        return self.name if code is None else f"{self.name} {code.co_code.hex()} {code.co_consts} {code.co_names}"
+    def by_split(
+        self, truth: Truth, values: Array, *, per_target: bool = False, failures: list[str] | None = None
+    ) -> Array:
+        """The score of every test set; with `per_target` a column for each target.
 
-    def by_split(self, truth: Truth, values: Array, *, per_target: bool = False) -> Array:
-        """The score of every test set; with `per_target` a column for each target."""
+        With `failures` a test set that the score refuses gets NaN, and the reason is put there.
+        """
         removals = truth.removals
         y, outcome = truth.tested, truth.outcome(values)
         if self.quick is not None:
-            table = self.quick(y.reshape(len(y), -1), outcome.reshape(len(y), -1), removals)
+            table = self.quick(*self._columns(y, outcome), removals)
             return table if per_target else table.mean(axis=1)
         if per_target and y.ndim == 2:
-            return np.stack(
-                [self._loop(y[:, j], outcome[:, j], values[:, j : j + 1], truth) for j in range(y.shape[1])], 1
-            )
-        scores = self._loop(y, outcome, values, truth)
+            columns = [(y[:, j], outcome[:, j], values[:, j : j + 1]) for j in range(y.shape[1])]
+            return np.stack([self._loop(*column, truth, failures) for column in columns], 1)
+        scores = self._loop(y, outcome, values, truth, failures)
         return scores[:, None] if per_target else scores
 
     def score_rows(self, y: Array, outcome: Array) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.quick is None:
-            raise InputError(sentence("scoring", "a metric of predictions here", self.name))
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
-        return float(self.quick(y.reshape(len(y), -1), outcome.reshape(len(y), -1), everything).mean())
+        return float(self.quick(*self._columns(y, outcome), everything).mean())
 
-    def _loop(self, y: Array, outcome: Array, values: Array, truth: Truth) -> Array:
+    def _columns(self, y: Array, outcome: Array) -> tuple[Array, Array]:
+        """Truth and prediction as tables: of numbers, or of labels that can be compared."""
+        tables = y.reshape(len(y), -1), outcome.reshape(len(y), -1)
+        if self.quick is accuracy:
+            if any(table.dtype.kind == "f" and (table % 1 != 0).any() for table in tables):
+                way_out = "Use a score of numbers, or a classifier."
+                raise InputError(
+                    sentence("scoring", "a score of numbers where numbers are predicted", "'accuracy'", way_out)
+                )
+            return tables
+        return _numbers(self.name, tables[0]), _numbers(self.name, tables[1])
+
+    def _loop(self, y: Array, outcome: Array, values: Array, truth: Truth, failures: list[str] | None) -> Array:
         scores = np.empty(len(truth.removals))
         for i in range(len(scores)):
             part = truth.removals.part(i)
-            if self.loss is not None:
-                scores[i] = -float(self.loss(y[part], outcome[part]))
-            else:
-                stub = _Stub(outcome[part], values[part], truth.classes)
-                scores[i] = float(self.scorer(stub, np.zeros((part.stop - part.start, 1)), y[part]))
+            try:
+                scores[i] = self._one(y[part], outcome[part], values[part], truth.classes)
+            except InputError:
+                raise
+            except ValueError as problem:
+                if failures is None:
+                    raise
+                failures.append(str(problem))
+                scores[i] = np.nan
         return scores
+
+    def _one(self, y: Array, outcome: Array, values: Array, classes: Classes | None) -> float:
+        """The score of one test set; what is handed out are copies, since a loss may work in place."""
+        y, outcome, values = y.copy(), outcome.copy(), values.copy()
+        if self.loss is not None:
+            return -as_score(self.name, self.loss(y, outcome))
+        return as_score(self.name, self.scorer(_Stub(outcome, values, classes), np.zeros((len(y), 1)), y))
+
+
+def as_score(name: str, found: Any) -> float:
+    """What a loss or scorer returned, as the one number it must be."""
+    if np.ndim(found) == 0:
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            pass
+    got = f"shape {np.shape(found)}" if np.ndim(found) else repr(found)
+    raise InputError(sentence(f"The result of {name.removeprefix('minus ')}", "one number", got, "Take a mean of it."))
+
+
+def _numbers(name: str, table: Array) -> Array:
+    if table.dtype.kind in "biuf":
+        return table.astype(np.float64, copy=False)
+    try:
+        if table.dtype == object:
+            return table.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    got = f"labels such as {table.ravel()[0]!s}"
+    raise InputError(sentence(f"y for scoring by {name}", "numbers", got, "Use a score of labels such as 'accuracy'."))
 
 
 class _Stub:
@@ -242,14 +258,49 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
     if scoring is None:
         scoring = "accuracy" if classifier else "neg_mean_squared_error"
     if isinstance(scoring, str):
-        if scoring in _QUICK:
-            return Scoring(scoring, quick=_QUICK[scoring], needs_many=scoring == "r2")
-        return Scoring(scoring, scorer=_named(scoring))
+        if scoring in QUICK:
+            return Scoring(scoring, quick=QUICK[scoring], needs_many=scoring == "r2")
+        scorer = _named(scoring)
+        return Scoring(scoring, scorer=scorer, needs_many=_of_variance(scorer))
     if hasattr(scoring, "_score_func"):
-        return Scoring(str(scoring), scorer=scoring)
+        return Scoring(str(scoring), scorer=scoring, needs_many=_of_variance(scoring))
     if callable(scoring):
+        _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
     raise InputError(sentence("scoring", "a scikit-learn name, a scorer or a loss function", repr(scoring)))
+
+
+def _of_variance(scorer: Any) -> bool:
+    return getattr(_plain(scorer._score_func), "__name__", "") in _OF_VARIANCE
+
+
+def _plain(function: Any) -> Any:
+    """The function itself, without the arguments bound to it."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _refuse_no_loss(function: Any) -> None:
+    """A plain function must be a loss of truth and prediction; the scores of scikit-learn grow with quality."""
+    must_be = "a loss(y_true, y_pred), lower is better, where it is a plain function"
+    plain = _plain(function)
+    name = getattr(plain, "__name__", type(plain).__name__)
+    if str(getattr(plain, "__module__", "")).startswith("sklearn.metrics") and name.endswith(("_score", "corrcoef")):
+        from sklearn.metrics import get_scorer_names
+
+        known = next((each for each in (name, name.removesuffix("_score")) if each in get_scorer_names()), None)
+        way_out = f"Use make_scorer({name})" + (f" or the name {known!r}." if known else ".")
+        raise InputError(sentence("scoring", must_be, f"{name}, which is larger for better predictions", way_out))
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # not every compiled function tells
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        way_out = "For a score of (estimator, X, y) use a scorer of make_scorer."
+        raise InputError(sentence("scoring", must_be, f"{name}{signature}", way_out)) from None
 
 
 def _named(name: str) -> Any:

@@ -15,14 +15,12 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.selection.checkpoint import Checkpoint, fingerprint
 from mercer.selection.heldout import HeldOut, KernelSystem
-from mercer.selection.plan import Plan, Rates, Work, plan
+from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.progress import Progress
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.sweep import Sweep
 from mercer.selection.table import SearchTable
-
-_KEPT = 256_000_000  # bytes of held-out values that are kept, so that the winner's need not be made again
 
 
 def common_features(kernels: Sequence[Kernel], rows: Rows, problem: Problem) -> int | None:
@@ -74,15 +72,19 @@ class Search:
 
     def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
         """Which route would be taken, at what cost; nothing is run."""
+        removals, t = Removals.of(self.folds.splits, self.folds.n), self.problem.Y.shape[1]
+        values = 8 * len(removals.rows) * t * len(kernels) * len(alphas)
+        scores = SCORE_BYTES * len(removals) * (t if self.per_target else 1) * len(kernels) * len(alphas)
         work = Work.of(
-            Removals.of(self.folds.splits, self.folds.n),
+            removals,
             n=self.problem.n,
             features=common_features(kernels, self.rows, self.problem),
             kernels=len(kernels),
             alphas=len(alphas),
-            targets=self.problem.Y.shape[1],
+            targets=t,
             threads=thread_count(),
             refit_only=self.refit_only,
+            kept=scores + (values if values <= KEPT else 0),
         )
         return plan(work, available_bytes(), rates, self.folds.label)
 
@@ -113,8 +115,11 @@ class Ordered:
         self.folds = search.folds.reordered(order)
         self.removals = Removals.of(self.folds.splits, self.folds.n)
         self.truth = Truth(search.y[order], self.removals, self.classes)
-        self.pooled_truth = Truth(search.y[order], _pooled(self.folds, self.removals), self.classes)
+        together = _pooled(self.folds, self.removals)
+        self.pooled_truth = Truth(search.y[order], together, self.classes, self.removals)
         self.kept: dict[tuple[Kernel, float], Array] = {}
+        self.runs: list[Sweep] = []
+        self.failures: list[str] = []
         self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
 
     def run(
@@ -129,12 +134,12 @@ class Ordered:
             saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
         sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
-
+        self.runs.append(sweep)
         size = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1]
 
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
-            if size <= _KEPT:
+            if size <= KEPT:
                 self.kept[kernels[k], float(alphas[a])] = held_out.values
 
         def finished(k: int) -> None:
@@ -168,7 +173,7 @@ class Ordered:
         scoring, per_target = self.search.scoring, self.search.per_target
 
         def scored(truth: Truth) -> Array:
-            scores = scoring.by_split(truth, held_out.values, per_target=per_target)
+            scores = scoring.by_split(truth, held_out.values, per_target=per_target, failures=self.failures)
             return scores if per_target else scores[:, None]
 
         pooled = scored(self.pooled_truth)
@@ -180,8 +185,8 @@ class Ordered:
         problem, search = self.problem, self.search
         return fingerprint(
             self.rows.values, self.rows.names, search.y, problem.weights, problem.intercept, problem.balance,
-            *self.removals.sets, *self.removals.tests, [repr(kernel) for kernel in kernels], alphas,
-            search.scoring.identity, search.per_target, route.chosen.name,
+            *self.removals.sets, *self.removals.tests, list(kernels), alphas, search.scoring.name, search.scoring.loss,
+            search.scoring.scorer, search.per_target, route.chosen.name,
         )  # fmt: skip
 
     def kept_values(self, kernel: Kernel, alphas: Sequence[float]) -> Array | None:
@@ -190,15 +195,24 @@ class Ordered:
             return None
         return np.stack([self.kept[kernel, alpha][:, t] for t, alpha in enumerate(alphas)], axis=1)
 
-    def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, KernelSystem]:
-        """Held-out values of one kernel at every tested row, each target at its own alpha."""
-        sweep = Sweep([kernel], np.array(alphas), self.rows, self.problem, self.removals, route)
-        system = sweep.system(kernel)
-        distinct = {alpha: system.at(alpha).values for alpha in set(alphas)}
-        if len(set(alphas)) == 1:
-            return distinct[alphas[0]], system
-        columns = [distinct[alpha][:, t] for t, alpha in enumerate(alphas)]
-        return np.stack(columns, axis=1), system
+    def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, float]:
+        """Held-out values of one kernel at every tested row, each target at its own alpha; and the worst condition.
+
+        A candidate that was tried is done again as it was then; any other by this route.
+        """
+        found: dict[float, HeldOut] = {}
+        systems: dict[int, KernelSystem] = {}
+        other = Sweep([kernel], np.array(alphas), self.rows, self.problem, self.removals, route)
+        for alpha in sorted(set(alphas)):
+            tried = (sweep for sweep in self.runs if kernel in sweep.kernels and alpha in sweep.alphas)
+            sweep = next(tried, other)
+            if id(sweep) not in systems:
+                systems[id(sweep)] = sweep.system(kernel)
+            found[alpha] = sweep.held_out(systems[id(sweep)], alpha)
+        worst = max(each.condition for each in found.values())
+        if len(found) == 1:
+            return found[alphas[0]].values, worst
+        return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
     @cached_property
     def _tested(self) -> tuple[Array, Array]:
@@ -226,14 +240,12 @@ class Ordered:
 
 
 def _pooled(folds: Folds, removals: Removals) -> Removals:
-    """All test sets of a repeat as one."""
-    sets, tests, i = [], [], 0
+    """All test sets of a repeat as one; what was left out differs from row to row."""
+    tests, i = [], 0
     for repeat in folds.repeats:
-        part = slice(i, i + len(repeat))
-        tests.append(np.concatenate(removals.tests[part]))
-        sets.append(np.empty(0, dtype=np.intp))
+        tests.append(np.concatenate(removals.tests[i : i + len(repeat)]))
         i += len(repeat)
-    return Removals(sets, tests)
+    return Removals([np.empty(0, dtype=np.intp)] * len(tests), tests)
 
 
 def _arrays(table: SearchTable) -> dict[str, Array]:

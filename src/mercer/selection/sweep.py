@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from mercer.backends import run
+from mercer.backends import run, single_threaded_blas
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut, KernelSystem
 from mercer.selection.plan import Plan
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.progress import Progress
+
+
+def _one_thread(*, held: bool) -> AbstractContextManager[None]:
+    return single_threaded_blas() if held else nullcontext()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,17 @@ class Sweep:
     def system(self, kernel: Kernel) -> KernelSystem:
         """The matrices of one kernel."""
         chosen = self.plan.chosen.name
-        return KernelSystem(kernel, self.rows, self.problem, self.removals, chosen, whole=self.plan.work.whole)
+        side_by_side = chosen == "spectral" and self.plan.work.batch(chosen) > 1
+        with _one_thread(held=side_by_side):
+            return KernelSystem(kernel, self.rows, self.problem, self.removals, chosen, whole=self.plan.work.whole)
+
+    def held_out(self, system: KernelSystem, alpha: float) -> HeldOut:
+        """One candidate. How many threads BLAS has is the plan's business: sums are taken in another order with
+        more, and a candidate that is done again must come out the same to the last bit.
+        """
+        work = self.plan.work
+        with _one_thread(held=work.batch(self.plan.chosen.name) * work.alphas > 1):
+            return system.at(alpha)
 
     def run(
         self,
@@ -77,7 +92,7 @@ class Sweep:
 
             def try_one(job: tuple[int, int], systems: dict[int, KernelSystem] = systems) -> None:
                 k, a = job
-                consume(k, a, systems[k].at(float(self.alphas[a])))
+                consume(k, a, self.held_out(systems[k], float(self.alphas[a])))
                 if progress is not None:
                     progress.step()
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.solvers.route import EPS
 from mercer.tables import text_table
@@ -60,20 +61,27 @@ class SearchTable:
         return np.asarray(self.scores.mean(axis=2))
 
     def standard_error(self, folds: Folds) -> Array:
-        """Of the mean over splits; with repeats corrected for training sets that overlap.
+        """Of the mean over splits; corrected where rows are tested more than once, as by repeats.
 
-        For one repeat sd / sqrt(splits). For several, Nadeau and Bengio's (1 / splits + test / train) in place of
-        1 / splits, because repeats share most of their rows.
+        sd / sqrt(splits) where test sets are disjoint. Otherwise Nadeau and Bengio's (1 / splits + test / train)
+        in place of 1 / splits, because the training sets share most of their rows.
         """
         count = self.scores.shape[2]
         if count < 2:
             return np.full(self.mean.shape, np.nan)
         spread = self.scores.std(axis=2, ddof=1)
-        return np.asarray(spread * math.sqrt(correction(folds, count, corrected=len(folds.repeats) > 1)))
+        return np.asarray(spread * math.sqrt(correction(folds, count, corrected=folds.overlapping)))
 
-    def choose(self, rule: str, folds: Folds) -> Choice:
-        """The winner: the best mean, or the largest alpha of that kernel within one standard error."""
+    def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Choice:
+        """The winner: the best mean, or the largest alpha of that kernel within one standard error.
+
+        `why`: reasons for which scores failed, to be told where no candidate has one.
+        """
         mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        if not np.isfinite(mean.max(axis=1)).all(axis=1).any():
+            got = "NaN for every one" + (f" ({why[0].rstrip('.')})" if why else "")
+            way_out = "Try another score or other folds."
+            raise InputError(sentence("scoring", "a number for some candidate", got, way_out))
         kernel = int(mean.max(axis=1).mean(axis=1).argmax())
         best = mean[kernel].argmax(axis=0)
         if rule == "one_se":
@@ -84,10 +92,13 @@ class SearchTable:
                 best[t] = close[np.argmax(self.alphas[close])]
         return Choice(kernel, tuple(int(a) for a in best))
 
+    def worst_condition(self, choice: Choice) -> float:
+        """Of the winner's systems."""
+        return max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
+
     def digits(self, choice: Choice) -> float:
         """Decimal digits to which the winner's numbers can be trusted."""
-        condition = max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
-        return max(0.0, -math.log10(EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
+        return digits_left(self.worst_condition(choice))
 
     def results(self) -> dict[str, Any]:
         """As GridSearchCV's cv_results_, kernel by kernel, with pooled scores and conditions beside."""
@@ -103,10 +114,11 @@ class SearchTable:
         }
         found |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
         worth = np.where(np.isnan(mean), -np.inf, mean)
+        better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
         found |= {
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
-            "rank_test_score": np.array([1 + int((worth > own).sum()) for own in worth], dtype=np.int32),
+            "rank_test_score": (1 + better).astype(np.int32),
             "pooled_test_score": self.pooled.mean(axis=2).ravel(),
             "condition": self.condition.ravel(),
             "refits": self.refits.ravel(),
@@ -124,6 +136,15 @@ class SearchTable:
             rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]),
                          float(error[k, a]), float(self.pooled[k, a].mean())])  # fmt: skip
         return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
+
+
+def digits_left(condition: float) -> float:
+    """Decimal digits that a system of this condition leaves.
+
+    >>> round(digits_left(1e6)), digits_left(float("inf"))
+    (10, 0.0)
+    """
+    return max(0.0, -math.log10(EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
 
 
 def correction(folds: Folds, count: int, *, corrected: bool) -> float:

@@ -1,0 +1,243 @@
+"""What the automatic estimators share: the table encoded, a committee tuned and weighed, and an honest report."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted
+
+from mercer.data.encoder import TableEncoder
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.estimators.ridge import KernelRidge
+from mercer.kernels.slopes import tunable
+from mercer.selection.committee import Committee, Member, Recipe, fit_committee
+from mercer.selection.problem import Problem
+from mercer.selection.progress import Progress
+from mercer.tables import text_table
+
+_FOLDS = 3
+# Rows beyond which the members themselves are fitted to a random part of the table.
+_MOST = 12_000
+
+
+class AutoCore(BaseEstimator):  # type: ignore[misc]
+    """A committee of kernel ridge members on an encoded table."""
+
+    committee: bool
+    time_budget: float | None
+    random_state: int
+    verbose: int
+    encoder_: TableEncoder
+    committee_: Committee
+    members_: list[Member]
+    _recipes: tuple[Recipe, ...]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def _encoded(self, X: Any, *, reset: bool) -> Array:
+        table = checked_table(self, X, reset=reset)
+        if reset:
+            self.encoder_ = TableEncoder().fit(table)
+        return self.encoder_.transform(table)
+
+    def _settled(self) -> None:
+        """Refuse settings that are none."""
+        budget = self.time_budget
+        if budget is not None and (not isinstance(budget, int | float) or isinstance(budget, bool) or not budget > 0):
+            raise InputError(
+                sentence(f"time_budget of {type(self).__name__}", "a positive number of seconds, or None", repr(budget))
+            )
+
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> None:
+        """Tune the committee and fit its members to the encoded table."""
+        rng = np.random.default_rng(self.random_state)
+        self._part_used = np.arange(len(Z))
+        if len(Z) > _MOST:
+            self._part_used = np.sort(rng.permutation(len(Z))[:_MOST])
+            Z, Y = Z[self._part_used], Y[self._part_used]
+            strata = None if strata is None else strata[self._part_used]
+        problem = Problem(Y, None, intercept=True)
+        if not Z.shape[1]:
+            Z = np.zeros((len(Z), 1))  # nothing to go by: the constant is the model
+        recipes = self._recipes if self.committee else self._recipes[:1]
+        groups = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
+        self.committee_ = fit_committee(
+            Rows(Z),
+            problem,
+            recipes,
+            dealt(len(Z), strata, rng, _FOLDS),
+            share=[int(group) for group in groups],
+            time_budget=self.time_budget,
+            random_state=int(rng.integers(2**31)),
+            verbose=self.verbose,
+        )
+        self.members_ = self.committee_.members
+        self.models_ = [
+            KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y) for member in self.members_
+        ]
+        self._Y = Y
+
+    def _votes(self, X: Any) -> Array:
+        """The committee's values at new rows."""
+        check_is_fitted(self, "models_")
+        Z = self._encoded(X, reset=False)
+        if not Z.shape[1]:
+            Z = np.zeros((len(Z), 1))
+        votes = [
+            member.weight * np.reshape(model.predict(Z), (len(Z), -1))
+            for member, model in zip(self.members_, self.models_, strict=True)
+        ]
+        return np.asarray(sum(votes))
+
+    # -- words ------------------------------------------------------------------------------------
+
+    def relevance(self) -> dict[str, float]:
+        """How fast the model changes with each column: the inverse of its width, largest 1.
+
+        Columns of members with one width for all count the same; the committee's weights are taken into account.
+
+        Returns
+        -------
+        dict of column name to number
+        """
+        check_is_fitted(self, "models_")
+        groups = self.encoder_.groups_
+        total = np.zeros(int(groups.max(initial=0)) + 1)
+        for member in self.members_:
+            widths = np.broadcast_to(tunable(member.kernel)["width"], (len(groups),)) if len(groups) else np.empty(0)
+            mine = np.zeros(len(total))
+            np.maximum.at(mine, groups, 1.0 / widths)
+            total += member.weight * mine / max(float(mine.max(initial=0.0)), 1e-300)
+        names = [self.encoder_.columns_[group].name for group in np.unique(groups)]
+        values = total[np.unique(groups)] / max(float(total.max(initial=0.0)), 1e-300)
+        order = np.argsort(-values, kind="stable")
+        return {str(names[i]): float(values[i]) for i in order}
+
+    def _member_table(self) -> str:
+        unit = self._unit()
+        rows = [
+            [
+                "->" if m.weight > 0 else "",
+                m.name,
+                f"{m.weight:.2f}",
+                f"{m.error * unit:.4g}",
+                m.status,
+                ", ".join(m.bounds),
+            ]
+            for m in self.committee_.tried
+        ]
+        return text_table(["", "member", "weight", "out-of-fold error", "tuning", "on a bound"], rows)
+
+    def _unit(self) -> float:
+        return 1.0
+
+    def _relevance_text(self) -> str:
+        listed = list(self.relevance().items())
+        shown = ", ".join(f"{name} {value:.2f}" for name, value in listed[:8])
+        return f"Columns by relevance: {shown}{', ...' if len(listed) > 8 else ''}." if listed else "No column varies."
+
+    def _left_out_columns(self) -> list[str]:
+        """A line for each column that was left out, and for rows that were."""
+        lines = [f"Left out: {c.name} ({c.why})." for c in self.encoder_.columns_ if not c.outputs]
+        if len(self._part_used) == _MOST:
+            lines.append(f"Fitted to {_MOST} rows drawn at random: more do not fit this estimator yet.")
+        return lines
+
+    # -- the outer loop -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _part(X: Any, rows: Array) -> Any:
+        if isinstance(X, dict):
+            return {name: _safe_indexing(column, rows) for name, column in X.items()}
+        return _safe_indexing(X, rows)
+
+    def _outer(self, X: Any, y: Array, folds: Array) -> list[tuple[Array, Self]]:
+        """Everything that fit does, repeated on the training part of every fold."""
+        found: list[tuple[Array, Self]] = []
+        progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
+        begin = time.monotonic()
+        for fold in range(int(folds.max()) + 1):
+            if self.time_budget is not None and found and time.monotonic() - begin > 4 * self.time_budget:
+                break
+            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            found.append((test, clone(self).fit(self._part(X, train), y[train])))
+            progress.step()
+        return found
+
+
+def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A table as scikit-learn knows it: two dimensions, as many columns as before."""
+    if hasattr(X, "tocsr"):
+        raise InputError(
+            sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
+        )
+    if not hasattr(X, "columns") and not isinstance(X, dict):
+        values = np.asarray(X, dtype=object if _mixed(X) else None)
+        if values.ndim != 2:
+            raise InputError(
+                f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
+                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+            )
+        if values.dtype.kind == "c":
+            raise InputError("Complex data not supported: X must hold real numbers.")
+        if not len(values) or not values.shape[1]:
+            missing = "sample" if not len(values) else "feature"
+            raise InputError(
+                f"Found array with 0 {missing}(s) (shape={values.shape}) while a minimum of 1 is required."
+            )
+        X = values
+        columns = values.shape[1]
+    else:
+        columns = len(X.columns) if hasattr(X, "columns") else len(X)
+    _check_feature_names(estimator, X, reset=reset)
+    if reset:
+        estimator.n_features_in_ = columns
+    elif columns != estimator.n_features_in_:
+        expected = f"is expecting {estimator.n_features_in_} features as input"
+        raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
+    return X
+
+
+def _mixed(X: Any) -> bool:
+    """Whether a plain list holds texts beside numbers."""
+    return isinstance(X, list | tuple) and any(
+        isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
+    )
+
+
+def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) -> Array:
+    """A fold for every row: at random, or each class evenly."""
+    count = min(folds, max(2, n // 2))
+    order = rng.permutation(n)
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+    numbers = np.empty(n, dtype=np.intp)
+    numbers[order] = np.arange(n) % count
+    return numbers
+
+
+def enough_rows(estimator: Any, X: Any) -> None:
+    """Refuse what nothing can be learned from."""
+    n = _num_samples(X)
+    if n < 3:
+        raise InputError(sentence(f"{type(estimator).__name__}", "given at least 3 rows", f"n_samples = {n}"))
+
+
+def corrected_error(errors: Array, share: float) -> float:
+    """Standard error of a mean over folds whose training sets overlap (Nadeau and Bengio)."""
+    if len(errors) < 2:
+        return math.nan
+    return float(errors.std(ddof=1) * math.sqrt(1.0 / len(errors) + share / (1.0 - share)))
