@@ -21,7 +21,7 @@ import copy
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -43,14 +43,17 @@ _LADDER = 60
 
 
 def zero_one_loss(y_true: Any, y_pred: Any) -> float:
-    """Share of wrong signs for labels -1 and +1, or of wrong labels otherwise.
+    """Share of wrong labels; real-valued guesses, some of which are no whole numbers, mean -1 or +1 by their sign.
 
     >>> zero_one_loss([-1, 1, 1, 1], [-0.2, 0.3, -0.1, 2.0])
     0.25
+    >>> zero_one_loss([1, 1, 1, 1], [0, 1, 2, 1])
+    0.5
     """
     truth, guess = np.asarray(y_true), np.asarray(y_pred)
-    if truth.dtype.kind in "iuf" and np.isin(truth, (-1, 1)).all():
-        return float(np.mean(np.where(guess.astype(float) >= 0, 1, -1) != truth))
+    decisions = guess.dtype.kind == "f" and bool((guess % 1 != 0).any())
+    if decisions and truth.dtype.kind in "iuf" and np.isin(truth, (-1, 1)).all():
+        return float(np.mean(np.where(guess >= 0, 1, -1) != truth))
     return float(np.mean(truth != guess))
 
 
@@ -110,15 +113,12 @@ class krr:  # noqa: N801 - the course's own name
         """The kernel that the name and its parameter stand for."""
         if self.kernel == "linear":
             return Linear()
-        if self.kernel == "polynomial":
-            degree = float(self.kernelparameter)
-            if degree != int(degree):
-                raise InputError(
-                    sentence("kernelparameter of the polynomial kernel", "a whole number", repr(self.kernelparameter))
-                )
-            return Polynomial(int(degree))
-        if self.kernel == "gaussian":
-            return Gaussian(float(self.kernelparameter), per_dimension=True)
+        if self.kernel in ("polynomial", "gaussian"):
+            given, whole = self.kernelparameter, self.kernel == "polynomial"
+            if not is_real(given) or (whole and given != int(given)):
+                must_be = "a whole number" if whole else "a positive number"
+                raise InputError(sentence(f"kernelparameter of the {self.kernel} kernel", must_be, repr(given)))
+            return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
         raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -160,7 +160,11 @@ class krr:  # noqa: N801 - the course's own name
         -------
         ndarray of shape (m,) or (m, t)
         """
+        if not hasattr(self, "alpha_"):
+            raise InputError("krr must be fitted before it predicts; got a new one. Call fit(X, y) first.")
         rows = as_rows(X)
+        if rows.width != self.rows_.width:
+            raise InputError(sentence("X", f"of {self.rows_.width} columns, as in fit", f"{rows.width}"))
         values = times(self.kernel_, rows, self.rows_, self.alpha_.reshape(len(self.rows_), -1))
         return values[:, 0] if self.alpha_.ndim == 1 else values
 
@@ -179,6 +183,9 @@ def _checked(X: Any, y: Any) -> tuple[Rows, Array]:
     rows, targets = as_rows(X), np.asarray(y, dtype=np.float64)
     if len(rows) != len(targets):
         raise InputError(sentence("y", f"as long as X, {len(rows)} rows", f"{len(targets)}"))
+    bad = ~np.isfinite(targets).reshape(len(targets), -1).all(axis=1)
+    if bad.any():
+        raise InputError(sentence("y of krr", "finite", f"{targets[bad][0]} in row {int(bad.argmax())}"))
     return rows, targets
 
 
@@ -249,7 +256,7 @@ def cv(
     """
     targets = np.asarray(y)
     table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method)).values
-    names, combinations = list(parameters), list(itertools.product(*(list(values) for values in parameters.values())))
+    names, combinations = list(parameters), list(itertools.product(*_lists(parameters)))
     if not combinations:
         raise InputError(sentence("parameters", "lists of values to try", repr(dict(parameters))))
     folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_shuffled(random_state))
@@ -260,11 +267,37 @@ def cv(
         losses[i] = found
         clock.step()
     means = np.array([float(np.mean(found)) for found in losses])
+    if np.isnan(means).all():
+        way_out = "Look at y and at the predictions: one that is no number makes every mean NaN."
+        raise InputError(sentence("loss_function", "a number for some combination", "NaN for every one", way_out))
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
     best = _fitted(candidates[winner], table, targets)
     best.cvloss = _scalar(losses[winner].mean(axis=0))
     best.cvloss_std = _scalar(losses[winner].std(axis=0))
     return best
+
+
+def _lists(parameters: Mapping[str, Any]) -> list[list[Any]]:
+    """The values to try of each parameter."""
+    for name, values in parameters.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            got = f"{name!r}: {values!r}"
+            raise InputError(sentence("parameters", "lists of values to try", got, f"Use {name!r}: [{values!r}]."))
+    return [list(values) for values in parameters.values()]
+
+
+def _as_table(losses: list[Any]) -> Array:
+    """Losses of all folds, one number or one curve each."""
+    shapes = sorted({np.shape(loss) for loss in losses})
+    if len(shapes) > 1:
+        got = " and ".join(map(str, shapes))
+        way_out = "Evaluate curves on one grid, as np.interp does."
+        raise InputError(sentence("What loss_function returns", "of one shape in all folds", got, way_out))
+    try:
+        return np.array(losses, dtype=np.float64)
+    except (TypeError, ValueError):
+        got = repr(losses[0])
+        raise InputError(sentence("What loss_function returns", "a number or an array of them", got)) from None
 
 
 def _takes_objects(method: Any) -> bool:
@@ -320,7 +353,8 @@ def _closed(
     for i in members:
         values = system.at(float(candidates[i].regularization)).values
         outcome = values[:, 0] if targets.ndim == 1 else values
-        yield i, np.array([loss(y[removals.tests[s]], outcome[removals.part(s)]) for s in range(len(removals))])
+        parts = [(y[removals.tests[s]], outcome[removals.part(s)].copy()) for s in range(len(removals))]
+        yield i, _as_table([loss(*part) for part in parts])
 
 
 def _looped(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]) -> Array:
@@ -328,7 +362,7 @@ def _looped(candidate: Any, X: Any, y: Array, splits: Sequence[Split], loss: Cal
     for split in splits:
         model = _fitted(copy.deepcopy(candidate), _take(X, split.train), y[split.train])
         found.append(loss(y[split.test], model.predict(_take(X, split.test))))
-    return np.array(found)
+    return _as_table(found)
 
 
 def _fitted(method: Any, X: Any, y: Array) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from mercer.data.rows import Array, Rows
-from mercer.estimators.auto_core import AutoCore, corrected_error, dealt, enough_rows
+from mercer.estimators.auto_core import AutoCore, corrected_error, enough_rows
 from mercer.insight.intervals import Coverage, checked_confidence, covered, ranks
 from mercer.selection.committee import REGRESSION
 from mercer.selection.problem import Problem
@@ -231,9 +231,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
             self._member_table(),
-            f"Out-of-fold error {error} (3 folds, each tuned anew); without X it is {self.baseline_:.4g}.",
+            f"Out-of-fold error {error} ({self._how()}); without X it is {self.baseline_:.4g}.",
         ]
-        if self.error_ > self.baseline_ - self.error_standard_error_:
+        if self.error_ >= self.baseline_ - self.error_standard_error_:
             lines.append("That is no better than the mean: X says nothing about y that this model can find.")
         lines.append(self._relevance_text())
         return "\n".join([*lines, *self._left_out_columns()])
@@ -256,7 +256,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Evaluation
         """
         y = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
-        numbers = dealt(len(y), None, np.random.default_rng(self.random_state + 1), folds)
+        numbers = self._outer_folds(len(y), None, folds)
         predictions, errors, inside, base = np.full(len(y), np.nan), [], [], []
         for test, model in self._outer(X, y, numbers):
             part = self._part(X, test)
@@ -264,9 +264,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             errors.append(float(np.mean((predictions[test] - y[test]) ** 2)))
             base.append(float(np.mean((y[test] - model._centre) ** 2)))
             inside.append(float(model.coverage(part, y[test])))
-        each = np.sqrt(errors)
+        each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
         return Evaluation(
-            float(np.sqrt(np.mean(errors))), corrected_error(each, 1 / folds), float(np.sqrt(np.mean(base))), each,
+            float(np.sqrt(np.mean(errors))), corrected_error(each, share), float(np.sqrt(np.mean(base))), each,
             float(np.mean(inside)), predictions,
         )  # fmt: skip
 

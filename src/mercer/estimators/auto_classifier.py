@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from mercer.data.rows import Array
 from mercer.estimators.auto import Evaluation
-from mercer.estimators.auto_core import AutoCore, corrected_error, dealt, enough_rows
+from mercer.estimators.auto_core import AutoCore, corrected_error, enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.selection.committee import CLASSIFICATION
@@ -153,9 +153,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         lines = [
             f"{shape}; widths tuned on {self.committee_.tuned_on} rows.",
             self._member_table(),
-            f"Out-of-fold error {out} (3 folds, each tuned anew); the most common label is wrong in {common}.",
+            f"Out-of-fold error {out} ({self._how()}); the most common label is wrong in {common}.",
         ]
-        if self.error_ > self.baseline_ - error:
+        if self.error_ >= self.baseline_ - error:
             lines.append("That is no better than always saying the most common label.")
         return "\n".join([*lines, *self._left_out_columns()])
 
@@ -175,16 +175,16 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         """
         y = np.asarray(_check_y(y, estimator=self))
         _, classes = checked_labels(y)
-        numbers = dealt(len(y), classes, np.random.default_rng(self.random_state + 1), folds)
+        numbers = self._outer_folds(len(y), classes, folds)
         predictions, errors, base = np.full(len(y), None, dtype=object), [], []
         for test, model in self._outer(X, y, numbers):
             predictions[test] = model.predict(self._part(X, test))
             errors.append(float(np.mean(predictions[test] != y[test])))
             common = model.classes_[int(np.argmax(np.bincount(checked_labels(y[numbers != numbers[test[0]]])[1])))]
             base.append(float(np.mean(y[test] != common)))
-        each = np.array(errors)
+        each, share = np.array(errors), 1.0 / (int(numbers.max()) + 1)
         return Evaluation(
-            float(each.mean()), corrected_error(each, 1 / folds), float(np.mean(base)), each, None, predictions
+            float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions
         )
 
 

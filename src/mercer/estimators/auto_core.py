@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted
 
-from mercer.data.encoder import TableEncoder
+from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.ridge import KernelRidge
@@ -61,10 +61,18 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
                 sentence(f"time_budget of {type(self).__name__}", "a positive number of seconds, or None", repr(budget))
             )
 
+    def _outer_folds(self, n: int, strata: Array | None, folds: Any) -> Array:
+        """The folds of `evaluate`."""
+        if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
+            raise InputError(sentence("folds of evaluate", "a whole number of at least 2", repr(folds)))
+        seed = None if self.random_state is None else self.random_state + 1
+        return dealt(n, strata, np.random.default_rng(seed), int(folds))
+
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> None:
         """Tune the committee and fit its members to the encoded table."""
         rng = np.random.default_rng(self.random_state)
         self._part_used = np.arange(len(Z))
+        self._left_over = len(Z) > _MOST
         if len(Z) > _MOST:
             self._part_used = np.sort(rng.permutation(len(Z))[:_MOST])
             Z, Y = Z[self._part_used], Y[self._part_used]
@@ -141,6 +149,12 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         ]
         return text_table(["", "member", "weight", "out-of-fold error", "tuning", "on a bound"], rows)
 
+    def _how(self) -> str:
+        """What the out-of-fold error is: from how many folds, and what was tuned on them."""
+        folds, tuned = int(self.committee_.folds.max()) + 1, self.committee_.tuned_on
+        whole = tuned == len(self.committee_.held_out)
+        return f"{folds} folds, " + ("each tuned anew" if whole else f"widths tuned once, on {tuned} of all rows")
+
     def _unit(self) -> float:
         return 1.0
 
@@ -152,7 +166,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _left_out_columns(self) -> list[str]:
         """A line for each column that was left out, and for rows that were."""
         lines = [f"Left out: {c.name} ({c.why})." for c in self.encoder_.columns_ if not c.outputs]
-        if len(self._part_used) == _MOST:
+        if self._left_over:
             lines.append(f"Fitted to {_MOST} rows drawn at random: more do not fit this estimator yet.")
         return lines
 
@@ -220,7 +234,7 @@ def _mixed(X: Any) -> bool:
 
 def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) -> Array:
     """A fold for every row: at random, or each class evenly."""
-    count = min(folds, max(2, n // 2))
+    count = max(2, min(folds, n))
     order = rng.permutation(n)
     if strata is not None:
         order = order[np.argsort(strata[order], kind="stable")]

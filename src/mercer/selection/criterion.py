@@ -6,7 +6,8 @@ In weighted coordinates, with P of docs/derivations (4), a = P V Y, p = diag P a
     dL = sum (dA) o M,    M = 2 P diag(r E) P - s a' - a s'
 
 since dP = -P (dA) P. One product of n^3 size serves every parameter. The evidence, at the best prior variance
-s2 = y'P y / (n - 1) (n without intercept), needs no product at all: M = (P - a a' / s2) / 2.
+s2 = y'P y / (n - 1) (n without intercept), needs no product at all: M = (P - a a' / s2) / 2. With intercept it is the
+density of y integrated over all constants (restricted maximum likelihood).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import Slopes, gradient
 from mercer.selection.leave_out import mirror
 from mercer.selection.problem import Problem
-from mercer.solvers.lapack import add_outer, potrf, potri, potrs
+from mercer.solvers.lapack import add_outer, add_outer_pair, potrf, potri, potrs
 
 OBJECTIVES = ("loo", "evidence")
 
@@ -34,8 +35,8 @@ class Point:
     Attributes
     ----------
     value : float
-        Log of the mean squared leave-one-out error, or minus the log evidence per row; infinite where K + alpha I is
-        not positive definite.
+        Log of the mean squared leave-one-out error, or minus the log evidence per row and target; infinite where
+        K + alpha I is not positive definite, minus infinity where no error (no variance) is left.
     slopes : dict
         Its derivatives by the logarithms of the kernel's parameters; empty where they were not asked for.
     by_alpha : float
@@ -109,12 +110,10 @@ class Criterion:
         if not slopes or total == 0:
             return value, None
         r = scaled / p
-        half = P * np.sqrt(np.einsum("ti,ti->i", r, E))
+        half = P * np.sqrt(2.0 / total * np.einsum("ti,ti->i", r, E))
         M = half @ half.T
-        s = r @ P
-        M -= 0.5 * (s.T @ a)
-        M -= 0.5 * (a.T @ s)
-        M *= 2.0 / total
+        for s, a_t in zip(r @ P, a, strict=True):
+            add_outer_pair(M, -1.0 / total, s, a_t)
         return value, M
 
     def _evidence(self, P: Array, a: Array, log_determinant: float, *, slopes: bool) -> tuple[float, Array | None]:
@@ -123,7 +122,8 @@ class Criterion:
         variance = np.einsum("ti,ti->t", self.right, a) / max(free, 1)
         if not (variance > 0).all():
             return -math.inf, None
-        value = 0.5 * float((free * np.log(variance)).sum() + t * log_determinant) / (n * t)
+        log_determinant -= 2.0 * float(np.log(self.problem.root).sum())
+        value = 0.5 * float(free * (1.0 + np.log(2.0 * np.pi * variance)).sum() + t * log_determinant) / (n * t)
         if not slopes:
             return value, None
         M = t * P

@@ -188,10 +188,10 @@ class _Search:
         point = self.criterion.at(kernel, alpha)
         self.evaluations += 1
         self.last[vector.tobytes()] = point.value
-        if not point.slopes:  # not positive definite, or without any error left
-            return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
-        if not self.path:
+        if not self.path and point.value < math.inf:
             self.path.append(Step(point.value, kernel, alpha))
+        if not math.isfinite(point.value):  # not positive definite, or without any error left
+            return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
         return point.value, np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
 
     def keep(self, intermediate_result: Any) -> None:

@@ -117,7 +117,7 @@ class Ordered:
         self.truth = Truth(search.y[order], self.removals, self.classes)
         together = _pooled(self.folds, self.removals)
         self.pooled_truth = Truth(search.y[order], together, self.classes, self.removals)
-        self.kept: dict[tuple[Kernel, float], Array] = {}
+        self.kept: dict[Kernel, dict[float, Array]] = {}
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
         self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
@@ -135,12 +135,13 @@ class Ordered:
         progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
         sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
         self.runs.append(sweep)
+        kept = [self.kept.setdefault(kernel, {}) for kernel in kernels]
         size = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1]
 
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
             if size <= KEPT:
-                self.kept[kernels[k], float(alphas[a])] = held_out.values
+                kept[k][float(alphas[a])] = held_out.values
 
         def finished(k: int) -> None:
             skip[k] = True
@@ -191,9 +192,10 @@ class Ordered:
 
     def kept_values(self, kernel: Kernel, alphas: Sequence[float]) -> Array | None:
         """Held-out values of a candidate that was tried, each target at its own alpha; None if not kept."""
-        if any((kernel, alpha) not in self.kept for alpha in alphas):
+        kept = self.kept.get(kernel, {})
+        if not kept.keys() >= set(alphas):
             return None
-        return np.stack([self.kept[kernel, alpha][:, t] for t, alpha in enumerate(alphas)], axis=1)
+        return np.stack([kept[alpha][:, t] for t, alpha in enumerate(alphas)], axis=1)
 
     def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, float]:
         """Held-out values of one kernel at every tested row, each target at its own alpha; and the worst condition.

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from mercer.backends import run, single_threaded_blas
+from mercer.backends import run, single_threaded_blas, threads
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut, KernelSystem
 from mercer.selection.plan import Plan
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.progress import Progress
+
+_TINY = 200  # rows, left out one by one
 
 
 def _one_thread(*, held: bool) -> AbstractContextManager[None]:
@@ -96,7 +98,10 @@ class Sweep:
                 if progress is not None:
                     progress.step()
 
-            run(try_one, [(k, a) for k in numbers for a in range(len(self.alphas))])
+            work = self.plan.work
+            # hardly any arithmetic: threads would wait for each other
+            with threads(1) if work.single and work.n <= _TINY else nullcontext():
+                run(try_one, [(k, a) for k in numbers for a in range(len(self.alphas))])
             systems.clear()  # before the next ones are made
             if finished is not None:
                 for k in numbers:

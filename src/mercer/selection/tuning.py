@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import run
-from mercer.data.checks import as_numbers, checked_weights
+from mercer.data.checks import as_numbers, checked_intercept, checked_weights
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.selection.criterion import OBJECTIVES, Criterion
@@ -170,11 +170,13 @@ def tune(
         raise InputError(sentence("objective of tune", "'loo' or 'evidence'", repr(objective)))
     if not isinstance(starts, int) or not 1 <= starts <= len(_FACTORS):
         raise InputError(sentence("starts of tune", f"a whole number from 1 to {len(_FACTORS)}", repr(starts)))
+    for name, number, least in (("steps", steps, 1), ("max_rows", max_rows, 3)):
+        if not isinstance(number, int) or number < least:
+            raise InputError(sentence(f"{name} of tune", f"a whole number of at least {least}", repr(number)))
     rows, problem = _problem(kernel, X, y, sample_weight, intercept=fit_intercept)
     rng = np.random.default_rng(random_state)
     begin = per_column(kernel, rows.width) if per_column_widths else kernel
-    if not tunable(begin):
-        raise InputError(f"{begin!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
+    _refuse_untunable(begin, rows, alpha, share, bounds)
     part = np.sort(rng.permutation(len(rows))[:max_rows]) if len(rows) > max_rows else None
     some_rows, some = (rows, problem) if part is None else taken(rows, problem, part)
     progress = Progress("tuning", starts + 2 * check + (part is not None), verbose)
@@ -193,7 +195,7 @@ def tune(
         progress.step(2)
     final = best.alpha
     if part is not None:
-        final = _alpha_on_all(best, rows, problem, rng)
+        final = _alpha_on_all(best, rows, problem, (bounds or {}).get("alpha"), rng)
         progress.step()
     score = (lambda value: math.exp(value / 2)) if objective == "loo" else (lambda value: -value)
     evaluations = sum(descent.evaluations for descent in found)
@@ -203,20 +205,44 @@ def tune(
     )  # fmt: skip
 
 
+def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds: Any) -> None:
+    """Refuse a kernel without parameters, and settings that would come to nothing."""
+    names = tunable(kernel)
+    if not names:
+        raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
+    if kernel.kind == "gram":
+        raise InputError(f"{kernel!r} takes a matrix computed already: there is nothing to tune. Give it rows instead.")
+    number = None if alpha is None else as_numbers(alpha)
+    if alpha is not None and (number is None or number.ndim or not 0 < number < math.inf):
+        raise InputError(sentence("alpha of tune", "a positive number, or None", repr(alpha)))
+    if share is not None and np.shape(share) != (rows.width,):
+        raise InputError(sentence("share of tune", f"{rows.width} numbers, one for each column", repr(share)))
+    known = {"alpha", *names, *(name.rsplit("__", 1)[-1] for name in names)}
+    for name, ends in (bounds or {}).items():
+        if name not in known:
+            raise InputError(f"bounds of tune: there is no parameter {name!r}. {nearest(name, sorted(known))}")
+        pair = as_numbers(ends)
+        if pair is None or pair.shape != (2,) or not 0 < pair[0] <= pair[1] < math.inf:
+            raise InputError(sentence(f"bounds of {name!r}", "two positive numbers, the lower one first", repr(ends)))
+
+
 def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: bool) -> tuple[Rows, Problem]:
+    if not isinstance(kernel, Kernel):
+        raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
+    checked_intercept("tune", intercept)
     rows = kernel.read(X)
     targets = as_numbers(y)
     if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows) or not np.isfinite(targets).all():
         raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
-    if len(rows) < 3:
-        raise InputError(sentence("Tuning", "given at least 3 rows", f"{len(rows)}"))
     weights = None
     if sample_weight is not None:
         numbers = as_numbers(sample_weight)
-        if numbers is None or numbers.shape != (len(rows),):
-            raise InputError(sentence("sample_weight of tune", "one number per row of X", _shape(sample_weight)))
+        if numbers is None or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
+            raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
         weights = checked_weights("tune", numbers)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept))
+    if len(problem.used) < 3:
+        raise InputError(sentence("Tuning", "given at least 3 rows with weight", f"{len(problem.used)}"))
     return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)
 
 
@@ -258,12 +284,15 @@ def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
 
 
-def _alpha_on_all(best: Descent, rows: Rows, problem: Problem, rng: np.random.Generator) -> float:
+def _alpha_on_all(
+    best: Descent, rows: Rows, problem: Problem, ends: tuple[float, float] | None, rng: np.random.Generator
+) -> float:
     """alpha by leave-one-out on all rows: what is best for a part of them is too large for all."""
     if len(rows) > _ALL_ROWS:
         rows, problem = taken(rows, problem, np.sort(rng.permutation(len(rows))[:_ALL_ROWS]))
     criterion = Criterion(rows, problem, "loo")
     ladder = best.alpha * 10.0 ** np.arange(-3.0, 1.01, 0.5)
+    ladder = ladder if ends is None else np.unique(np.clip(ladder, *ends))
     values: dict[float, float] = {}
 
     def value(place: int) -> float:

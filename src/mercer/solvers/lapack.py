@@ -70,6 +70,16 @@ def potrs(U: Array, B: Array) -> None:
     )  # fmt: skip
 
 
+def add_outer_pair(A: Array, factor: float, x: Array, y: Array) -> None:
+    """A + factor (x y' + y x') over the upper triangle of A."""
+    call = _routine("cython_blas", "dsyr2", POINTER(c_char), _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT, _ARRAY, _INT)
+    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    call(
+        byref(_LOWER), byref(c_int(len(A))), byref(c_double(factor)), _at(x), byref(c_int(1)), _at(y), byref(c_int(1)),
+        _at(A), byref(_leading(A)),
+    )  # fmt: skip
+
+
 def add_outer(A: Array, factor: float, v: Array) -> None:
     """A + factor v v' over the upper triangle of A."""
     call = _routine("cython_blas", "dsyr", POINTER(c_char), _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-from mercer.data.encoder_columns import Strangers
+from mercer.data.encoding.columns import Strangers
 from mercer.data.rows import Array
 from mercer.errors import UnfamiliarRowsWarning
 from mercer.tables import text_table

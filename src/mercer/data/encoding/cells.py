@@ -65,7 +65,7 @@ def read_cells(name: str, raw: Any) -> Cells:
 
     Examples
     --------
-    >>> from mercer.data.encoder_cells import read_cells
+    >>> from mercer.data.encoding.cells import read_cells
     >>> cells = read_cells("city", ["Rome", None, " Bonn", "Rome", ""])
     >>> cells.family, cells.values.tolist(), cells.levels
     ('text', [0, -1, 1, 0, -1], ['Rome', 'Bonn'])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data.encoder_cells import Cells, texts_of
-from mercer.data.encoder_kinds import MOST_LEVELS, Kind
-from mercer.data.encoder_values import NumberStyle, days_of, numbers_of
+from mercer.data.encoding.cells import Cells, texts_of
+from mercer.data.encoding.kinds import MOST_LEVELS, Kind
+from mercer.data.encoding.values import NumberStyle, days_of, numbers_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer.data.encoder_cells import DAY, Cells, naive, number_cells
+from mercer.data.encoding.cells import DAY, Cells, naive, number_cells
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -23,7 +23,7 @@ class NumberStyle:
 
     Examples
     --------
-    >>> from mercer.data.encoder_values import NumberStyle
+    >>> from mercer.data.encoding.values import NumberStyle
     >>> NumberStyle().read("1.5e3"), NumberStyle().read("1,5"), NumberStyle(",", ".").read("1.234,5")
     (1500.0, None, 1234.5)
     """
@@ -82,7 +82,7 @@ def read_day(text: str) -> float | None:
 
     Examples
     --------
-    >>> from mercer.data.encoder_values import read_day
+    >>> from mercer.data.encoding.values import read_day
     >>> read_day("1970-01-02T12:00"), read_day("2.1.1970")
     (1.5, None)
     """

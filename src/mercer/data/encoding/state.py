@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from mercer.data.encoder_columns import Column, Scale, output_names
-from mercer.data.encoder_kinds import Kind, checked_kind
-from mercer.data.encoder_values import NumberStyle
+from mercer.data.encoding.columns import Column, Scale, output_names
+from mercer.data.encoding.kinds import Kind, checked_kind
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 

@@ -41,7 +41,7 @@ def as_table(X: Any) -> Table:
 
     Examples
     --------
-    >>> from mercer.data.encoder_tables import as_table
+    >>> from mercer.data.encoding.tables import as_table
     >>> as_table({"age": [31, 45], "city": ["Rome", "Bonn"]}).names
     ('age', 'city')
     >>> as_table([[31, "Rome"], [45, "Bonn"]]).names

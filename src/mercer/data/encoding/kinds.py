@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from mercer.data.encoder_cells import Cells, texts_of
-from mercer.data.encoder_values import NumberStyle, numbers_of, read_day
+from mercer.data.encoding.cells import Cells, texts_of
+from mercer.data.encoding.values import NumberStyle, numbers_of, read_day
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -49,8 +49,8 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
 
     Examples
     --------
-    >>> from mercer.data.encoder_cells import read_cells
-    >>> from mercer.data.encoder_values import NumberStyle
+    >>> from mercer.data.encoding.cells import read_cells
+    >>> from mercer.data.encoding.values import NumberStyle
     >>> decide(read_cells("colour", ["red", "blue", "red", "red"]), None, NumberStyle())
     ('category', 'text, 2 distinct values in 4 rows')
     """

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.encoder_cells import read_cells, texts_of
-from mercer.data.encoder_columns import Column, encode, is_truth, learn, output_names
-from mercer.data.encoder_kinds import decide
-from mercer.data.encoder_report import Encoded, EncoderReport, Unfamiliar
-from mercer.data.encoder_state import Settings, read, written
-from mercer.data.encoder_tables import Table, as_table
+from mercer.data.encoding.cells import read_cells, texts_of
+from mercer.data.encoding.columns import Column, encode, is_truth, learn, output_names
+from mercer.data.encoding.kinds import decide
+from mercer.data.encoding.report import Encoded, EncoderReport, Unfamiliar
+from mercer.data.encoding.state import Settings, read, written
+from mercer.data.encoding.tables import Table, as_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.tables import text_table
