@@ -364,3 +364,84 @@ def test_nothing_that_was_given_is_changed(data):
 
 def test_the_kernel_is_named_as_the_library_names_it():
     assert krr("gaussian", 2).kernel_object() == Gaussian(2.0, per_dimension=True)
+
+
+# -- nothing is silent -----------------------------------------------------------------------------------
+
+
+def test_a_wrong_label_is_wrong_in_a_fold_of_ones():
+    from sklearn.dummy import DummyClassifier
+
+    X, y = np.zeros((40, 1)), np.repeat([0, 1], 20)
+    for constant in (0, 1):
+        method = DummyClassifier(strategy="constant", constant=constant)
+        assert cv(X, y, method, {}, 40, 1, loss_function=zero_one_loss, **QUIET).cvloss == 0.5
+    assert zero_one_loss([1, 1], [2, 0]) == 1.0
+    assert zero_one_loss([1.0, 1.0], [2.0, 0.0]) == 1.0
+    assert zero_one_loss([1, 1], [2.0, 0.5]) == 0.0
+    assert zero_one_loss([1, 1], [True, False]) == 0.5
+
+
+def test_a_loss_may_work_in_place(data):
+    def in_place(y_true, y_pred):
+        y_pred -= y_true
+        y_true[:] = 0.0
+        return np.abs(y_pred).mean()
+
+    how = {"nfolds": 4, "nrepetitions": 2, "random_state": 0, **QUIET}
+    for method in (krr, plain_krr):
+        found = [cv(*data, method, GRID, loss_function=loss, **how) for loss in (in_place, mean_absolute_error)]
+        assert found[0].cvloss == pytest.approx(found[1].cvloss)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_targets_that_are_no_numbers_are_refused(bad, data):
+    y = data[1].copy()
+    y[3] = bad
+    with pytest.raises(InputError, match=rf"^y of krr must be finite; got {bad} in row 3\.$"):
+        krr("gaussian", 1.0, 0.1).fit(data[0], y)
+
+
+def test_losses_that_are_never_numbers_do_not_choose(data):
+    with pytest.raises(InputError, match=r"^loss_function must be a number for some combination; got NaN for every"):
+        cv(*data, krr, {"regularization": [0.1, 1.0]}, 4, 1, loss_function=lambda y, p: np.nan, **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("work", "sentence"),
+    [
+        (lambda X, y: krr().predict(X), "krr must be fitted before it predicts; got a new one. Call fit(X, y) first."),
+        (lambda X, y: krr().fit(X, y).predict(X[:, :2]), "X must be of 3 columns, as in fit; got 2."),
+        (
+            lambda X, y: krr("gaussian", None, 0.1).fit(X, y),
+            "kernelparameter of the gaussian kernel must be a positive number; got None.",
+        ),
+        (
+            lambda X, y: krr("polynomial", "2", 0.1).fit(X, y),
+            "kernelparameter of the polynomial kernel must be a whole number; got '2'.",
+        ),
+        (
+            lambda X, y: cv(X, y, krr, {"regularization": 1.0}, **QUIET),
+            "parameters must be lists of values to try; got 'regularization': 1.0. Use 'regularization': [1.0].",
+        ),
+        (
+            lambda X, y: cv(X, y, krr, {"kernel": "gaussian"}, **QUIET),
+            "parameters must be lists of values to try; got 'kernel': 'gaussian'. Use 'kernel': ['gaussian'].",
+        ),
+        (
+            lambda X, y: cv(X, y, krr, {"regularization": [1.0]}, 7, 1, lambda y, p: np.abs(y - p), **QUIET),
+            (
+                "What loss_function returns must be of one shape in all folds; got (5,) and (6,). "
+                "Evaluate curves on one grid, as np.interp does."
+            ),
+        ),
+        (
+            lambda X, y: cv(X, y, krr, {"regularization": [1.0]}, 7, 1, lambda y, p: "good", **QUIET),
+            "What loss_function returns must be a number or an array of them; got 'good'.",
+        ),
+    ],
+    ids=["unfitted", "columns", "width", "degree", "scalar", "text", "curves", "words"],
+)
+def test_what_cannot_be_done_is_said(work, sentence, data):
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        work(*data)

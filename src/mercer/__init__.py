@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import course, kernels, testing
+    from mercer import course, displays, kernels, testing
     from mercer.backends import thread_count, threads
     from mercer.estimators import (
         AutoClassifier,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         nested_cross_validate,
     )
     from mercer.insight import check_mercer, repair
+    from mercer.insight.bias_variance import bias_variance
+    from mercer.insight.bias_variance_noise import noise_estimate
+    from mercer.models import load, save
     from mercer.selection.tuning import tune
 
 _PLACES = {
@@ -39,15 +42,19 @@ _PLACES = {
     "KernelRidgeCV": "mercer.estimators",
     "KernelRidgeClassifier": "mercer.estimators",
     "KernelRidgeClassifierCV": "mercer.estimators",
+    "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",
+    "load": "mercer.models",
     "nested_cross_validate": "mercer.estimators",
+    "noise_estimate": "mercer.insight.bias_variance_noise",
     "repair": "mercer.insight",
+    "save": "mercer.models",
     "thread_count": "mercer.backends",
     "threads": "mercer.backends",
     "tune": "mercer.selection.tuning",
 }
-_MODULES = ("course", "kernels", "testing")
+_MODULES = ("course", "displays", "kernels", "testing")
 
 __all__ = [
     "AutoClassifier",
@@ -58,12 +65,17 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "bias_variance",
     "check_mercer",
     "course",
     "cross_validate",
+    "displays",
     "kernels",
+    "load",
     "nested_cross_validate",
+    "noise_estimate",
     "repair",
+    "save",
     "testing",
     "thread_count",
     "threads",

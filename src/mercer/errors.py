@@ -3,6 +3,7 @@
 MercerError
 |-- InputError (also ValueError)         something given is not what it must be
 |   |-- KernelTextError                  text that is no kernel
+|   |-- ModelFileError                   a file that is no model, or cannot be read or written
 |   `-- NoFeaturesError (and AttributeError)  weights of features asked for, and there are none
 `-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
 
@@ -32,6 +33,10 @@ class KernelTextError(InputError):
     """A text does not describe a kernel."""
 
 
+class ModelFileError(InputError):
+    """A model file cannot be read or written: missing, damaged, changed, of a newer format, or none at all."""
+
+
 class NoFeaturesError(InputError, AttributeError):
     """A model has no weights of explicit features: its kernel has no finite map, or one beyond all memory."""
 
@@ -58,6 +63,10 @@ class NotMercerWarning(MercerWarning):
 
 class EdgeOfGridWarning(MercerWarning):
     """The winner of a search stands on the edge of what was tried."""
+
+
+class ConvergenceWarning(MercerWarning):
+    """An iteration stopped before it reached what was asked for."""
 
 
 class UnfamiliarRowsWarning(MercerWarning):

@@ -556,7 +556,6 @@ def test_a_search_over_sets_is_resumed_whatever_python_hashes(tmp_path):
     assert first == second
 
 
-@pytest.mark.xfail(strict=True, reason="the fingerprint spells out sets only where no list holds them")
 def test_the_fingerprint_of_lists_of_sets_is_the_same_whatever_python_hashes():
     first, second = printed(NESTED)
     assert first == second
@@ -572,7 +571,6 @@ def test_a_checkpoint_of_other_texts_is_refused(tmp_path):
         search([*TEXTS[:-1], "\ud800"])
 
 
-@pytest.mark.xfail(strict=True, reason="the fingerprint is made of repr, which leaves out the middle of long arrays")
 def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
     def search(X):
         kernel = Words()

@@ -87,3 +87,17 @@ def test_fingerprints_differ_where_anything_differs(rng):
     assert len(set(marks)) == len(marks)
     assert fingerprint(X[::2]) == fingerprint(X[::2].copy())
     assert fingerprint(S) == fingerprint(S.tocsc())
+
+
+def test_an_array_on_disk_is_no_checkpoint(tmp_path):
+    path = tmp_path / "numbers.npy"
+    np.save(path, [1.0])
+    with pytest.raises(InputError, match=r"^The checkpoint '.*numbers.npy' cannot be read \(.*\)\. Delete it or name"):
+        Checkpoint(path, "mark").load()
+
+
+@pytest.mark.parametrize("path", [True, 3, b"search"], ids=str)
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError) as refused:
+        Checkpoint(path, "mark")
+    assert str(refused.value) == f"checkpoint must be the path of a file, or None; got {path!r}."

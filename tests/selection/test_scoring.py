@@ -188,3 +188,119 @@ def test_scorers_may_ask_the_stub_what_it_is(rng):
     object.__setattr__(asked, "quick", None)
     object.__setattr__(asked, "scorer", curious)
     assert asked.by_split(truth, np.zeros((6, 1))).tolist() == [2.0, 2.0, 2.0]
+
+
+# -- nothing is silent ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.uint8, bool, np.int8])
+@pytest.mark.parametrize("name", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2", "neg_max_error"])
+def test_labels_of_small_types_are_numbers(kind, name, rng):
+    numbers = np.arange(20) % 2
+    values = rng.normal(size=(20, 1))
+    found = [
+        resolve_scoring(name, classifier=True).by_split(
+            Truth(y, folds_of(20, 4), Classes(np.unique(y), numbers)), values
+        )
+        for y in (numbers.astype(kind), numbers.astype(float))
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_mean_squared_error", "neg_mean_absolute_error"])
+def test_text_has_no_squared_error(name):
+    y = np.array(["yes", "no"] * 4)
+    truth = Truth(y, folds_of(8, 2), Classes(np.array(["no", "yes"]), np.arange(8) % 2))
+    with pytest.raises(InputError) as refused:
+        resolve_scoring(name, classifier=True).by_split(truth, np.ones((8, 1)))
+    assert str(refused.value) == (
+        f"y for scoring by {name} must be numbers; got labels such as yes. Use a score of labels such as 'accuracy'."
+    )
+
+
+def test_a_loss_may_work_in_place(rng):
+    def in_place(y_true, y_pred):
+        y_pred -= y_true
+        y_true[:] = 0.0
+        return (y_pred**2).mean()
+
+    y, values = rng.normal(size=12), rng.normal(size=(12, 1))
+    truth, before = Truth(y, folds_of(12, 3)), values.copy()
+    expected = resolve_scoring(None, classifier=False).by_split(truth, values)
+    for how in (in_place, make_scorer(in_place, greater_is_better=False)):
+        scoring = resolve_scoring(how, classifier=False)
+        for _ in range(2):
+            np.testing.assert_allclose(scoring.by_split(truth, values), expected)
+    np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize(
+    ("score", "way_out"),
+    [
+        (metrics.r2_score, "Use make_scorer(r2_score) or the name 'r2'."),
+        (metrics.accuracy_score, "Use make_scorer(accuracy_score) or the name 'accuracy'."),
+        (metrics.matthews_corrcoef, "Use make_scorer(matthews_corrcoef) or the name 'matthews_corrcoef'."),
+        (metrics.d2_pinball_score, "Use make_scorer(d2_pinball_score)."),
+    ],
+    ids=lambda value: getattr(value, "__name__", "words"),
+)
+def test_a_score_is_no_loss(score, way_out):
+    with pytest.raises(InputError) as refused:
+        resolve_scoring(score, classifier=False)
+    assert str(refused.value) == (
+        "scoring must be a loss(y_true, y_pred), lower is better, where it is a plain function; "
+        f"got {score.__name__}, which is larger for better predictions. {way_out}"
+    )
+
+
+def test_a_function_of_an_estimator_is_no_loss():
+    with pytest.raises(InputError) as refused:
+        resolve_scoring(lambda estimator, X, y: 0.0, classifier=False)
+    assert str(refused.value) == (
+        "scoring must be a loss(y_true, y_pred), lower is better, where it is a plain function; "
+        "got <lambda>(estimator, X, y). For a score of (estimator, X, y) use a scorer of make_scorer."
+    )
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"),
+    [(np.zeros(3), "shape (3,)"), (None, "None"), ("much", "'much'")],
+    ids=["array", "none", "text"],
+)
+def test_a_loss_is_one_number(returned, got, rng):
+    def loss(y_true, y_pred):
+        return returned
+
+    with pytest.raises(InputError) as refused:
+        resolve_scoring(loss, classifier=False).by_split(Truth(rng.normal(size=6), folds_of(6, 2)), np.zeros((6, 1)))
+    assert str(refused.value) == f"The result of loss must be one number; got {got}. Take a mean of it."
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["r2", "explained_variance", get_scorer("r2"), make_scorer(metrics.r2_score), "d2_absolute_error_score"],
+    ids=str,
+)
+def test_shares_of_variance_need_many_rows(how):
+    assert resolve_scoring(how, classifier=False).needs_many
+
+
+def test_accuracy_of_numbers_is_refused(rng):
+    truth = Truth(np.arange(6.0), folds_of(6, 2))
+    with pytest.raises(InputError) as refused:
+        resolve_scoring("accuracy", classifier=False).by_split(truth, rng.normal(size=(6, 1)))
+    assert str(refused.value) == (
+        "scoring must be a score of numbers where numbers are predicted; got 'accuracy'. "
+        "Use a score of numbers, or a classifier."
+    )
+
+
+def test_a_score_that_fails_is_missing_where_that_is_asked_for(rng):
+    y, values = np.arange(1.0, 7.0), np.array([[1.0], [2.0], [-3.0], [4.0], [5.0], [6.0]])
+    scoring, truth = resolve_scoring("neg_mean_poisson_deviance", classifier=False), Truth(y, folds_of(6, 2))
+    failures = []
+    found = scoring.by_split(truth, values, failures=failures)
+    assert np.isnan(found).tolist() == [True, False]
+    assert "strictly positive" in failures[0]
+    with pytest.raises(ValueError, match="strictly positive"):
+        scoring.by_split(truth, values)

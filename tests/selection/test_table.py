@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.data.folds import draw
+from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
 from mercer.selection.table import Choice, SearchTable, correction, joined
 
@@ -141,3 +142,38 @@ def test_tables_are_joined_by_kernels_or_by_alphas(rng):
     assert list(tall.kernels) == [Gaussian(1.0), Gaussian(2.0), Linear()]
     np.testing.assert_array_equal(tall.scores[2], third.scores[0])
     assert tall.condition.shape == (3, 3)
+
+
+def test_rows_tested_more_than_once_correct_the_standard_error_of_any_splitter(rng):
+    from sklearn.model_selection import RepeatedKFold, ShuffleSplit
+
+    scores = rng.normal(size=(1, 2, 15))
+    for cv in (RepeatedKFold(n_splits=5, n_repeats=3, random_state=0), ShuffleSplit(15, test_size=4, random_state=0)):
+        found = table_of(scores).standard_error(draw(cv, np.zeros((20, 1)), np.zeros(20)))[..., 0]
+        np.testing.assert_allclose(found, scores.std(axis=2, ddof=1) * math.sqrt(1 / 15 + 4 / 16))
+
+
+def test_scores_that_are_all_missing_choose_nothing():
+    with pytest.raises(InputError) as refused:
+        table_of(np.full((2, 2, 2), np.nan)).choose("best", folds_of(2), ["no such score."])
+    assert str(refused.value) == (
+        "scoring must be a number for some candidate; got NaN for every one (no such score). "
+        "Try another score or other folds."
+    )
+    one_target = np.zeros((1, 2, 2, 2))
+    one_target[..., 1] = np.nan
+    with pytest.raises(InputError, match="NaN for every one"):
+        table_of(one_target).choose("best", folds_of(2))
+
+
+def test_ranks_of_many_candidates_take_no_time():
+    scores = np.random.default_rng(0).integers(0, 50_000, size=(1, 100_000, 1)).astype(float)
+    found = table_of(scores, np.arange(100_000.0)).results()["rank_test_score"]
+    worth = scores.ravel()
+    for i in (0, 1, 77_777):
+        assert found[i] == 1 + int((worth > worth[i]).sum())
+
+
+def test_a_single_score_has_no_standard_error_in_the_text():
+    line = table_of([[[1.0], [2.0]]]).text(Choice(0, (1,)), folds_of(2)).splitlines()[2]
+    assert line.split()[-2] == "none"

@@ -60,8 +60,8 @@ def test_each_route_names_its_bytes(name, count):
     [
         ("cholesk", "Did you mean 'cholesky'?"),
         ("Primal", "Did you mean 'primal'?"),
-        ("qr", "Known: auto, cholesky, primal, spectral."),
-        (None, "Known: auto, cholesky, primal, spectral."),
+        ("qr", "Known: auto, cg, cholesky, primal, spectral."),
+        (None, "Known: auto, cg, cholesky, primal, spectral."),
     ],
 )
 def test_a_misspelt_solver_gets_the_nearest_one(given, way_out, rng):
@@ -92,13 +92,17 @@ def test_the_refusal_names_what_is_needed_what_there_is_and_what_would_fit(monke
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
     X, y = np.zeros((1000, 2)), np.zeros(1000)
     with pytest.raises(MemoryRefusal) as caught:
-        KernelRidge(kernel="rbf").fit(X, y)
+        KernelRidge(kernel="rbf", solver="cholesky").fit(X, y)
     message = str(caught.value)
     assert message.startswith(
         "KernelRidge on 1000 rows (cholesky) needs 8.8 MB of memory; 1.0 MB is available. "
         "About 337 rows would fit by Cholesky; "
     )
     assert isinstance(caught.value, MemoryError)
+    with pytest.raises(
+        MemoryRefusal, match=r"\(cg\) needs 5\.3 MB of memory; 1\.0 MB is available\. About 337 rows would fit;"
+    ):
+        KernelRidge(kernel="rbf").fit(X, y)
     KernelRidge(kernel="linear").fit(X[:5], y[:5])  # what fits is not refused
     KernelRidge(kernel="rbf").fit(X[:330], y[:330])
 

@@ -159,14 +159,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             lines.append("That is no better than always saying the most common label.")
         return "\n".join([*lines, *self._left_out_columns()])
 
-    def evaluate(self, X: Any, y: Any, folds: int = 5) -> Evaluation:
+    def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 
         Parameters
         ----------
         X, y : table and array-like
             As for `fit`.
-        folds : int, default=5
+        folds : int, default=10
             How many.
 
         Returns

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,17 +15,24 @@ from sklearn.utils.validation import _check_feature_names, _num_samples, check_i
 
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import IllConditionedWarning, InputError, sentence
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.selection.committee import Committee, Member, Recipe, fit_committee
 from mercer.selection.problem import Problem
 from mercer.selection.progress import Progress
+from mercer.selection.tuning import predicted_at
 from mercer.tables import text_table
 
 _FOLDS = 3
-# Rows beyond which the members themselves are fitted to a random part of the table.
-_MOST = 12_000
+# A member with fewer digits that can be trusted is named.
+_DIGITS = 6.0
+# Rows beyond which the committee is tuned and weighed on a random part of the table, and its members fitted to all.
+_WEIGHED = 8000
+# Rows beyond which the members, too, are fitted to a part.
+_MOST = 60_000
+# What alpha is tried multiplied by, the more rows the less is needed.
+_RATIOS = (1.0, 0.3, 0.1, 0.03, 0.01)
 
 
 class AutoCore(BaseEstimator):  # type: ignore[misc]
@@ -71,32 +80,34 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> None:
         """Tune the committee and fit its members to the encoded table."""
         rng = np.random.default_rng(self.random_state)
-        self._part_used = np.arange(len(Z))
-        self._left_over = len(Z) > _MOST
+        kept = np.arange(len(Z))
         if len(Z) > _MOST:
-            self._part_used = np.sort(rng.permutation(len(Z))[:_MOST])
-            Z, Y = Z[self._part_used], Y[self._part_used]
-            strata = None if strata is None else strata[self._part_used]
-        problem = Problem(Y, None, intercept=True)
+            kept = np.sort(rng.permutation(len(Z))[:_MOST])
+            Z, Y, strata = Z[kept], Y[kept], None if strata is None else strata[kept]
+        self._left_over = len(Z) > _WEIGHED
+        part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
+        self._part_used = kept[part]
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # nothing to go by: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
         groups = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
         self.committee_ = fit_committee(
-            Rows(Z),
-            problem,
+            Rows(Z[part]),
+            Problem(Y[part], None, intercept=True),
             recipes,
-            dealt(len(Z), strata, rng, _FOLDS),
+            dealt(len(part), None if strata is None else strata[part], rng, _FOLDS),
             share=[int(group) for group in groups],
             time_budget=self.time_budget,
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
         )
         self.members_ = self.committee_.members
-        self.models_ = [
-            KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y) for member in self.members_
-        ]
-        self._Y = Y
+        if len(part) < len(Z):
+            self.members_ = [replace(m, alpha=alpha_for_all(m, Rows(Z), Y, rng)) for m in self.members_]
+        with warnings.catch_warnings():  # the summary says it: nobody here has chosen alpha
+            warnings.simplefilter("ignore", IllConditionedWarning)
+            self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True).fit(Z, Y) for m in self.members_]
+        self._Y = Y[part]
 
     def _votes(self, X: Any) -> Array:
         """The committee's values at new rows."""
@@ -164,10 +175,16 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         return f"Columns by relevance: {shown}{', ...' if len(listed) > 8 else ''}." if listed else "No column varies."
 
     def _left_out_columns(self) -> list[str]:
-        """A line for each column that was left out, and for rows that were."""
+        """A line for each column and member that is not as it might be, and for rows that were left out."""
         lines = [f"Left out: {c.name} ({c.why})." for c in self.encoder_.columns_ if not c.outputs]
+        for member, model in zip(self.members_, self.models_, strict=True):
+            if model.route_.digits < _DIGITS:
+                lines.append(
+                    f"{member.name} is nearly singular: about {model.route_.digits:.0f} digits can be trusted."
+                )
         if self._left_over:
-            lines.append(f"Fitted to {_MOST} rows drawn at random: more do not fit this estimator yet.")
+            used, all_rows = len(self._part_used), len(self.models_[0].X_fit_)
+            lines.append(f"Tuned and weighed on {used} rows drawn at random; members fitted to {all_rows}.")
         return lines
 
     # -- the outer loop -----------------------------------------------------------------------------
@@ -190,6 +207,17 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             found.append((test, clone(self).fit(self._part(X, train), y[train])))
             progress.step()
         return found
+
+
+def alpha_for_all(member: Member, rows: Rows, Y: Array, rng: np.random.Generator) -> float:
+    """alpha for many rows, chosen on some that are held out: what is best for a part of the rows is too large."""
+    order = rng.permutation(len(rows))
+    held = min(2000, len(rows) // 10)
+    test, train = np.sort(order[:held]), np.sort(order[held:])
+    new, rest, problem = Rows(rows.values[test]), Rows(rows.values[train]), Problem(Y[train], None, intercept=True)
+    alphas = [member.alpha * ratio for ratio in _RATIOS]
+    values = predicted_at(member.kernel, alphas, rest, problem, new)
+    return float(alphas[int(np.argmin(np.mean((values - Y[test]) ** 2, axis=(1, 2))))])
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:

@@ -29,6 +29,7 @@ from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.base import ENDLESS
 from mercer.kernels.tiles import TILE, blocks, column_numbers
 from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
+from mercer.solvers.streamed import StreamedSystem
 from mercer.solvers.plan import refuse_if_too_large
 
 
@@ -139,7 +140,7 @@ class RidgeCore(KernelEstimator):
         # only the scalar product leaves a sparse table sparse
         dense_only = sample.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
         count = None if dense_only else kernel.count_features(sample)
-        choice = choose(self.solver, n, count, alphas)
+        choice = choose(self.solver, n, count, alphas, iterable=kernel.kind != "gram")
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
@@ -206,10 +207,12 @@ class RidgeCore(KernelEstimator):
             warnings.warn(message, NotMercerWarning, stacklevel=4)
         return valid is False
 
-    def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem:
+    def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem | StreamedSystem:
         intercept = bool(self.fit_intercept)
         if choice.name == "primal":
             return PrimalSystem(self._phi(rows), weights, intercept=intercept, reason=choice.reason)
+        if choice.name == "cg":
+            return StreamedSystem(self.kernel_, rows, weights, intercept=intercept, choice=choice)
         return DualSystem(
             training_matrix(self.kernel_, rows),
             weights,
@@ -341,7 +344,7 @@ def checked_diagonal(given: Any, count: int) -> Array:
     return diagonal
 
 
-def _solved(system: DualSystem | PrimalSystem, Y: Array, alpha: float, choice: Choice) -> Solution:
+def _solved(system: DualSystem | PrimalSystem | StreamedSystem, Y: Array, alpha: float, choice: Choice) -> Solution:
     if isinstance(system, PrimalSystem):
         return system.at(float(alpha)).solve(Y)
     return system.solve(Y, float(alpha), choice.name)

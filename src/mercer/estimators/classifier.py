@@ -18,8 +18,12 @@ from mercer.selection.problem import balanced, label_targets
 
 def checked_labels(y: Any) -> tuple[Array, Array]:
     """The classes in order, and the class number of each row."""
-    check_classification_targets(y)
-    classes, numbers = np.unique(y, return_inverse=True)
+    try:
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(label).__name__ for label in y}))
+        raise InputError(sentence("y", "labels that can be sorted, all texts or all numbers", kinds)) from None
     return classes, numbers
 
 
@@ -55,7 +59,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         Whether the model has an unpenalised constant.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same.
-    solver : {"auto", "cholesky", "spectral", "primal"}, default="auto"
+    solver : {"auto", "cholesky", "spectral", "primal", "cg"}, default="auto"
         As for `KernelRidge`.
 
     Attributes

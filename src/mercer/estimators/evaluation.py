@@ -15,7 +15,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.inputs import width_of
-from mercer.estimators.refitting import HeldOutTable, Refitting, pooled_scores, score_model
+from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_classifier import checked_class_weight, refuse_mixed_labels
 from mercer.estimators.search_core import warn_if_ill
@@ -186,15 +186,15 @@ def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
 
 
 def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
-    scores, table = np.empty(len(folds.splits)), HeldOutTable(folds)
+    scores, table, pooled = np.empty(len(folds.splits)), HeldOutTable(folds), is_pooled(how, folds)
     i = 0
     for r, repeat in enumerate(folds.repeats):
         for split in repeat:
             model, X = fit(split.train, split.test)
-            scores[i], predicted = score_model(model, X, y[split.test], how)
+            scores[i], predicted = score_model(model, X, y[split.test], how, pooled=pooled)
             table.put(r, split.test, predicted)
             i += 1
     predictions = table.whole()
-    if how.needs_many and any(len(split.test) == 1 for split in folds.splits):
+    if pooled:
         scores = pooled_scores(how, y, predictions, folds)
     return _result(scores, predictions, how, folds, "refitted")

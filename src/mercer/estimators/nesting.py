@@ -14,7 +14,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
-from mercer.estimators.refitting import HeldOutTable, Refitting, pooled_scores, score_model
+from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
@@ -78,10 +78,8 @@ class NestedCrossValidation:
             f"{self.folds}; {self.route}).\n"
             f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}"
         )
-        if self.candidates > 1:
-            words += f": choosing and scoring on the same folds. {agreed}."
-        else:
-            words += ": there was one candidate, so nothing was chosen. All outer folds chose the same."
+        cause = "choosing and scoring on the same folds" if self.candidates > 1 else "fitting fewer rows, no choosing"
+        words += f": {cause}. {agreed}."
         if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
             return words
         rows = [
@@ -272,12 +270,12 @@ def _nested_pipeline(
     fit = Refitting(pipeline, X, y, sample_weight, groups)
     y = np.asarray(y)
     scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []
-    table, digits, tried = HeldOutTable(folds), [], []
+    table, pooled, digits, tried = HeldOutTable(folds), is_pooled(how, folds), [], []
     i = 0
     for r, repeat in enumerate(folds.repeats):
         for split in repeat:
             model, rows = fit(split.train, split.test)
-            scores[i], predicted = score_model(model, rows, y[split.test], how)
+            scores[i], predicted = score_model(model, rows, y[split.test], how, pooled=pooled)
             fitted = model.steps[-1][1]
             best[i] = fitted.best_score_
             chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})
@@ -286,7 +284,7 @@ def _nested_pipeline(
             table.put(r, split.test, predicted)
             i += 1
     predictions = table.whole()
-    if how.needs_many and any(len(split.test) == 1 for split in folds.splits):
+    if pooled:
         scores = pooled_scores(how, y, predictions, folds)
         best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
     result = _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")

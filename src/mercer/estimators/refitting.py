@@ -76,12 +76,19 @@ def _one_each(sample_weight: Any, n: int) -> Array:
     return weights
 
 
-def score_model(model: Any, X: Any, y: Array, how: Scoring) -> tuple[float, Array]:
-    """Score and predictions of a fitted model, by the same scoring."""
+def score_model(model: Any, X: Any, y: Array, how: Scoring, *, pooled: bool = False) -> tuple[float, Array]:
+    """Score and predictions of a fitted model, by the same scoring; no score where it is to be pooled."""
     predicted = np.asarray(model.predict(X))
+    if pooled:
+        return np.nan, predicted
     if how.scorer is not None:
         return as_score(how.name, how.scorer(model, X, y)), predicted
     return how.score_rows(y, predicted), predicted
+
+
+def is_pooled(how: Scoring, folds: Folds) -> bool:
+    """Whether folds of one row have no score of their own."""
+    return how.needs_many and any(len(split.test) == 1 for split in folds.splits)
 
 
 def pooled_scores(how: Scoring, y: Array, predictions: Array, folds: Folds) -> Array:

@@ -34,8 +34,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         Further arguments of a kernel function.
     fit_intercept : bool, default=False
         Whether the model has an unpenalised constant, solved inside the system.
-    solver : {"auto", "cholesky", "spectral", "primal"}, default="auto"
-        `auto` takes the primal where an explicit feature map makes it cheaper, and the dual otherwise.
+    solver : {"auto", "cholesky", "spectral", "primal", "cg"}, default="auto"
+        `auto` takes the primal where an explicit feature map makes it cheaper, and the dual otherwise: by a factor, or
+        from 10 000 rows on, and where a factor does not fit, by preconditioned conjugate gradients (`cg`).
 
     Attributes
     ----------

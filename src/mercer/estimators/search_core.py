@@ -219,7 +219,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         if hasattr(self.cv, "__next__"):
             way_out = "Give list(...) of it: explain would use up what fit needs."
             raise InputError(
-                sentence("cv of explain", "splits that can be read again", type(self.cv).__name__, way_out)
+                sentence("cv of explain", "splits that can be read again", f"a {type(self.cv).__name__}", way_out)
             )
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
         X, y, weights = fresh._checked(X, y, sample_weight, **self._how())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -37,6 +38,41 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
 
     run(add, blocks(len(x)))
     return result
+
+
+def symmetric_times(kernel: Kernel, x: Rows, V: Array) -> Array:
+    """k(X, X) V, each tile above the diagonal computed once and used for both of its sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.gram.product import symmetric_times
+    >>> from mercer.kernels import Linear
+    >>> symmetric_times(Linear(), as_rows([[1.0], [2.0]]), np.array([[1.0], [1.0]]))
+    array([[3.],
+           [6.]])
+    """
+    cuts = blocks(len(x))
+    jobs = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
+    parts: list[Array] = []
+    local, scratch, lock = threading.local(), per_thread(), threading.Lock()
+
+    def add(job: tuple[slice, slice]) -> None:
+        if not hasattr(local, "sum"):
+            local.sum = np.zeros((len(x), V.shape[1]))
+            with lock:
+                parts.append(local.sum)
+        rows, columns = job
+        buffers = scratch()
+        values = tile(kernel, x[rows], x[columns], same=rows == columns, scratch=buffers)
+        local.sum[rows] += values @ V[columns]
+        if rows != columns:
+            local.sum[columns] += values.T @ V[rows]
+        buffers.give(values)
+
+    run(add, jobs)
+    return np.asarray(sum(parts))
 
 
 def columns_against(kernel: Kernel, x: Rows, z: Rows) -> Iterator[tuple[slice, Array]]:

@@ -126,7 +126,8 @@ def gram(kernel: Kernel, x: Rows, *, dtype: DTypeLike = np.float64, out: Array |
         buffers = scratch()
         values = tile(kernel, x[rows], x[columns], same=same, dtype=dtype, scratch=buffers)
         if same:  # a + b = b + a to the last bit, so the mean of both halves is symmetric
-            np.add(values, values.T, out=result[rows, rows])
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.add(values, values.T, out=result[rows, rows])
             result[rows, rows] *= 0.5
         else:
             result[rows, columns] = values

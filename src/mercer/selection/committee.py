@@ -23,10 +23,10 @@ from mercer.selection.criterion import Criterion
 from mercer.selection.descent import Descent, descend, per_column
 from mercer.selection.problem import Problem
 from mercer.selection.progress import Progress
-from mercer.selection.tuning import predicted, start_alpha, taken
+from mercer.selection.tuning import predicted_at, start_alpha, taken
 
 # Beyond so many rows widths are tuned on a part of them.
-_TUNED_ON = 1500
+_TUNED_ON = 2000
 # Members that matter less than this are left out.
 _LEAST = 0.02
 # What alpha is multiplied by where widths were tuned on a part of the rows.
@@ -311,16 +311,16 @@ class _Parts:
         n, t = self.problem.Y.shape
         values = np.empty((len(self.recipes), len(ratios), n, t))
 
-        def one(job: tuple[int, int, int]) -> None:
-            fold, member, ratio = job
+        def one(job: tuple[int, int]) -> None:
+            fold, member = job
             test = np.flatnonzero(self.folds == fold)
             part_rows, part = taken(self.rows, self.problem, np.flatnonzero(self.folds != fold))
             new, _ = taken(self.rows, self.problem, test)
-            descent = by_fold[fold][self.recipes[member].name]
-            values[member, ratio, test] = predicted(descent.kernel, descent.alpha * ratios[ratio], part_rows, part, new)
+            end = by_fold[fold][self.recipes[member].name]
+            alphas = [end.alpha * ratio for ratio in ratios]
+            values[member][:, test] = predicted_at(end.kernel, alphas, part_rows, part, new)
 
-        counts = range(self.count), range(len(self.recipes)), range(len(ratios))
-        run(one, [(f, m, r) for f in counts[0] for m in counts[1] for r in counts[2]])
+        run(one, [(fold, member) for fold in range(self.count) for member in range(len(self.recipes))])
         errors = np.mean((values - self.problem.Y) ** 2, axis=(2, 3))
         best = errors.argmin(axis=1)
         return values[np.arange(len(best)), best], np.asarray(ratios)[best]

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import Slopes, gradient
+from mercer.kernels.tiles import gram
 from mercer.selection.leave_out import mirror
 from mercer.selection.problem import Problem
 from mercer.solvers.lapack import add_outer, add_outer_pair, potrf, potri, potrs
@@ -66,9 +66,15 @@ class Criterion:
         self.right = np.ascontiguousarray((problem.root[:, None] * problem.Y).T)
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
-        """The criterion, and how it changes."""
+        """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            point = self._at(kernel, alpha, slopes=slopes)
+        numbers = [point.value if point.value > -math.inf else 0.0, point.by_alpha, *map(np.sum, point.slopes.values())]
+        return point if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+
+    def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
         root, intercept = self.problem.root, self.problem.intercept
-        K = training_matrix(kernel, self.rows)
+        K = gram(kernel, self.rows)
         if self.problem.weights is not None:
             K *= root[:, None]
             K *= root
@@ -85,7 +91,7 @@ class Criterion:
             scale = float(root @ h)
             a = a - np.outer(a @ root, h) / scale
             add_outer(K, -1.0 / scale, h)
-            log_determinant += math.log(scale)
+            log_determinant += float(np.log(scale))
         mirror(K)
         if self.objective == "loo":
             value, M = self._leave_one_out(K, a, slopes=slopes)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.kernels.algebra import On
+from mercer.kernels.algebra import Mapped, On
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Stationary
@@ -25,7 +25,7 @@ _EDGE = 1e-3
 
 
 def per_column(kernel: Kernel, columns: int) -> Kernel:
-    """The same kernel with a width of its own for every column.
+    """The same kernel with a width of its own for every column; kernels of mapped rows stay as they are.
 
     Examples
     --------
@@ -36,6 +36,8 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
     """
     if isinstance(kernel, Stationary):
         return kernel if np.ndim(kernel.width) else kernel.set_params(width=np.full(columns, float(kernel.width)))
+    if isinstance(kernel, Mapped):
+        return kernel
     inner = kernel.chosen if isinstance(kernel, On) else columns
     members = {name: per_column(member, inner) for name, member in kernel.members().items()}
     return kernel.set_params(**members) if members else kernel
@@ -87,11 +89,14 @@ class Coordinates:
     ----------
     kernel : Kernel
         Where the search begins.
+    rows : Rows
+        What widths are about.
     share : sequence of int or None
         Columns of one number share a width.
     """
 
     kernel: Kernel
+    rows: Rows
     share: Sequence[int] | None = None
     names: list[str] = field(init=False)
     groups: list[Array] = field(init=False)
@@ -100,11 +105,13 @@ class Coordinates:
         found = tunable(self.kernel)
         self.names = list(found)
         self.groups = []
+        self.widths = _widths(self.kernel, self.rows, np.arange(self.rows.width))
         start = 0
         for name, value in found.items():
             groups = np.arange(value.size)
-            if self.share is not None and name.endswith("width") and value.ndim == 1 and value.size == len(self.share):
-                groups = np.unique(np.asarray(self.share), return_inverse=True)[1].ravel()
+            places = self.widths[name][1] if name in self.widths else None
+            if self.share is not None and places is not None and value.shape == places.shape:
+                groups = np.unique(np.asarray(self.share)[places], return_inverse=True)[1].ravel()
             self.groups.append(start + groups)
             start += int(groups.max(initial=-1)) + 1
         self.size = start
@@ -132,19 +139,22 @@ class Coordinates:
             np.add.at(result, groups, np.ravel(slopes[name]))
         return result
 
-    def limits(self, rows: Rows, given: dict[str, tuple[float, float]]) -> Array:
-        """Lowest and highest logarithm of every coordinate."""
-        found, spread = tunable(self.kernel), _spread(rows)
+    def limits(self, given: dict[str, tuple[float, float]]) -> Array:
+        """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
+        found, begin = tunable(self.kernel), self.vector(self.kernel)
         limits = np.empty((self.size, 2))
         for name, groups in zip(self.names, self.groups, strict=True):
             value, last = found[name].ravel(), name.rsplit("__", 1)[-1]
             size, (low, high) = value, _OTHERS
-            if last == "width":
-                low, high = _WIDTHS
+            if name in self.widths:
+                (low, high), spread = _WIDTHS, self.widths[name][0]
                 size = spread if value.size == len(spread) else np.full(value.size, float(np.median(spread)))
             fixed = given.get(name, given.get(last))
             for place, at in enumerate(groups):
-                limits[at] = np.log(fixed if fixed is not None else (low * size[place], high * size[place]))
+                if fixed is not None:
+                    limits[at] = np.log(fixed)
+                else:
+                    limits[at] = _around(begin[at], np.log([low * size[place], high * size[place]]))
         return limits
 
     def label(self, place: int) -> str:
@@ -154,6 +164,25 @@ class Coordinates:
             if len(mine):
                 return name if len(groups) == 1 else f"{name}[{', '.join(map(str, mine))}]"
         return "alpha"
+
+
+def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple[Array, Array | None]]:
+    """What each width is about: the spread of its columns, and their numbers unless they are mapped ones."""
+    found: dict[str, tuple[Array, Array | None]] = {}
+    if isinstance(kernel, On | Mapped):
+        places = places[kernel.places(rows)] if isinstance(kernel, On) and places is not None else None
+        rows = kernel.seen(rows)
+    for name, value in kernel.items():
+        if isinstance(value, Kernel):
+            found |= {f"{name}__{inner}": about for inner, about in _widths(value, rows, places).items()}
+        elif name == "width":
+            found[name] = (_spread(rows), places)
+    return found
+
+
+def _around(begin: float, ends: Array) -> Array:
+    """Limits that hold the start."""
+    return np.array([min(ends[0], begin), max(ends[1], begin)])
 
 
 def _spread(rows: Rows) -> Array:
@@ -232,10 +261,11 @@ def descend(
     from scipy.optimize import minimize
 
     given = bounds or {}
-    coordinates = Coordinates(kernel, share)
+    coordinates = Coordinates(kernel, criterion.rows, share)
     typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
-    ends = np.log(given.get("alpha", (_ALPHAS[0] * typical, _ALPHAS[1] * typical)))
-    limits = np.vstack([coordinates.limits(criterion.rows, given), ends])
+    ends = np.log([_ALPHAS[0] * typical, _ALPHAS[1] * typical])
+    ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), ends)
+    limits = np.vstack([coordinates.limits(given), ends])
     begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])
     search = _Search(criterion, coordinates, deadline)
     found = minimize(

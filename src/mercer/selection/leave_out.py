@@ -114,7 +114,7 @@ class LeaveOut:
         """
         B = np.ascontiguousarray(self.block(base))
         right = np.ascontiguousarray(np.column_stack([self.cross(base, rows), self.a[base]]))
-        if self.degenerate or not potrf(B) or not self._trusted(np.diagonal(B) ** 2).all():
+        if self.degenerate or not self._factor(B):
             return None
         from scipy.linalg import solve_triangular
 
@@ -123,6 +123,10 @@ class LeaveOut:
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
         good = self._trusted(pivots)
         return np.asarray((self.a[rows] - W.T @ z) / np.where(good, pivots, 1.0)[:, None]), good
+
+    def _factor(self, block: Array) -> bool:
+        """Put the Cholesky factor in place of P_SS; whether it may be divided by."""
+        return potrf(block)
 
     def _trusted(self, pivots: Array) -> Array:
         """Which pivots have digits enough to be divided by."""
@@ -421,10 +425,19 @@ class Explicit(LeaveOut):
         else:  # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
             block = np.ascontiguousarray(np.eye(part.shape[1]) - part.T @ part)
             right = np.ascontiguousarray((part.T @ self.a[rows]).T)
-        if not potrf(block) or not self._trusted(np.diagonal(block) ** 2).all():
+        if not self._factor(block):
             return None
         potrs(block, right)
         return np.asarray(right.T if len(rows) <= part.shape[1] else self.a[rows] + part @ right.T)
+
+    def _factor(self, block: Array) -> bool:
+        from scipy.linalg.lapack import dpocon
+
+        norm = float(np.abs(block).sum(axis=0).max())
+        if not potrf(block):
+            return False
+        # a lower bound of the smallest eigenvalue: what cancels may be spread over several pivots
+        return bool(self._trusted(np.array([norm * dpocon(block, norm)[0]])).all())
 
     def _divisible(self, P: Array) -> Array:
         return self._trusted(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])

@@ -133,8 +133,9 @@ class SearchTable:
         for place in ranked:
             k, a = divmod(int(place), len(self.alphas))
             mark = "->" if k == choice.kernel and a in choice.alphas else ""
-            rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]),
-                         float(error[k, a]), float(self.pooled[k, a].mean())])  # fmt: skip
+            spread = "none" if np.isnan(error[k, a]) else float(error[k, a])  # one score has no standard error
+            rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]), spread,
+                         float(self.pooled[k, a].mean())])  # fmt: skip
         return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
 
 

@@ -13,6 +13,7 @@ from mercer.backends import run
 from mercer.data.checks import as_numbers, checked_intercept, checked_weights
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
+from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.selection.criterion import OBJECTIVES, Criterion
@@ -21,7 +22,8 @@ from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.progress import Progress
-from mercer.solvers import DualSystem
+from mercer.solvers import DualSystem, choose
+from mercer.solvers.streamed import StreamedSystem
 
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
@@ -231,6 +233,10 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
     checked_intercept("tune", intercept)
     rows = kernel.read(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(kernel.diagonal(rows)).all()
+    if not finite:
+        raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
     targets = as_numbers(y)
     if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows) or not np.isfinite(targets).all():
         raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
@@ -330,8 +336,25 @@ def _by_halves(
 
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
-    from mercer.gram import times, training_matrix
+    return predicted_at(kernel, [alpha], rows, problem, new)[0]
 
-    system = DualSystem(training_matrix(kernel, rows), problem.weights, intercept=problem.intercept)
-    solution = system.solve(problem.Y, alpha, "cholesky")
-    return np.asarray(times(kernel, new, rows, solution.dual) + solution.intercept)
+
+def predicted_at(kernel: Kernel, alphas: Sequence[float], rows: Rows, problem: Problem, new: Rows) -> Array:
+    """The same for several alphas, of shape (alphas, new rows, targets): one matrix serves them all."""
+    from mercer.gram import times
+
+    n, intercept = len(rows), problem.intercept
+    choice = choose("auto", n, None, iterable=kernel.kind != "gram")
+    if choice.name == "cg":
+        system: StreamedSystem | DualSystem = StreamedSystem(
+            kernel, rows, problem.weights, intercept=intercept, choice=choice
+        )
+    else:
+        certified = kernel.verdict()[0] is True
+        K = training_matrix(kernel, rows)
+        system = DualSystem(K, problem.weights, intercept=intercept, certified=certified)
+    solutions = [system.solve(problem.Y, float(alpha), choice.name) for alpha in alphas]
+    values = times(kernel, new, rows, np.hstack([solution.dual for solution in solutions]))
+    return np.stack(
+        [part + s.intercept for part, s in zip(np.split(values, len(alphas), axis=1), solutions, strict=True)]
+    )

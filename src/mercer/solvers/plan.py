@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from mercer.backends import available_bytes, promise
 from mercer.errors import InputError, nearest, sentence
 
-SOLVERS = ("auto", "cholesky", "spectral", "primal")
+SOLVERS = ("auto", "cholesky", "spectral", "primal", "cg")
 
 # One eigendecomposition costs about as much as this many Cholesky factorisations.
 _SPECTRUM = 20
 # Below this many rows a factorisation takes milliseconds, and single precision saves nothing.
 _WORTH_SPLITTING = 1500
+# From this many rows on conjugate gradients are faster than any factor.
+_WORTH_ITERATING = 10_000
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,15 @@ class Choice:
     bytes: int
 
 
-def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None) -> Choice:
+def choose(
+    solver: str,
+    n: int,
+    features: int | None,
+    alphas: int = 1,
+    *,
+    memory: int | None = None,
+    iterable: bool = False,
+) -> Choice:
     """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
 
     ========== ====================================================== ==========================
@@ -34,8 +44,12 @@ def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory
     primal     phi is finite with fewer features than rows            8 (4 n D + 4 D^2)
     spectral   more than 20 distinct alphas                           8 (3.2 n^2)
     mixed      one alpha, 1500 rows or more, and the memory is there  8 (1.6 n^2)
+    cg         10 000 rows or more, or a factor does not fit          4 n^2 + 8 n r, or 24 n r
     cholesky   otherwise                                              8 (1.1 n^2)
     ========== ====================================================== ==========================
+
+    r = 7 sqrt(n) is the number of pivots; without room for n^2 numbers in single precision, values of the kernel
+    are computed anew for every product. `iterable` says whether the kernel allows it (a given matrix does not).
 
     Examples
     --------
@@ -57,10 +71,22 @@ def choose(solver: str, n: int, features: int | None, alphas: int = 1, *, memory
         return Choice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 32 * (n * count + count * count))
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
         return Choice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
+    too_large = int(8.8 * n * n) > there
+    if solver == "cg" or (solver == "auto" and iterable and (n >= _WORTH_ITERATING or too_large)):
+        if not iterable:
+            raise InputError("solver='cg' takes a kernel of rows; a matrix that is there already is factored faster.")
+        stored = 4 * n * n + 8 * n * pivots(n)
+        fits = stored <= there
+        return Choice("cg", f"dual, {_many(n, 'row')}", stored if fits else 24 * n * pivots(n))
     mixed = int(12.8 * n * n)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
         return Choice("mixed", f"dual, {_many(n, 'row')}", mixed)
     return Choice("cholesky", f"dual, {_many(n, 'row')}", int(8.8 * n * n))
+
+
+def pivots(n: int) -> int:
+    """Columns of K that conjugate gradients are preconditioned by."""
+    return min(n, max(50, int(7 * math.sqrt(n))))
 
 
 def _many(count: int, thing: str) -> str:
@@ -81,6 +107,8 @@ def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
     there = available_bytes()
     largest = int(math.sqrt(there / 8.8))
     way_out = f"About {largest} rows would fit by Cholesky"
+    if choice.name == "cg":
+        way_out = f"About {max(largest, int((there / 168) ** (2 / 3)))} rows would fit"
     if choice.name == "primal":
         numbers = choice.bytes / 32  # D (n + D), and so many fit
         features = (math.sqrt(n * n + 4 * numbers) - n) / 2

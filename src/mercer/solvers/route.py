@@ -24,7 +24,7 @@ class Route:
     Attributes
     ----------
     name : str
-        cholesky, mixed (single-precision factor, refined to double), spectral or primal.
+        cholesky, mixed (single-precision factor, refined to double), spectral, primal or cg.
     reason : str
         Why this one was taken.
     condition : float
@@ -35,6 +35,8 @@ class Route:
         Number of unknowns.
     negative : float
         The most negative eigenvalue found, 0 for a positive definite system.
+    residual : float
+        What an iteration left of the right-hand side, relative to it; 0 for factors.
 
     Examples
     --------
@@ -49,13 +51,14 @@ class Route:
     rank: int
     size: int
     negative: float = 0.0
+    residual: float = 0.0
 
     @property
     def digits(self) -> float:
         """Decimal digits of the solution that can be trusted, of about 15.7."""
         if not math.isfinite(self.condition):
             return 0.0
-        return max(0.0, -math.log10(EPS * max(self.condition, 1.0)))
+        return max(0.0, -math.log10(max(EPS * max(self.condition, 1.0), self.residual)))
 
     @property
     def singular(self) -> bool:

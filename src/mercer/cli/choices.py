@@ -1,0 +1,154 @@
+"""What the command line decides by itself: one pure function for each decision, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.data.text_columns import Levels
+from mercer.errors import InputError, sentence
+
+Task: TypeAlias = Literal["regression", "classification"]
+
+_FEW = 10  # whole numbers with no more distinct values may be labels
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted.
+
+    Attributes
+    ----------
+    values : ndarray
+        Numbers or labels, one per row.
+    task : str
+        `regression` or `classification`.
+    why : str
+        The reason, for people.
+    """
+
+    values: Array
+    task: Task
+    why: str
+
+
+def choose_task(name: str, column: Array, asked: str | None) -> Target:
+    """Regression or classification; the first line that fits decides.
+
+    ================================================  =====================
+    dates                                             refused
+    one distinct value                                refused
+    asked for                                         as asked
+    text, truth values, or --as TARGET=category       classification
+    numbers, two distinct values                      classification
+    whole numbers that count the rows: n, n+1, ...    refused
+    other numbers                                     regression
+    ================================================  =====================
+
+    Labels of which more than half are distinct are refused: they name rows.
+    """
+    if column.dtype.kind == "M":
+        raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", "Use the number of days."))
+    numbers = column.dtype.kind == "f"
+    labels = column if numbers else np.array([_label(cell) for cell in column])
+    distinct = np.unique(labels)
+    if len(distinct) < 2:
+        got = f"{_label(distinct[0])} in every row"
+        raise InputError(sentence(f"Target {name!r}", "something that varies", got, "There is nothing to learn."))
+    if asked == "regression" and not numbers:
+        raise InputError(sentence(f"Target {name!r}", "numbers for regression", f"text such as {str(labels[0])!r}"))
+    if asked == "regression":
+        return Target(column, "regression", "as asked")
+    why = "as asked" if asked else ""
+    if isinstance(column, Levels) or not numbers:
+        return _labelled(name, labels, why or f"its values are labels, {len(distinct)} distinct")
+    if asked == "classification" or len(distinct) == 2:
+        return _labelled(name, _whole(labels), why or "its values are numbers, but only two distinct ones")
+    whole = bool((distinct == np.floor(distinct)).all())
+    if whole and len(distinct) == len(column) and (np.diff(column) == 1).all():
+        got = f"{_label(column[0])}, {_label(column[1])}, {_label(column[2])}, ..., which count the rows"
+        raise InputError(
+            sentence(f"Target {name!r}", "something to predict", got, "If you mean it: --task regression.")
+        )
+    why = f"its values are numbers, {len(distinct)} distinct"
+    if whole and len(distinct) <= _FEW:
+        why += "; if they are labels, say --task classification"
+    return Target(column, "regression", why)
+
+
+def _labelled(name: str, labels: Array, why: str) -> Target:
+    count = int(np.unique(labels).size)
+    if count > 2 and 2 * count > labels.size:
+        got = f"{count} distinct labels in {len(labels)} rows, which only name the rows"
+        raise InputError(sentence(f"Target {name!r}", "labels that repeat", got, "For numbers, say --task regression."))
+    return Target(labels, "classification", why)
+
+
+def _whole(labels: Array) -> Array:
+    return labels.astype(np.int64) if (labels == np.floor(labels)).all() else np.array([_label(x) for x in labels])
+
+
+def _label(cell: Any) -> str:
+    """A cell as a label: 3.0 and 3 are the same one."""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
+        return str(int(cell))
+    return str(cell).strip()
+
+
+# Options that the automatic models do not have, in words.
+_NEEDS = {
+    "kernel": "--kernel",
+    "alphas": "--alphas",
+    "rule": "--rule",
+    "scoring": "--scoring",
+    "repeats": "--repeats",
+    "checkpoint": "--checkpoint",
+    "group": "--group",
+    "weight": "--weight",
+}
+
+
+def choose_model(task: Task, given: dict[str, Any]) -> tuple[str, str]:
+    """The class of the model, and why.
+
+    =====================================================  ===========================================
+    any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
+    --repeats, --checkpoint, --group, --weight
+    none of them                                           AutoRegressor or AutoClassifier
+    =====================================================  ===========================================
+
+    Examples
+    --------
+    >>> choose_model("regression", {"rule": "one_se"})
+    ('KernelRidgeCV', 'because of --rule')
+    """
+    asked = [option for name, option in _NEEDS.items() if given.get(name)]
+    if asked:
+        name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
+        return name, f"because of {' and '.join(asked)}"
+    return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "no settings were given"
+
+
+def choose_judge(rows: int, folds: int | None) -> int:
+    """In how many outer folds everything that an automatic model does is repeated; 0 for none.
+
+    ===================  ===========================================================================
+    --folds              as many
+    up to 150 rows       10
+    up to 400 rows       5
+    more                 0: the error out of fold, which is part of the fit, is told instead
+    ===================  ===========================================================================
+
+    Examples
+    --------
+    >>> choose_judge(150, None), choose_judge(5000, None), choose_judge(5000, 5)
+    (10, 0, 5)
+    """
+    if folds is not None:
+        return folds
+    if rows <= 150:
+        return min(10, rows)
+    return 5 if rows <= 400 else 0

@@ -1,0 +1,46 @@
+"""Kernels from the command line: families, and kernels on columns of the table as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mercer.data.encoding import TableEncoder
+from mercer.errors import InputError, nearest
+from mercer.kernels import Kernel, parse
+from mercer.kernels.algebra import On
+
+
+def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:
+    """Family names as they are, all other texts as kernels of the encoded table.
+
+    Examples
+    --------
+    >>> from mercer.data import TableEncoder
+    >>> encoder = TableEncoder().fit({"age": [1.0, 2.0, 4.0], "city": ["Rome", "Bonn", "Rome"]})
+    >>> kernels_of(["gaussian", "linear().on('city')"], encoder)
+    ['gaussian', Linear().on([1, 2])]
+    """
+    return [placed(parse(text), encoder) if "(" in text else text for text in texts]
+
+
+def placed(kernel: Kernel, encoder: TableEncoder) -> Kernel:
+    """The same kernel with the numbers of encoded columns in place of the names of columns."""
+    if isinstance(kernel, On):
+        return placed(kernel.base, encoder).on(_places(kernel.columns, encoder))
+    members = {name: placed(member, encoder) for name, member in kernel.members().items()}
+    changed = {name: member for name, member in members.items() if member != kernel.members()[name]}
+    return kernel.set_params(**changed) if changed else kernel
+
+
+def _places(columns: Any, encoder: TableEncoder) -> list[int]:
+    listed = [columns] if isinstance(columns, str | int) else list(columns)
+    found: list[int] = []
+    for name in listed:
+        if not isinstance(name, str):
+            raise InputError(f".on({name!r}) on the command line must name columns of the table, as .on('age') does.")
+        known = {column.name: place for place, column in enumerate(encoder.columns_) if column.outputs}
+        if name not in known:
+            raise InputError(f".on({name!r}) names no column that is learned from. {nearest(name, known)}")
+        found += [place for place, group in enumerate(encoder.groups_.tolist()) if group == known[name]]
+    return found

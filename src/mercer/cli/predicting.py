@@ -1,0 +1,115 @@
+"""Predictions for a new table, as columns, and their way into a file or a pipe."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mercer.data.reading import Reading
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.estimators.table_model import TableModel
+
+
+def predicted(
+    model: TableModel, table: Reading, drop: tuple[str, ...], row_id: str | None, confidence: float | None
+) -> dict[str, Array]:
+    """The columns of the answer, by name."""
+    for name in drop:
+        table.column(name)
+    taken = {name: column for name, column in table.columns.items() if name not in drop and name != row_id}
+    answer: dict[str, Array] = {}
+    first = row_id or (model.row_id if model.row_id in table.columns else None)
+    if first:
+        answer[first] = table.column(first)
+    answer[_free("prediction", answer)] = model.predict(taken)
+    if confidence is not None:
+        if model.is_classifier:
+            way_out = "Classes have probabilities instead, which are always written."
+            raise InputError(sentence("--interval", "for models of numbers", "a model of classes", way_out))
+        answer["lower"], answer["upper"] = model.predict_interval(taken, confidence)
+    if model.is_classifier:
+        shares = model.predict_proba(taken)
+        for label, column in zip(model.model.classes_, shares.T, strict=True):
+            answer[f"probability_{label}"] = column
+    return answer
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    if name in taken:
+        raise InputError(f"The id column is called {name!r}, as the predictions are. Rename it.")
+    return name
+
+
+def write(answer: dict[str, Array], out: str) -> None:
+    """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-"."""
+    if out == "-":
+        sys.stdout.write(as_csv(answer))
+        sys.stdout.flush()
+        return
+    ending = Path(out).suffix.lower()
+    if ending == ".parquet":
+        content = _as_parquet(answer)
+    elif ending in {".csv", ".tsv", ".txt", ""}:
+        content = as_csv(answer, "\t" if ending == ".tsv" else ",").encode()
+    else:
+        raise InputError(sentence("--out", "a file that ends in .csv, .tsv or .parquet", repr(out)))
+    _write_whole(Path(out), content)
+
+
+def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
+    """CSV with numbers that read back exactly.
+
+    >>> import numpy as np
+    >>> print(as_csv({"id": np.array(["a", "b"]), "prediction": np.array([0.1, 2.0])}), end="")
+    id,prediction
+    a,0.1
+    b,2.0
+    """
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+    writer.writerow(answer)
+    writer.writerows(zip(*(map(_cell, column.tolist()) for column in answer.values()), strict=True))
+    return file.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _as_parquet(answer: dict[str, Array]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {name: pa.array(column.tolist()) for name, column in answer.items()}
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    if path.is_dir():
+        raise InputError(sentence("--out", "a file", f"the directory {str(path)!r}"))
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

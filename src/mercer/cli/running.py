@@ -1,0 +1,242 @@
+"""What each command does: read, call the library, say or write what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mercer.backends import readable, threads
+from mercer.cli.fitting import Asked, fit, search_for
+from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
+from mercer.data.reading import read_table
+from mercer.errors import InputError, nearest, sentence
+
+_UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
+_SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+
+
+def run_fit(options: dict[str, Any]) -> None:
+    """`mercer fit`."""
+    from mercer.cli.summary import as_json, choice_words, data_words, error_words
+
+    begin = time.monotonic()
+    out, target = options["out"], options["target"]
+    speak = not options["as_json"] and not options["quiet"]
+    _refuse_out(out)
+    with _limits(options):
+        table = prepare(options["table"], _said(options))
+        if speak:
+            click.echo(data_words(table, target) + "\n")
+        asked = _asked(options, verbose=0 if options["quiet"] else 1)
+        found = fit(table, asked, options["group"], options["weight"])
+    summary = as_json(table, found, target, time.monotonic() - begin)
+    _save(table, found.model, options, summary)
+    if options["as_json"]:
+        click.echo(json.dumps(summary | {"out": out}, ensure_ascii=False))
+        return
+    if speak:
+        click.echo(choice_words(found))
+        click.echo(error_words(found.judgement, target, table.target.values))
+    for warning in found.warned:
+        click.echo(f"Warning: {warning}", err=True)
+    if speak:
+        size = readable(Path(out).stat().st_size)
+        click.echo(f"Written to {out} ({size}). Next: mercer predict {out} NEW_TABLE")
+
+
+def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> None:
+    from mercer.cli.files import save
+    from mercer.estimators.table_model import TableModel
+
+    encoder = None if hasattr(model, "encoder_") else table.encoder
+    whole = TableModel(model, encoder, options["target"], options["row_id"] or "", table.ignored, summary)
+    save(whole, options["out"])
+
+
+def _refuse_out(out: str) -> None:
+    """What cannot be written is refused before the work, not after."""
+    path = Path(out)
+    if out == "-" or path.is_dir():
+        raise InputError(sentence("--out of fit", "a file to write the model to", repr(out)))
+    if not path.parent.is_dir():
+        raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{out!r} cannot be written: permission denied.")
+
+
+def _said(options: dict[str, Any]) -> Said:
+    return Said(
+        target=options["target"],
+        kinds=asked_kinds(options["kinds"]),
+        drop=options["drop"],
+        group=options["group"],
+        weight=options["weight"],
+        row_id=options["row_id"],
+        task=options["task"],
+        missing=options["missing"],
+        separator=_sign(options["separator"]),
+        decimal=options["decimal"],
+    )
+
+
+def _sign(given: str | None) -> str | None:
+    if given is None:
+        return None
+    sign = _SIGNS.get(given.lower(), given)
+    if len(sign) != 1 or sign in '"\r\n':
+        raise InputError(sentence("--separator", "one sign, or the word tab", repr(given)))
+    return sign
+
+
+def _asked(options: dict[str, Any], verbose: int = 1) -> Asked:
+    scoring = options["scoring"]
+    if scoring is not None:
+        from sklearn.metrics import get_scorer_names
+
+        if scoring not in get_scorer_names():
+            raise InputError(f"There is no score {scoring!r}. {nearest(scoring, get_scorer_names())}")
+    names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed")
+    given = {name: options[name] for name in names}
+    return Asked(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
+
+
+def _numbers(text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    try:
+        found = tuple(float(part) for part in text.replace(",", " ").split())
+    except ValueError:
+        found = ()
+    if not found or not all(0 <= number < float("inf") for number in found):
+        raise InputError(sentence("--alphas", "numbers that are not negative, as 0.01,0.1,1", repr(text)))
+    return found
+
+
+@contextmanager
+def _limits(options: dict[str, Any]) -> Iterator[None]:
+    """Threads and memory for the time of a command."""
+    before = os.environ.get("MERCER_MEMORY_LIMIT")
+    if options["memory_limit"]:
+        os.environ["MERCER_MEMORY_LIMIT"] = str(_size(options["memory_limit"]))
+    try:
+        with threads(options["threads"]) if options["threads"] else nullcontext():
+            yield
+    finally:
+        if options["memory_limit"]:
+            os.environ.pop("MERCER_MEMORY_LIMIT")
+            os.environ.update({} if before is None else {"MERCER_MEMORY_LIMIT": before})
+
+
+def _size(text: str) -> int:
+    """Bytes.
+
+    >>> _size("2GB"), _size("500 mb")
+    (2000000000, 500000000)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
+    if not found or found[2] not in _UNITS:
+        raise InputError(sentence("--memory-limit", "a size, as 500MB or 2GB", repr(text)))
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def run_explain(options: dict[str, Any]) -> None:
+    """`mercer explain`."""
+    from mercer.cli.choices import choose_model
+    from mercer.cli.costs import auto_plan
+    from mercer.cli.summary import data_words
+
+    with _limits(options):
+        table = prepare(options["table"], _said(options))
+        asked = _asked(options)
+        given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
+        name, why = choose_model(table.target.task, given)
+        click.echo(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
+        if name.startswith("Auto"):
+            click.echo(auto_plan(table, asked))
+            return
+        search, Z = search_for(name, table, asked)
+        click.echo(str(search.explain(Z, table.target.values, table.weights, table.groups)))
+        click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
+
+
+def run_predict(options: dict[str, Any]) -> None:
+    """`mercer predict`."""
+    from mercer.cli.predicting import predicted, write
+
+    model = _loaded(options["model"])
+    table = read_table(
+        options["table"],
+        kinds=model.kinds,
+        others="text",
+        separator=_sign(options["separator"]),
+        decimal=options["decimal"],
+    )
+    for note in table.notes:
+        click.echo(note, err=True)
+    given = {name: column for name, column in table.columns.items() if name not in options["drop"]}
+    if options["row_id"]:
+        table.column(options["row_id"])
+    aside = {options["row_id"]} - set(model.kinds)
+    report = model.report({name: column for name, column in given.items() if name not in aside})
+    answer = predicted(model, table, options["drop"], options["row_id"], options["interval"])
+    write(answer, options["out"])
+    _tell_strangers(report)
+
+
+def _tell_strangers(report: Any) -> None:
+    for each in report.columns[:10]:
+        parts = [
+            f"{each.outside} outside the range of training" if each.outside else "",
+            f"{each.unseen} of levels that training did not have ({each.example!r})" if each.unseen else "",
+            f"{each.missing} missing, where none was in training" if each.missing else "",
+        ]
+        said = "; ".join(part for part in parts if part)
+        click.echo(f"Warning: column {each.name!r}, of {report.rows} cells: {said}.", err=True)
+    if report.columns:
+        click.echo("Predictions for such rows are guesses.", err=True)
+
+
+def _loaded(path: str) -> Any:
+    from mercer.cli.files import load
+    from mercer.estimators.table_model import TableModel
+
+    model = load(path)
+    if not isinstance(model, TableModel):
+        way_out = f"Use mercer.load({path!r}).predict in Python."
+        raise InputError(sentence(path, "a model that mercer fit wrote", type(model).__name__, way_out))
+    return model
+
+
+def run_inspect(path: str, *, as_json: bool) -> None:
+    """`mercer inspect`."""
+    from dataclasses import asdict, replace
+
+    from mercer.cli.files import inspect, load
+    from mercer.estimators.table_model import TableModel
+
+    file, model = inspect(path), load(path)
+    table = model if isinstance(model, TableModel) else None
+    if table is not None:
+        file = replace(file, kind=type(table.model).__name__, columns=len(table.columns))
+    if as_json:
+        click.echo(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
+        return
+    click.echo(str(file))
+    if table is not None:
+        from mercer.cli.summary import columns_words
+
+        told = table.summary.get("error", {})
+        click.echo(f"\nPredicts {table.target} from:\n{columns_words(table.columns)}")
+        if told:
+            click.echo(
+                f"\nError on rows it had not seen: {told['value']:.4g} ({told['measure']}; {told['how']}); "
+                f"without the columns {told['baseline']:.4g}."
+            )

@@ -1,0 +1,188 @@
+"""Cells of text as numbers, days or texts; what would be a guess is refused by line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.data.delimited import short
+from mercer.data.encoding.values import NumberStyle, read_day
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+
+# Words for "missing", in columns whose other cells are numbers or dates.
+_GONE = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
+_ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
+_CODE = re.compile(r"[+-]?0[0-9]")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+_LOOSE = re.compile(
+    r"[+-]?(?:[0-9]{1,3}(?:[ '.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+)
+_SPOILT, _MANY = 0.8, 50  # as the encoder has it
+
+
+class _Dictionary:
+    """What pyarrow's columns of categories have for a type, as far as the encoder looks."""
+
+    dictionary = True
+
+
+class Levels(np.ndarray[Any, Any]):
+    """Texts of which somebody said that they are categories; the encoder sees it by `type`."""
+
+    type = _Dictionary
+
+
+@dataclass(frozen=True)
+class Texts:
+    """One column of texts.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    cells : sequence of str
+        Empty where missing.
+    where : callable
+        "line 7 of table.csv" for a row.
+    """
+
+    name: str
+    cells: Sequence[str]
+    where: Callable[[int], str]
+    levels: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for cell in self.cells:
+            self.levels[cell] = self.levels.get(cell, 0) + 1
+        self.levels.pop("", None)
+
+    def said(self) -> dict[str, int]:
+        """The distinct cells that say something, and how often."""
+        return {text: count for text, count in self.levels.items() if text.lower() not in _GONE}
+
+    def refused(self, cell: str, must_be: str, way_out: str) -> InputError:
+        """The complaint about the first of such cells."""
+        place = self.where(self.cells.index(cell))
+        return InputError(sentence(f"Column {self.name!r}", must_be, f"{short(cell)!r} in {place}", way_out))
+
+    def placed(self, values: dict[str, Any], gone: Any, kind: Any) -> Array:
+        """The values of the cells, `gone` where one is missing."""
+        return np.array([values.get(cell, gone) for cell in self.cells], dtype=kind)
+
+
+def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
+    """How numbers are written in a table.
+
+    ==========================================================  =============================
+    it was said                                                 as said; the other sign groups thousands
+    no column of numbers with decimal commas                    point
+    some, and some with decimal points                          refused: it must be said
+    some, and every comma may stand between thousands: 1,234    refused: it must be said
+    some                                                        comma, points group thousands
+    ==========================================================  =============================
+    """
+    if decimal is not None:
+        return NumberStyle(decimal, "," if decimal == "." else ".")
+    commas, points = [], []
+    for column in columns:
+        said = column.said()
+        if said and all(_WHOLE.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
+            commas += [(column, text) for text in said if "," in text][:1000]
+        elif said and all(_WHOLE.fullmatch(text) or _POINT.fullmatch(text) for text in said):
+            points += [(column, text) for text in said if "." in text][:1]
+    if not commas:
+        return NumberStyle()
+    column, text = commas[0]
+    if points:
+        got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
+        raise InputError(sentence("Numbers of one table", "written in one way", got, "Say which with --decimal."))
+    if all(_GROUPED.fullmatch(text) for _, text in commas):
+        raise column.refused(
+            text, "numbers that can be read in one way", "Is the comma decimal? Say --decimal , or --decimal ."
+        )
+    return NumberStyle(",", ".")
+
+
+def typed(column: Texts, style: NumberStyle, asked: str | None, notes: list[str]) -> Array:
+    """A column as numbers, days, levels or texts: as asked, or as its cells are."""
+    if asked in {"category", "text"}:
+        made = np.array(column.cells, dtype=object)
+        return made.view(Levels) if asked == "category" else made
+    said = column.said()
+    if asked == "date" or (asked is None and said and all(read_day(text) is not None for text in said)):
+        _tell_gone(column, notes)
+        return _days(column, said)
+    unread = [text for text in said if style.read(text) is None]
+    codes = asked is None and any(map(_CODE.match, said))
+    if said and not unread and not codes:
+        _tell_gone(column, notes)
+        return _numbers(column, said, style)
+    if asked == "number":
+        if unread:
+            raise column.refused(unread[0], "numbers", "Correct the cell, or leave it empty.")
+        return _numbers(column, said, style)
+    if unread:
+        _refuse_spoilt(column, said, unread)
+    return np.array(column.cells, dtype=object)
+
+
+def _tell_gone(column: Texts, notes: list[str]) -> None:
+    gone = {text: count for text, count in column.levels.items() if text.lower() in _GONE}
+    if gone:
+        words = ", ".join(f"{text!r} ({count})" for text, count in list(gone.items())[:3])
+        notes.append(f"Column {column.name!r}: {words} taken as missing.")
+
+
+def _numbers(column: Texts, said: dict[str, int], style: NumberStyle) -> Array:
+    values = {}
+    keep = f"Leave the column out with --drop, or keep it as text with --as {column.name}=category."
+    for text in said:
+        value = style.read(text)
+        if value is None or abs(value) == float("inf"):
+            raise column.refused(text, "numbers below 1.8e308", "Correct the cell, or leave it empty.")
+        if abs(value) >= 2**53 and _WHOLE.fullmatch(text) and int(value) != _exact(text):
+            raise column.refused(text, "whole numbers of at most 15 digits, which a number can hold", keep)
+        values[text] = value
+    return column.placed(values, np.nan, np.float64)
+
+
+def _exact(text: str) -> int | None:
+    return int(text) if len(text) <= 400 else None  # floats end below
+
+
+def _days(column: Texts, said: dict[str, int]) -> Array:
+    days = {}
+    for text in said:
+        day = read_day(text)
+        if day is None:
+            raise column.refused(text, "dates such as 2024-12-31", "Correct the cell, or leave it empty.")
+        days[text] = np.datetime64(round(day * 86_400_000), "ms")
+    return column.placed(days, np.datetime64("NaT"), "datetime64[ms]")
+
+
+def _refuse_spoilt(column: Texts, said: dict[str, int], unread: list[str]) -> None:
+    """No guess about a column of numbers or dates in which something else stands."""
+    total, bad = sum(said.values()), set(unread)
+    as_category = f"or say --as {column.name}=category."
+    endless = [text for text in unread if text.lstrip("+-").lower() in _ENDLESS]
+    if endless and len(endless) == len(unread) and len(said) > len(unread):
+        raise column.refused(endless[0], "finite numbers", "Correct the cell, or leave it empty.")
+    if all(_LOOSE.fullmatch(text) for text in said):
+        way_out = f"Say how numbers are written with --decimal, {as_category}"
+        raise column.refused(unread[0], "numbers written in one way", way_out)
+    many = len(said) > _MANY or len(said) > total / 2
+    no_days = [text for text in said if read_day(text) is None]
+    for wrong, what in ((bad, "numbers"), (set(no_days), "dates")):
+        share = 1 - sum(said[text] for text in wrong) / total
+        if many and share >= _SPOILT:
+            first = next(text for text in said if text in wrong)
+            must_be = f"{what} in every row, as in {100 * share:.3g} % of them"
+            raise column.refused(first, must_be, f"Correct the cell, leave it empty, {as_category}")

@@ -1,0 +1,239 @@
+"""Error against complexity, and error against the number of rows: what is seen in training and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import learning_curve
+
+from mercer.data.rows import Array
+from mercer.displays.look import BAND, BLACK, BLUE, VERMILION, Display, grid_lines, named
+from mercer.errors import InputError, sentence
+from mercer.estimators import cross_validate
+
+
+@dataclass(eq=False)
+class _Curves(Display):
+    """Two curves over the same values."""
+
+    values: Array
+    train: Array
+    held_out: Array
+    held_out_error: Array
+    x_label: str
+    y_label: str
+
+    def _draw(self, ax: Any, train: str, held_out: str) -> Any:
+        ax = self._on(ax)
+        grid_lines(ax)
+        low, high = self.held_out - self.held_out_error, self.held_out + self.held_out_error
+        if np.isfinite(self.held_out_error).all():
+            ax.fill_between(self.values, low, high, color=VERMILION, alpha=BAND, linewidth=0, label="one standard error")
+        ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label=held_out)
+        ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label=train)
+        named(ax, self.x_label, self.y_label)
+        return ax
+
+
+@dataclass(eq=False)
+class ComplexityDisplay(_Curves):
+    """Error in training and on rows held out, over alpha or another parameter: the U-shaped curve.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+        Of the parameter.
+    train, held_out, held_out_error : ndarray of shape (k,)
+        Errors, and the standard error of those held out.
+    x_label, y_label : str
+        Names of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> from mercer.displays import ComplexityDisplay
+    >>> X = np.linspace(0.0, 6.0, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.3 * np.cos(25.0 * X[:, 0])
+    >>> display = ComplexityDisplay.from_estimator(KernelRidge(kernel="rbf"), X, y, np.logspace(-6, 2, 9))
+    >>> bool((display.train < display.held_out).all())
+    True
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        values: Sequence[float] | Array,
+        *,
+        parameter: str = "alpha",
+        cv: Any = 10,
+        repeats: int = 1,
+        random_state: Any = None,
+        x_label: str | None = None,
+        y_label: str | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Fit and cross-validate at every value, and draw.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Cross-validated in closed form where it is ours.
+        X, y : array-like
+            Rows and targets.
+        values : sequence of float
+            Of the parameter.
+        parameter : str, default="alpha"
+            As `set_params` knows it, such as "kernel__width".
+        cv, repeats, random_state
+            As for `mercer.cross_validate`.
+        x_label, y_label : str, default=None
+            With units.
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        ComplexityDisplay
+        """
+        given = np.asarray(values, dtype=np.float64)
+        if given.ndim != 1 or not given.size:
+            raise InputError(sentence("values of ComplexityDisplay", "a list of numbers", repr(values)))
+        found = np.empty((3, len(given)))
+        for i, value in enumerate(given):
+            model = clone(estimator).set_params(**{parameter: float(value)})
+            result = cross_validate(model, X, y, cv=cv, repeats=repeats, random_state=random_state)
+            held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
+            found[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
+        order = np.argsort(given, kind="stable")
+        return cls(given[order], *found[:, order], x_label or parameter, y_label or _loss_name(estimator)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._draw(ax, "training", "held out")
+        best = int(np.argmin(self.held_out))
+        ax.axvline(self.values[best], color=BLACK, linestyle=":", linewidth=1.2, label=f"least: {self.values[best]:.3g}")
+        if self.values[0] > 0 and self.values[-1] / self.values[0] > 20:
+            ax.set_xscale("log")
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass(eq=False)
+class LearningCurveDisplay(_Curves):
+    """Error in training and on rows held out, over the number of rows trained on.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+        Rows trained on.
+    train, held_out, held_out_error : ndarray of shape (k,)
+        Errors, and the standard error of those held out.
+    x_label, y_label : str
+        Names of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> from mercer.displays import LearningCurveDisplay
+    >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+    >>> display = LearningCurveDisplay.from_estimator(
+    ...     KernelRidge(0.1, kernel="rbf"), X, np.sin(X[:, 0]), sizes=[10, 20, 40], random_state=0
+    ... )
+    >>> display.values.tolist()
+    [10, 20, 40]
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sizes: Any = None,
+        cv: Any = 5,
+        random_state: Any = None,
+        x_label: str = "rows trained on",
+        y_label: str | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Fit to more and more rows, and draw.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Refitted for every size and fold.
+        X, y : array-like
+            Rows and targets.
+        sizes : sequence of int, or of shares of the training rows, default=None
+            None: eight shares from 0.1 to 1.
+        cv : int or splitter, default=5
+            Folds.
+        random_state : int or None, default=None
+            Of the order in which rows are taken.
+        x_label, y_label : str
+            With units.
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        LearningCurveDisplay
+        """
+        classifier = is_classifier(estimator)
+        counts, train, test = learning_curve(
+            estimator, X, y, train_sizes=np.linspace(0.1, 1.0, 8) if sizes is None else sizes, cv=cv, shuffle=True,
+            random_state=random_state, scoring="accuracy" if classifier else "neg_mean_squared_error",
+            error_score="raise",
+        )[:3]  # fmt: skip
+        base = 1.0 if classifier else 0.0
+        error = test.std(axis=1, ddof=1) / np.sqrt(test.shape[1])
+        means = base - train.mean(axis=1), base - test.mean(axis=1)
+        return cls(counts, *means, error, x_label, y_label or _loss_name(estimator)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._draw(ax, "training", "held out")
+        ax.legend(frameon=False)
+        return self
+
+
+def _loss(model: Any, X: Any, y: Any) -> float:
+    """Mean squared error, or the share of wrong labels."""
+    predicted = model.predict(X)
+    if is_classifier(model):
+        return float(np.mean(predicted != np.asarray(y)))
+    return float(np.mean((predicted - np.asarray(y)) ** 2))
+
+
+def _loss_name(estimator: Any) -> str:
+    return "share of wrong labels" if is_classifier(estimator) else "mean squared error"

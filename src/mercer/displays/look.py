@@ -1,0 +1,96 @@
+"""One look for all pictures: Okabe and Ito's colours, line styles and markers that also tell lines apart in grey."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, MercerError, sentence
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MAP = "viridis"  # even in lightness, so it survives a black-and-white printer
+BAND = 0.2  # opacity of bands of uncertainty
+
+
+class Display:
+    """What all displays share: the axes they were drawn on.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the picture is, after `plot`.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def _on(self, ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
+        """The axes given, or those of a new figure."""
+        if ax is None:
+            _, ax = pyplot().subplots(figsize=size, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_axisbelow(True)
+        return ax
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, loaded when the first picture is drawn."""
+    try:
+        from matplotlib import pyplot as plt
+    except ModuleNotFoundError:  # pragma: no cover - the tests have it
+        raise MercerError("Pictures need matplotlib. Install it with: pip install 'mercer[cli]'.") from None
+    return plt
+
+
+def grid_lines(ax: Any, axis: str = "both") -> None:
+    """Thin lines to read values by."""
+    ax.grid(visible=True, axis=axis, color="0.9", linewidth=0.8)
+
+
+def named(ax: Any, x: str, y: str) -> None:
+    """Labels of both axes."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+
+
+def column_labels(estimator: Any, count: int) -> list[str]:
+    """The names of the columns as they were given to `fit`, or x, or x1 and x2."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) == count:
+        return [str(name) for name in names]
+    return ["x"] if count == 1 else [f"x{j + 1}" for j in range(count)]
+
+
+def table(X: Any, *widths: int) -> Array:
+    """X as numbers with as many columns as can be drawn."""
+    values = np.asarray(X, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] not in widths:
+        must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'}"
+        raise InputError(sentence("X of a picture", must_be, f"shape {values.shape}"))
+    return values
+
+
+def like_training(estimator: Any, values: Array) -> Any:
+    """Rows to predict, as a data frame where the model was fitted to one."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return values
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:  # pragma: no cover - names can come from other frames
+        return values
+    return pd.DataFrame(values, columns=list(names))
+
+
+def mesh(X: Array, count: int) -> tuple[Array, Array, Array]:
+    """Two axes that span the rows with a margin, and all their pairs as rows."""
+    ends = [(column.min(), column.max()) for column in X.T]
+    first, second = (np.linspace(a - 0.05 * (b - a), b + 0.05 * (b - a), count) for a, b in ends)
+    return first, second, np.column_stack([part.ravel() for part in np.meshgrid(first, second)])

@@ -1,0 +1,132 @@
+"""A fitted model together with the table it is for: which columns, taken for what, and what is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from mercer.data.encoding import Column, TableEncoder
+from mercer.data.encoding.report import EncoderReport
+from mercer.data.rows import Array
+from mercer.errors import InputError
+
+_LISTED = 5  # names in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A model and its table, as the command line fits, keeps and uses it.
+
+    Parameters
+    ----------
+    model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
+        Fitted; the searches to what `encoder` makes of the table.
+    encoder : TableEncoder or None
+        Fitted to the table; None for the automatic models, which have one of their own.
+    target : str
+        The column that is predicted.
+    row_id : str, default=""
+        The column that names rows; empty where there is none.
+    ignored : tuple of str, default=()
+        Columns that were in the table and are not used.
+    summary : dict, default={}
+        What was found when it was fitted, as JSON has it.
+
+    Examples
+    --------
+    >>> from mercer import KernelRidgeCV
+    >>> from mercer.data import TableEncoder
+    >>> from mercer.estimators.table_model import TableModel
+    >>> table = {"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"]}
+    >>> encoder = TableEncoder().fit(table)
+    >>> search = KernelRidgeCV("linear", [1e-3], fit_intercept=True).fit(encoder.transform(table), [3.0, 5.0, 7.0, 9.0])
+    >>> TableModel(search, encoder, "price").predict({"size": [5.0], "colour": ["red"]}).round(1)
+    array([11.])
+    """
+
+    model: Any
+    encoder: TableEncoder | None
+    target: str
+    row_id: str = ""
+    ignored: tuple[str, ...] = ()
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """What comes from a file may not fit together."""
+        texts = [self.target, self.row_id, *self.ignored]
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.summary, dict):
+            raise InputError("A table's target, id and columns must be texts, and its summary a dictionary.")
+        if not isinstance(self._encoder, TableEncoder):
+            raise InputError("A model of a table must have an encoder.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else is asked for, the model answers."""
+        if name.startswith("__") or "model" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Everything it is made of, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def columns(self) -> list[Column]:
+        """What each column of the table was taken for."""
+        return self._encoder.columns_
+
+    @property
+    def _encoder(self) -> TableEncoder:
+        found: Any = getattr(self.model, "encoder_", None) if self.encoder is None else self.encoder
+        return found  # type: ignore[no-any-return]  # looked at when it was made
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether labels are predicted."""
+        return hasattr(self.model, "predict_proba")
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The columns that are needed, and what each was taken for."""
+        return {column.name: column.kind for column in self.columns if column.outputs}
+
+    def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of training from a new table; refused where some are not there, or others are."""
+        known = {column.name for column in self.columns}
+        gone = [name for name in self.kinds if name not in table]
+        new = [name for name in table if name not in known and name not in self.ignored and name != self.target]
+        if gone or new:
+            parts = [f"lacks {_listed(gone)}"] * bool(gone) + [f"has {_listed(new)} besides"] * bool(new)
+            advice = "Rename or add what is missing." if gone else "Leave out what is new."
+            raise InputError(f"The table does not fit the model: it {' and '.join(parts)}. {advice}")
+        rows = max(map(len, table.values()), default=0)
+        blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
+        return {column.name: table.get(column.name, blank) for column in self.columns}
+
+    def report(self, table: Mapping[str, Any]) -> EncoderReport:
+        """What is unlike the training table in new rows."""
+        return self._encoder.encode(self.fitting(table)).report
+
+    def _rows(self, table: Mapping[str, Any]) -> Any:
+        fitting = self.fitting(table)
+        return fitting if self.encoder is None else self.encoder.transform(fitting)
+
+    def predict(self, table: Mapping[str, Any]) -> Array:
+        """Predictions for the rows of a table."""
+        return np.asarray(self.model.predict(self._rows(table)))
+
+    def predict_proba(self, table: Mapping[str, Any]) -> Array:
+        """Probabilities of the classes."""
+        return np.asarray(self.model.predict_proba(self._rows(table)))
+
+    def predict_interval(self, table: Mapping[str, Any], confidence: float = 0.9) -> tuple[Array, Array]:
+        """An interval that holds the target with about this probability."""
+        lower, upper = self.model.predict_interval(self._rows(table), confidence)
+        return np.asarray(lower), np.asarray(upper)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:_LISTED]))
+    return shown + (f" and {len(names) - _LISTED} more" if names[_LISTED:] else "")

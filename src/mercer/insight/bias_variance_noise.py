@@ -1,0 +1,160 @@
+"""The noise of real data, where it can be had: from repeated inputs, or from what a smoother leaves over."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.checks import as_numbers
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.insight.bias_variance import is_smoother, smoother, smoother_weights
+
+
+@dataclass(frozen=True)
+class NoiseEstimate:
+    """An estimate of the standard deviation of the noise; `float` gives it.
+
+    Attributes
+    ----------
+    value : float
+        The estimate, in the units of y.
+    standard_error : float
+        Its own, if the noise is Gaussian: value / sqrt(2 degrees).
+    degrees : float
+        Degrees of freedom it rests on.
+    how : str
+        Where it comes from, and what may be wrong with it.
+
+    Examples
+    --------
+    >>> from mercer.insight.bias_variance_noise import NoiseEstimate
+    >>> print(NoiseEstimate(0.5, 50.0, "repeated inputs"))
+    noise about 0.5, give or take 0.05 (an estimate from 50 degrees of freedom: repeated inputs)
+    """
+
+    value: float
+    degrees: float
+    how: str
+
+    @property
+    def standard_error(self) -> float:
+        """Of the value, if the noise is Gaussian."""
+        return self.value / math.sqrt(2.0 * self.degrees)
+
+    def __float__(self) -> float:
+        """The value."""
+        return self.value
+
+    def __str__(self) -> str:
+        return (
+            f"noise about {self.value:.4g}, give or take {self.standard_error:.2g} "
+            f"(an estimate from {self.degrees:.4g} degrees of freedom: {self.how})"
+        )
+
+
+def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any = None) -> NoiseEstimate:
+    """Estimate the standard deviation of the noise in y, the same for all rows.
+
+    Without an estimator it is taken from rows with equal inputs, whose targets differ by noise alone. With one it is
+    the residual variance of a fit, sum of squares / (n - tr(2S - SS')), S being the smoother matrix; whatever the
+    fit misses of the truth counts as noise there, so that a smooth fit makes it too large.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Targets.
+    estimator : KernelRidge, KernelRidgeCV or None, default=None
+        A search is fitted first, and its winner taken. None: repeated inputs.
+    sample_weight : array-like of shape (n,), default=None
+        Weights that the estimator is fitted with.
+
+    Returns
+    -------
+    NoiseEstimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, noise_estimate
+    >>> from mercer.kernels import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(np.linspace(0.0, 6.0, 40), 2)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=80)
+    >>> print(noise_estimate(X, y))
+    noise about 0.2635, give or take 0.029 (an estimate from 40 degrees of freedom: repeated inputs)
+    >>> round(float(noise_estimate(X, y, KernelRidge(alpha=0.1, kernel=Gaussian(1.0)))), 3)
+    0.284
+    """
+    targets = _targets(y)
+    if estimator is None:
+        return _repeated(X, targets)
+    if not is_smoother(estimator) and hasattr(estimator, "kernels"):
+        found = _search(estimator, X, targets, sample_weight)
+        return _residual(found, X, targets, sample_weight, "the residuals of the winner of a search, chosen by y")
+    if not is_smoother(estimator):
+        must_be = "KernelRidge, KernelRidgeCV or None"
+        raise InputError(sentence("The estimator of noise_estimate", must_be, type(estimator).__name__))
+    return _residual(estimator, X, targets, sample_weight, "the residuals of a fit; what it misses counts as noise")
+
+
+def _targets(y: Any) -> Array:
+    found = as_numbers(y)
+    if found is None or found.ndim != 1 or not np.isfinite(found).all():
+        raise InputError(sentence("y of noise_estimate", "one finite number per row", f"shape {np.shape(y)}"))
+    return found
+
+
+def _search(search: Any, X: Any, y: Array, sample_weight: Any) -> Any:
+    from sklearn.base import clone
+
+    return clone(search).fit(X, y, sample_weight).best_estimator_
+
+
+def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) -> NoiseEstimate:
+    """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
+    model = smoother(estimator, X, y, None, sample_weight)
+    used = np.arange(len(y))[model._used]
+    place = np.full(len(y), -1)
+    place[used] = np.arange(len(used))
+    degrees = float(len(used))
+    for _, part, weights in smoother_weights(model, X):
+        numbers = np.arange(len(y))[part]
+        mine = np.flatnonzero(place[numbers] >= 0)
+        S = weights[:, mine]
+        degrees += float(np.vdot(S, S)) - 2.0 * float(S[place[numbers[mine]], np.arange(len(mine))].sum())
+    rest = (y - model.predict(X))[used]
+    if degrees < 1e-6 * len(used):
+        way_out = "The fit goes through the targets: use a larger alpha."
+        raise InputError(sentence("n - tr(2S - SS') of the fit", "positive", f"{degrees:.2g}", way_out))
+    return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
+
+
+def _repeated(X: Any, y: Array) -> NoiseEstimate:
+    """Pooled variance within rows of equal inputs."""
+    group = _groups(X)
+    if len(group) != len(y):
+        raise InputError(sentence("y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}"))
+    counts = np.bincount(group)
+    degrees = len(y) - len(counts)
+    if degrees == 0:
+        raise InputError(
+            sentence("X of noise_estimate", "rows of which some are equal", "none", "Give an estimator instead.")
+        )
+    rest = y - (np.bincount(group, y) / counts)[group]
+    return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")
+
+
+def _groups(X: Any) -> Array:
+    """A number for each row, the same for equal rows."""
+    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    if values.dtype.kind in "biuf" and values.ndim == 2:
+        return np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
+    numbers: dict[Any, int] = {}
+    keys = [tuple(row) if values.ndim == 2 else row for row in values]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)

@@ -1,0 +1,172 @@
+"""Model files: save a fitted model, load it, and see what a file holds. No code goes in, and none comes out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.backends import readable
+from mercer.errors import InputError, ModelFileError
+from mercer.models.canonical import loads
+from mercer.models.container import VERSION, Header, packed, read_arrays, read_header
+from mercer.models.disk import checked_path, opened, write_whole
+from mercer.models.records import MISFITS, Stamp, checked_account, checked_model, layout, restored, written
+
+__all__ = ["ModelFile", "inspect", "load", "save"]
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file that `load` reads; predictions will be the same to the last bit.
+
+    The file appears whole or not at all. It holds the training rows, which kernels need to predict.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of mercer. Kernels that hold Python functions are refused.
+    path : str or path
+        Where to; by custom it ends in ``.mercer``. A file that is there is replaced.
+
+    See Also
+    --------
+    mercer.load : The way back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mercer
+    >>> model = mercer.KernelRidge(0.1, kernel="rbf").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mercer.save(model, Path(folder) / "hill.mercer")
+    ...     again = mercer.load(Path(folder) / "hill.mercer")
+    >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
+    True
+    """
+    place = checked_path(path)
+    checked_model(model)
+    try:
+        text, arrays = written(model, Stamp.now())
+        entries = layout(text, arrays)
+        restored(text, entries, arrays)  # what cannot be read is not written
+    except (ModelFileError, RecursionError) as problem:
+        reason = "its kernel is too deep." if isinstance(problem, RecursionError) else str(problem)
+        raise InputError(f"This {type(model).__name__} cannot be saved: {reason}") from None
+    write_whole(place, packed(text, entries, arrays))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote. Nothing in the file is run or imported.
+
+    Parameters
+    ----------
+    path : str or path
+        A model file.
+
+    Returns
+    -------
+    estimator
+        Fitted, with the parameters it had.
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is missing, cut off, changed by as little as a bit, of a newer format, or no model file.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> mercer.load("nowhere.mercer")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.ModelFileError: The model file nowhere.mercer cannot be read: no such file or directory.
+    """
+    with opened(checked_path(path)) as (file, size):
+        header = read_header(file, size)
+        arrays = read_arrays(file, header)
+        return restored(header.text, header.entries, arrays)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds, as far as its header tells.
+
+    Attributes
+    ----------
+    kind : str
+        The class of the model.
+    kernel, alpha : str
+        Its kernel and alpha; several of a committee.
+    rows : int
+        Training rows that it holds.
+    columns : int or None
+        Columns that it was fitted to; None where rows are objects.
+    when : str
+        When it was written, in universal time.
+    versions : dict
+        Of Python and of the packages it was written with.
+    size : int
+        Bytes of the file.
+    """
+
+    kind: str
+    kernel: str
+    alpha: str
+    rows: int
+    columns: int | None
+    when: str
+    versions: dict[str, str]
+    size: int
+
+    def __str__(self) -> str:
+        alpha = f", alpha {self.alpha}" if self.alpha else ""
+        shape = "objects" if self.columns is None else f"{self.columns} column{'s' * (self.columns != 1)}"
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return (
+            f"{self.kind}: {self.kernel}{alpha}\n"
+            f"{self.rows} rows, {shape}; {readable(self.size)}, format version {VERSION}\n"
+            f"written {self.when} with {versions}"
+        )
+
+
+def inspect(path: str | os.PathLike[str]) -> ModelFile:
+    """What a model file holds, from its header alone; the arrays are not read, and their digests not checked.
+
+    Parameters
+    ----------
+    path : str or path
+        A model file.
+
+    Returns
+    -------
+    ModelFile
+        Prints.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mercer
+    >>> from mercer.models import inspect
+    >>> model = mercer.KernelRidge(0.1, kernel="rbf").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mercer.save(model, f"{folder}/hill.mercer")
+    ...     print(inspect(f"{folder}/hill.mercer"))
+    KernelRidge: Gaussian(width=0.7071067811865476), alpha 0.1
+    3 rows, 1 column; ... kB, format version 1
+    written ...-...-...T...:...:...+00:00 with ...
+    """
+    with opened(checked_path(path)) as (file, size):
+        return _described(read_header(file, size), size)
+
+
+def _described(header: Header, size: int) -> ModelFile:
+    record = loads(header.text, "its record")
+    try:
+        stamp, found = Stamp.read(record), checked_account(record)
+    except ModelFileError:
+        raise
+    except MISFITS:
+        raise ModelFileError("its account is none.") from None
+    place = found["rows"], found["columns"]
+    return ModelFile(found["class"], found["kernel"], found["alpha"], *place, stamp.when, stamp.versions, size)

@@ -1,0 +1,166 @@
+"""A fitted model as a record of text and arrays, and back."""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, ModelFileError, sentence
+from mercer.models.canonical import dumps, loads
+from mercer.models.container import Entry, laid_out
+from mercer.models.fitted import CLASSES, KEPT, MAY, check_params, finish
+from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
+from mercer.models.values import names_in
+
+_PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
+_WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+_WORDS = 200  # letters of a kernel in an account
+# What can go wrong while something is built from parts that do not fit one another.
+MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """When a model was written, and with which versions of what."""
+
+    when: str
+    versions: dict[str, str]
+
+    @classmethod
+    def now(cls) -> Stamp:
+        """Here and now."""
+        when = datetime.now(UTC).replace(microsecond=0).isoformat()
+        return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
+
+    @classmethod
+    def read(cls, record: dict[str, Any]) -> Stamp:
+        """From a record."""
+        when, versions = record["when"], record["versions"]
+        if not is_text(when) or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
+            raise ModelFileError("it does not say when it was written.")
+        if not all(is_text(each) and len(each) < 100 and each.isprintable() for each in versions.values()):
+            raise ModelFileError("the versions that it names are none.")
+        return cls(when, versions)
+
+
+class ModelWriter(PartWriter):
+    """Also writes models, which may hold models."""
+
+    def special(self, value: Any, what: str) -> Any:
+        """A fitted model of a class in the table."""
+        name = type(value).__name__
+        if CLASSES.get(name) is not type(value):
+            return super().special(value, what)
+        kept = {each: getattr(value, each) for each in KEPT[name]}
+        kept |= {each: getattr(value, each) for each in MAY if each in vars(value)}
+        if "table_" in kept:
+            kept["plan_"] = KeptPlan(KeptRoute(value.plan_.chosen.name))
+            kept["table_"] = KeptTable(value.table_.text(value._choice, value.folds_))
+        return {
+            "is": "model",
+            "class": name,
+            "params": {n: self.value(v, f"{n} of {name}") for n, v in value.get_params(deep=False).items()},
+            "fitted": {n: self.value(v, f"{n} of {name}") for n, v in kept.items()},
+        }
+
+
+class ModelReader(PartReader):
+    """Also reads models, each looked at before anyone gets it."""
+
+    def special(self, given: dict[str, Any]) -> Any:
+        """A model of a class in the table, with the attributes it must have and no others."""
+        if given["is"] != "model":
+            return super().special(given)
+        name = given["class"]
+        if name not in CLASSES:
+            raise ModelFileError(f"it holds a model of the class {str(name)[:40]!r}, which nobody knows.")
+        params = {key: self.value(value) for key, value in given["params"].items()}
+        check_params(params)
+        model = CLASSES[name](**params)
+        fitted = given["fitted"]
+        if not set(KEPT[name]) <= set(fitted) <= {*KEPT[name], *MAY}:
+            raise ModelFileError(f"the attributes of its {name} are not those of one.")
+        for key in fitted:
+            setattr(model, key, self.value(fitted[key]))
+        finish(model)
+        return model
+
+
+def written(model: Any, stamp: Stamp, known: dict[int, str] | None = None) -> tuple[str, dict[str, Array]]:
+    """The record of a model as text, and the arrays it names."""
+    writer = ModelWriter(known)
+    record = {"account": account(model), "model": writer.value(model, "The model")}
+    return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
+
+
+def layout(text: str, arrays: dict[str, Array]) -> tuple[Entry, ...]:
+    """The arrays in the order in which the record speaks of them."""
+    return laid_out(names_in(loads(text, "its record")), arrays)
+
+
+def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) -> Any:
+    """The model that a record speaks of; written again it would be the same record."""
+    record = loads(text, "its record")
+    try:
+        stamp = Stamp.read(record)
+        reader = ModelReader(arrays)
+        model = reader.value(record["model"])
+        if type(model) not in CLASSES.values():
+            raise ModelFileError("it holds no model.")
+        if laid_out(names_in(record), arrays) != entries:
+            raise ModelFileError("it holds arrays that nobody asks for, or in another order.")
+        same = written(model, stamp, reader.known)[0] == text
+    except ModelFileError:
+        raise
+    except MISFITS as problem:
+        reason = f" ({problem})" if isinstance(problem, InputError) else ""
+        raise ModelFileError(f"its parts do not fit one another{reason}.") from None
+    if not same:
+        raise ModelFileError("it says what no model of mercer would say of itself.")
+    return model
+
+
+def account(model: Any) -> dict[str, Any]:
+    """What a model is, in a few words."""
+    name = type(model).__name__
+    columns = vars(model).get("n_features_in_")
+    if hasattr(model, "committee_"):
+        members = [f"{each.weight:.2f} {type(each.kernel).__name__}" for each in model.members_]
+        alphas = [each.alpha for each in model.members_]
+        words, rows = " + ".join(members), int(model.models_[0].X_fit_.shape[0])
+    else:
+        inner = getattr(model, "best_estimator_", model)
+        words, rows = repr(inner.kernel_), int(inner.X_fit_.shape[0])
+        alphas = np.unique(inner._alphas) if hasattr(inner, "_alphas") else []
+    words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
+    alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")
+    return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
+
+
+def checked_account(record: dict[str, Any]) -> dict[str, Any]:
+    """The account in a record whose model has not been read."""
+    found = record["account"]
+    texts = all(is_text(found[name]) for name in ("class", "kernel", "alpha"))
+    if not texts or not is_whole(found["rows"]) or not (found["columns"] is None or is_whole(found["columns"])):
+        raise ModelFileError("its account is none.")
+    if found["class"] not in CLASSES or len(found) != 5 or not (found["kernel"] + found["alpha"]).isprintable():
+        raise ModelFileError("its account is none.")
+    return dict(found)
+
+
+def checked_model(model: Any) -> None:
+    """Refuse what is no fitted model of a class that can be saved."""
+    name = type(model).__name__
+    if CLASSES.get(name) is not type(model):
+        must_be = f"one of {', '.join(CLASSES)}"
+        raise InputError(sentence("A model to save", must_be, name, "Of a pipeline, save the last step."))
+    missing = [each for each in KEPT[name] if not hasattr(model, each)]
+    if missing:
+        raise InputError(f"This {name} is not fitted yet. Call fit before save.")

@@ -1,0 +1,247 @@
+"""Values as JSON and arrays, and back: numbers, texts, collections, arrays, sparse tables, kernels.
+
+A JSON object always says what it is: ``{"is": "tuple", "of": [1, 2]}``. Reading knows the words below and no others;
+classes come from tables in this package, never by a name that a file gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, ModelFileError, sentence
+from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
+from mercer.kernels.notation import NAMES
+from mercer.models.canonical import LARGEST, dumps, loads
+from mercer.models.container import CODES, entry_of
+
+KERNELS: dict[str, type[Kernel]] = {
+    cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
+}
+_COLLECTIONS: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_LAST_LETTER = 0x10FFFF
+
+
+class Writer:
+    """Turns values into JSON, and collects the arrays that JSON names.
+
+    Parameters
+    ----------
+    known : dict, default=None
+        Names of arrays, by `id`, that came from a file and need not be looked at again.
+
+    Examples
+    --------
+    >>> from mercer.models.values import Writer
+    >>> Writer().value((1, 2.5), "a pair")
+    {'is': 'tuple', 'of': [1, 2.5]}
+    """
+
+    def __init__(self, known: dict[int, str] | None = None) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.known = known or {}
+
+    def value(self, value: Any, what: str) -> Any:
+        """Any value that there is a word for; `what` names it where there is none."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or type(value) in (bool, str):
+            return value
+        if type(value) in (int, float):
+            return self._number(value, what)
+        if isinstance(value, Kernel):
+            return self.kernel(value)
+        if isinstance(value, np.ndarray):
+            return self._array(value, what)
+        if hasattr(value, "tocsr"):
+            return self._sparse(value.tocsr(), what)
+        if type(value) is list:
+            return [self.value(item, what) for item in value]
+        if type(value).__name__ in _COLLECTIONS and type(value) in _COLLECTIONS.values():
+            items = [self.value(item, what) for item in value]
+            return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
+        if type(value) is dict:
+            return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
+        if isinstance(value, PurePath):
+            return {"is": "path", "of": str(value)}
+        return self.special(value, what)
+
+    def special(self, value: Any, what: str) -> Any:
+        """What only the models know; here nothing."""
+        must_be = "a number, a text, an array, a kernel of mercer.kernels or a collection of them to be saved"
+        got = f"{value!r}" if len(f"{value!r}") < 100 else type(value).__name__
+        raise InputError(sentence(what, must_be, got, "Set it to such a value with set_params, then save."))
+
+    def _number(self, value: float, what: str) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"is": "float", "of": str(value)}
+        if abs(value) >= LARGEST:
+            raise InputError(sentence(what, "a whole number of at most 63 bits to be saved", f"{value:.6g}"))
+        return value
+
+    def kernel(self, kernel: Kernel) -> Any:
+        """The class of a kernel and its parameters."""
+        name = type(kernel).__name__
+        if KERNELS.get(name) is not type(kernel):
+            holds = any(callable(value) and not isinstance(value, Kernel) for _, value in kernel.items())
+            reason = "holds a Python function" if holds else "is of a class of its own"
+            raise InputError(
+                f"The kernel {kernel!r} {reason}, and model files hold no code. Use kernels of mercer.kernels, "
+                "or fit with Precomputed() on the matrix of yours."
+            )
+        return {"is": "kernel", "class": name, "with": {n: self.value(v, f"{n} of {name}") for n, v in kernel.items()}}
+
+    def _array(self, array: Array, what: str) -> Any:
+        if array.dtype == object:
+            text = dumps([Writer().value(item, f"A cell of {what}") for item in array.ravel()])
+            held = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+            return {"is": "objects", "shape": list(array.shape), "name": self._held(held)}
+        if array.dtype.kind == "U" and array.dtype.itemsize:
+            letters = array.dtype.itemsize // 4
+            if id(array) in self.known:
+                return {"is": "texts", "name": self.known[id(array)]}
+            points = np.ascontiguousarray(array, dtype=f"<U{letters}").reshape(-1).view("<u4")
+            return {"is": "texts", "name": self._held(points.reshape(*array.shape, letters))}
+        if array.dtype.newbyteorder("<") not in CODES:
+            raise InputError(sentence(what, "numbers, truth values or texts to be saved", f"type {array.dtype}"))
+        turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+        name = self.known.get(id(array))
+        plain = array.T if turned else array
+        if name is None:
+            name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
+        return {"is": "array", "turned": turned, "name": name}
+
+    def _sparse(self, table: Any, what: str) -> Any:
+        table = type(table)((table.data, table.indices, table.indptr), shape=table.shape)  # its narrowest index type
+        parts = [self._array(part, what) for part in (table.data, table.indices, table.indptr)]
+        kind = "matrix" if type(table).__name__ == "csr_matrix" else "array"
+        return {"is": "sparse", "kind": kind, "shape": [int(n) for n in table.shape], "parts": parts}
+
+    def _held(self, array: Array) -> str:
+        name = entry_of(array).name
+        self.arrays[name] = array
+        return name
+
+
+class Reader:
+    """Turns JSON and arrays back into values; what it does not know it refuses.
+
+    Parameters
+    ----------
+    arrays : dict
+        Arrays by name.
+
+    Examples
+    --------
+    >>> from mercer.models.values import Reader
+    >>> Reader({}).value({"is": "tuple", "of": [1, 2.5]})
+    (1, 2.5)
+    """
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.arrays = arrays
+        self.known: dict[int, str] = {}
+        self._alive: list[Array] = []
+
+    def value(self, given: Any) -> Any:
+        """The value that some JSON stands for."""
+        if isinstance(given, list):
+            return [self.value(item) for item in given]
+        if not isinstance(given, dict):
+            return given
+        word = given["is"]
+        if word in _COLLECTIONS:
+            return _COLLECTIONS[word]([self.value(item) for item in _listed(given)])
+        if word == "dict":
+            return {self.value(key): self.value(value) for key, value in _listed(given)}
+        if word == "float":
+            return _ENDLESS[given["of"]]
+        if word == "path":
+            return Path(given["of"])
+        if word == "kernel":
+            return self._kernel(given)
+        if word in ("array", "texts", "objects"):
+            return self._array(given)
+        return self._sparse(given) if word == "sparse" else self.special(given)
+
+    def special(self, given: dict[str, Any]) -> Any:
+        """What only the models know; here nothing."""
+        raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which nobody knows.")
+
+    def _kernel(self, given: dict[str, Any]) -> Kernel:
+        cls = KERNELS[given["class"]]
+        fields = given["with"]
+        if set(fields) != set(cls._names()):
+            raise ModelFileError(f"the parameters of {cls.__name__} are not those it has.")
+        return cls(**{name: self.value(value) for name, value in fields.items()})
+
+    def _array(self, given: dict[str, Any]) -> Array:
+        stored, word = self.arrays[given["name"]], given["is"]
+        if word == "objects":
+            return self._objects(given, stored)
+        if word == "texts":
+            if stored.dtype != np.dtype("<u4") or stored.ndim < 1 or not stored.size or stored.max() > _LAST_LETTER:
+                raise ModelFileError("an array of texts is none.")
+            array = stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1])
+        else:
+            array = stored.T if given["turned"] is True else stored
+        self._alive.append(array)
+        self.known[id(array)] = given["name"]
+        return array
+
+    def _objects(self, given: dict[str, Any], stored: Array) -> Array:
+        if stored.dtype != np.uint8 or stored.ndim != 1:
+            raise ModelFileError("an array of objects is none.")
+        cells = loads(stored.tobytes().decode("ascii"), "an array of objects")
+        shape = given["shape"]
+        if type(cells) is not list or not all(type(n) is int and n >= 0 for n in shape):
+            raise ModelFileError("an array of objects is none.")
+        if len(shape) > 2 or math.prod(shape) != len(cells):
+            raise ModelFileError("an array of objects has another size than it says.")
+        array = np.empty(len(cells), dtype=object)
+        plain = Reader({})
+        for place, cell in enumerate(cells):
+            array[place] = plain.value(cell)
+        return array.reshape(shape)
+
+    def _sparse(self, given: dict[str, Any]) -> Any:
+        from scipy.sparse import csr_array, csr_matrix
+
+        data, indices, indptr = (self.value(part) for part in given["parts"])
+        rows, columns = given["shape"]
+        sound = (
+            all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr))
+            and indices.dtype == indptr.dtype
+            and indices.dtype in (np.int32, np.int64)
+            and len(indptr) == rows + 1
+            and len(data) == len(indices) == indptr[-1]
+            and indptr[0] == 0
+            and bool((np.diff(indptr) >= 0).all())
+            and 0 <= indices.min(initial=0) <= indices.max(initial=0) < columns < LARGEST
+        )
+        if not sound:
+            raise ModelFileError("a sparse table does not fit together.")
+        make = {"matrix": csr_matrix, "array": csr_array}[given["kind"]]
+        return make((data, indices, indptr), shape=(rows, columns))
+
+
+def _listed(given: dict[str, Any]) -> list[Any]:
+    if not isinstance(given["of"], list):
+        raise ModelFileError("a collection is none.")
+    return given["of"]
+
+
+def names_in(given: Any) -> list[str]:
+    """The names of all arrays that some JSON speaks of, in the order of its text."""
+    if isinstance(given, list):
+        return [name for item in given for name in names_in(item)]
+    if not isinstance(given, dict):
+        return []
+    own = [given["name"]] if given.get("is") in ("array", "texts", "objects") else []
+    return own + [name for key in sorted(given) for name in names_in(given[key])]

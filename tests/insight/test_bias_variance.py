@@ -1,0 +1,451 @@
+"""bias_variance: exact against explicit smoother matrices and against Monte Carlo; parts that add up."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import mercer
+from conftest import read_only
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, bias_variance, noise_estimate
+from mercer.errors import InputError, SingularSystemWarning
+from mercer.kernels import Gaussian, Linear, Polynomial
+from oracles import kernel_ridge
+
+
+def refusal(call):
+    with pytest.raises(InputError) as caught:
+        call()
+    return str(caught.value)
+
+
+class FunctionRegressor(RegressorMixin, BaseEstimator):
+    def __init__(self, function):
+        self.function = function
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.function(X)
+
+
+def wave(X):
+    return np.sin(2.0 * X[:, 0])
+
+
+def problem(rng, n=25, m=7):
+    return read_only(rng.uniform(-2, 2, size=(n, 1))), read_only(rng.uniform(-2, 2, size=(m, 1)))
+
+
+def weights_by_hand(kernel, X, X_test, alpha, weights, intercept):
+    """u(x0) as rows: one refit per unit vector."""
+    a, b = kernel_ridge(kernel(X), np.eye(len(X)), alpha, weights, intercept)
+    return kernel(X_test, X) @ a + b
+
+
+# -- exact ------------------------------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kernel=st.sampled_from([Gaussian(0.7), Gaussian(3.0), Linear(), Polynomial(3)]),
+    intercept=st.booleans(),
+    weighted=st.sampled_from([None, "some", "zeros"]),
+    alphas=st.sampled_from([[0.1], [1.0, 0.01, 1.0], [0.001, 0.1, 10.0]]),
+)
+def test_exact_parts_are_those_of_the_explicit_smoother_matrix(seed, kernel, intercept, weighted, alphas):
+    rng = np.random.default_rng(seed)
+    X, X_test = problem(rng)
+    weights = None if weighted is None else rng.uniform(0.1, 3.0, size=len(X))
+    if weighted == "zeros":
+        weights[:5] = 0.0
+    spread = rng.uniform(0.1, 1.0, size=len(X))
+    result = bias_variance(
+        KernelRidge(kernel=kernel, fit_intercept=intercept),
+        X,
+        wave,
+        (spread, np.full(len(X_test), 0.5)),
+        X_test=X_test,
+        alphas=alphas,
+        sample_weight=weights,
+    )
+    for i, alpha in enumerate(alphas):
+        U = weights_by_hand(kernel, X, X_test, alpha, weights, intercept)
+        np.testing.assert_allclose(result.bias_squared_at[i], (U @ wave(X) - wave(X_test)) ** 2, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(result.variance_at[i], U**2 @ spread**2, rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(result.noise_at[i], 0.25)
+    assert result.alphas.tolist() == alphas
+    assert result.standard_errors is None
+
+
+def test_one_alpha_gives_numbers_and_a_list_gives_rows(rng):
+    X, X_test = problem(rng)
+    model = KernelRidge(0.1, kernel=Gaussian(1.0))
+    one = bias_variance(model, X, wave, 0.3, X_test=X_test)
+    many = bias_variance(model, X, wave, 0.3, X_test=X_test, alphas=[1.0, 0.1])
+    assert isinstance(one.risk, float)
+    assert one.alphas is None
+    assert one.best_alpha is None
+    assert one.risk_at.shape == (7,)
+    assert many.risk.shape == (2,)
+    assert many.variance_at.shape == (2, 7)
+    for part in ("bias_squared", "variance", "noise", "risk"):
+        assert getattr(many, part)[1] == pytest.approx(getattr(one, part), rel=1e-9)
+    assert many.best_alpha == many.alphas[np.argmin(many.risk)]
+
+
+def test_many_rows_go_through_in_blocks(rng):
+    X, X_test = rng.normal(size=(12, 2)), rng.normal(size=(3000, 2))
+    result = bias_variance(KernelRidge(0.1, kernel=Gaussian(1.0)), X, wave, 0.3, X_test=X_test)
+    U = weights_by_hand(Gaussian(1.0), X, X_test, 0.1, None, False)
+    np.testing.assert_allclose(result.variance_at, 0.09 * (U**2).sum(axis=1), rtol=1e-8)
+
+
+def test_at_alpha_zero_least_squares_is_unbiased_with_the_textbook_variance(rng):
+    X = rng.normal(size=(30, 3))
+    with pytest.warns(SingularSystemWarning):
+        result = bias_variance(KernelRidge(0.0, solver="cholesky"), X, lambda X: X @ [1.0, 2.0, 3.0], 0.5)
+    assert result.bias_squared < 1e-20
+    assert result.variance == pytest.approx(0.25 * 3 / 30)
+
+
+def test_values_and_functions_and_a_gram_matrix_say_the_same(rng):
+    X, X_test = problem(rng)
+    kernel = Gaussian(1.0)
+    one = bias_variance(KernelRidge(0.1, kernel=kernel), X, wave, 0.3, X_test=X_test)
+    two = bias_variance(
+        KernelRidge(0.1, kernel=kernel), X, (wave(X), wave(X_test)), lambda X: np.full(len(X), 0.3), X_test=X_test
+    )
+    three = bias_variance(
+        KernelRidge(0.1, kernel="precomputed"), kernel(X), (wave(X), wave(X_test)), 0.3, X_test=kernel(X_test, X)
+    )
+    for other in (two, three):
+        np.testing.assert_allclose(other.risk_at, one.risk_at, rtol=1e-10)
+
+
+def test_the_parts_add_up_to_the_risk(rng):
+    X, X_test = problem(rng)
+    exact = bias_variance(KernelRidge(kernel=Gaussian(1.0)), X, wave, 0.3, X_test=X_test, alphas=[0.1, 1.0])
+    drawn = bias_variance(DecisionTreeRegressor(max_depth=2), X, wave, 0.3, X_test=X_test, draws=20, random_state=0)
+    labels = bias_variance(DecisionTreeClassifier(), X, lambda X: X[:, 0] > 0, 0.1, draws=20, random_state=0)
+    for result in (exact, drawn, labels):
+        np.testing.assert_allclose(result.bias_squared + result.variance + result.noise, result.risk, rtol=1e-12)
+        np.testing.assert_array_equal(result.bias_squared_at + result.variance_at + result.noise_at, result.risk_at)
+
+
+# -- Monte Carlo ------------------------------------------------------------------------------------
+
+
+def test_exact_and_monte_carlo_agree_within_three_standard_errors_over_sixty_problems():
+    scores = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, X_test = problem(rng, n=int(rng.integers(5, 30)), m=int(rng.integers(1, 8)))
+        model = KernelRidge(
+            10.0 ** rng.uniform(-3, 1), kernel=Gaussian(rng.uniform(0.3, 2)), fit_intercept=bool(seed % 2)
+        )
+        weights = rng.uniform(0.2, 2.0, size=len(X)) if seed % 3 == 0 else None
+        given = {"X_test": X_test, "sample_weight": weights}
+        noise = rng.uniform(0.1, 1.0)
+        exact = bias_variance(model, X, wave, noise, **given)
+        drawn = bias_variance(model, X, wave, noise, **given, method="monte_carlo", draws=60, random_state=1000 + seed)
+        errors = drawn.standard_errors
+        scores.append([(getattr(drawn, part) - getattr(exact, part)) / errors[part] for part in errors])
+    scores = np.array(scores)
+    # of 180 numbers that are right, one in 370 is more than three standard errors off by chance alone
+    assert (np.abs(scores) > 3).sum() <= 1
+    assert np.abs(scores).max() < 3.5
+    assert (np.abs(scores.mean(axis=0)) * np.sqrt(60) < 3).all()  # all problems together: no part is off to one side
+    size = np.sqrt(np.mean(scores**2, axis=0))
+    assert 0.5 < size[0] < 1.2  # the error of bias squared is wide where the bias is nearly zero
+    assert (np.abs(size[1:] - 1) < 0.25).all()  # the others are neither too small nor too large
+
+
+def test_sums_over_draws_are_those_written_out(rng):
+    X, X_test = problem(rng)
+    targets = [wave(X) + 0.3 * rng.normal(size=len(X)) for _ in range(6)]
+    given = iter(targets)
+    model = Ridge(0.5)
+    result = bias_variance(model, X, wave, 0.3, X_test=X_test, sampler=lambda rng: (X, next(given)), draws=6)
+    d = np.array([Ridge(0.5).fit(X, y).predict(X_test) for y in targets]) - wave(X_test)
+    np.testing.assert_allclose(result.variance_at, d.var(axis=0, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(result.bias_squared_at, d.mean(axis=0) ** 2 - d.var(axis=0, ddof=1) / 6, rtol=1e-9)
+    np.testing.assert_allclose(result.risk_at, (d**2).mean(axis=0) + 0.09, rtol=1e-12)
+    assert result.standard_errors["risk"] == pytest.approx((d**2).mean(axis=1).std(ddof=1) / np.sqrt(6))
+
+
+def test_a_sampler_draws_rows_too_and_agrees_with_exact_numbers_averaged_over_designs():
+    X_test = np.linspace(-1, 1, 5)[:, None]
+    model = KernelRidge(0.3, kernel=Gaussian(1.0))
+
+    def sampler(rng):
+        X = rng.uniform(-2, 2, size=(15, 1))
+        return X, wave(X) + 0.4 * rng.normal(size=15)
+
+    drawn = bias_variance(model, X_test, wave, 0.4, sampler=sampler, draws=600, random_state=1)
+    rng = np.random.default_rng(2)
+    designs = [rng.uniform(-2, 2, size=(15, 1)) for _ in range(600)]
+    risks = [bias_variance(model, X, wave, 0.4, X_test=X_test).risk for X in designs]
+    error = np.hypot(drawn.standard_errors["risk"], np.std(risks) / np.sqrt(600))
+    assert abs(drawn.risk - np.mean(risks)) < 3 * error
+    assert drawn.how == "Monte Carlo (600 draws of training sets, standard errors after +-)"
+
+
+def test_alphas_reach_estimators_of_others(rng):
+    X, _ = problem(rng)
+    result = bias_variance(Ridge(), X, wave, 0.3, alphas=[1e-3, 1e3], draws=30, random_state=0)
+    assert result.bias_squared[1] > result.bias_squared[0]
+    assert result.variance[1] < result.variance[0]
+    assert result.standard_errors["risk"].shape == (2,)
+
+
+def test_zero_one_loss_is_that_counted_by_hand(rng):
+    X = read_only(rng.normal(size=(40, 2)))
+    labels = np.array(["ham", "spam"])
+    truth = labels[(X[:, 0] > 0).astype(int)]
+    sets = []
+
+    def sampler(rng):
+        chosen = rng.integers(40, size=40)
+        y = truth[chosen].copy()
+        y[:8] = labels[rng.integers(2, size=8)]
+        sets.append((X[chosen], y))
+        return sets[-1]
+
+    result = bias_variance(
+        DecisionTreeClassifier(max_depth=1, random_state=0), X, truth, 0.2, sampler=sampler, draws=30, random_state=0
+    )
+    predicted = np.array(
+        [DecisionTreeClassifier(max_depth=1, random_state=0).fit(*one).predict(X) for one in sets[1:]]
+    )  # the first set drawn only told the labels
+    right = predicted == truth
+    np.testing.assert_allclose(result.risk_at, np.where(right, 0.2, 0.8).mean(axis=0))
+    p = right.mean(axis=0)
+    np.testing.assert_allclose(result.variance_at, p * (1 - p) * 30 / 29, atol=1e-15)
+    np.testing.assert_allclose(result.noise_at, 0.5 * (1 - 0.2**2 - 0.8**2))
+    assert result.loss == "0/1"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_are_flipped_as_often_as_noise_says(rng, classes):
+    seen = []
+
+    class Remembering(DecisionTreeClassifier):
+        def fit(self, X, y):
+            seen.append(y)
+            return super().fit(X, y)
+
+    X = np.arange(60.0)[:, None]
+    truth = np.arange(60) % classes
+    result = bias_variance(Remembering(), X, truth, 0.3, draws=100, random_state=0)
+    wrong = np.array(seen) != truth
+    assert wrong.mean() == pytest.approx(0.3, abs=0.03)
+    # a full tree repeats the flipped label: wrong where one of the two labels is and the other is not the same
+    both = 0.3 * 0.3 * (1 - 1 / (classes - 1))
+    assert result.risk == pytest.approx(2 * 0.3 * 0.7 + both, abs=0.03)
+
+
+def test_kernel_ridge_classifiers_and_others_take_labels(rng):
+    X = rng.normal(size=(30, 2))
+    for model in (KernelRidgeClassifier(0.1, kernel=Gaussian(1.0)), LogisticRegression()):
+        result = bias_variance(model, X, (X[:, 0] > 0).astype(int), 0.1, draws=5, random_state=0)
+        assert 0 <= result.risk <= 1
+
+
+def test_a_bootstrap_is_labelled_and_predicts_rows_left_out(rng):
+    X, _ = problem(rng, n=40)
+    y = read_only(wave(X) + 0.5 * rng.normal(size=40))
+    tree = DecisionTreeRegressor(random_state=0)
+    result = bias_variance(tree, X, y, 0.0, method="bootstrap", draws=60, random_state=0)
+    assert result.how.startswith("bootstrap of the data (60 draws, rows left out;")
+    assert "measured against observed targets, noise included" in result.how
+    assert result.noise == 0
+    assert result.risk > 0.15  # a tree predicts rows that it has seen without error
+    less = bias_variance(tree, X, y, 0.5, method="bootstrap", draws=60, random_state=0)
+    assert less.risk == pytest.approx(result.risk)
+    assert less.bias_squared == pytest.approx(result.bias_squared - 0.25)
+    assert "less the noise given" in less.how
+
+
+def test_a_bootstrap_with_test_rows_and_weights(rng):
+    X, X_test = problem(rng)
+    y = (wave(X), wave(X_test))
+    model = KernelRidge(0.1, kernel=Gaussian(1.0))
+    given = {"X_test": X_test, "method": "bootstrap", "draws": 10, "random_state": 0}
+    plain = bias_variance(model, X, y, 0.0, **given)
+    same = bias_variance(model, X, y, 0.0, **given, sample_weight=np.ones(len(X)))
+    assert "the test rows" in plain.how
+    assert same.risk == pytest.approx(plain.risk)
+
+
+def test_progress_is_told(rng, capsys):
+    X, _ = problem(rng)
+    bias_variance(Ridge(), X, wave, 0.3, draws=4, verbose=2)
+    assert "bias_variance: 4 of 4" in capsys.readouterr().err
+
+
+# -- the result -------------------------------------------------------------------------------------
+
+
+def test_the_result_prints_and_gives_columns(rng):
+    X, _ = problem(rng)
+    exact = bias_variance(KernelRidge(kernel=Gaussian(1.0)), X, wave, 0.3, alphas=[0.1, 1.0])
+    assert list(exact.table()) == ["alpha", "bias_squared", "variance", "noise", "risk"]
+    assert str(exact).startswith("Expected squared loss at 25 test rows, exact at the given rows:\nalpha  bias squared")
+    drawn = bias_variance(Ridge(), X, wave, 0.3, draws=4, random_state=0)
+    assert list(drawn.table())[4:] == ["bias_squared_error", "variance_error", "risk_error"]
+    assert " +- " in str(drawn)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        exact.how = "better"
+    assert mercer.bias_variance is bias_variance
+
+
+# -- refusals ---------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_asked_is_refused_in_a_sentence(rng):
+    X, X_test = problem(rng)
+    model = KernelRidge(kernel=Gaussian(1.0))
+    assert refusal(lambda: bias_variance(model, X, wave, -1.0)) == (
+        "noise must be a finite, non-negative standard deviation; got -1.0."
+    )
+    assert refusal(lambda: bias_variance(model, X, wave, "loud")) == (
+        "noise must be a finite, non-negative standard deviation; got 'loud'."
+    )
+    assert refusal(lambda: bias_variance(model, X, np.zeros(3), 1.0)) == (
+        "truth must be one value for each of 25 rows; got shape (3,)."
+    )
+    assert refusal(lambda: bias_variance(model, X, np.zeros(25), 1.0, X_test=X_test)) == (
+        "truth must be a function, or a pair: its values at X and its values at X_test; got ndarray. "
+        "Give (truth at X, truth at X_test)."
+    )
+    assert refusal(lambda: bias_variance(model, X[:2], [0.0, np.nan], 1.0)) == (
+        "truth must be finite numbers; got array([ 0., nan])."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, method="exact")) == (
+        "The estimator of method='exact' must be KernelRidge; got Ridge. Use method='monte_carlo' for any other."
+    )
+    assert refusal(lambda: bias_variance(model, X, wave, 1.0, method="guess")) == (
+        "method of bias_variance must be one of auto, exact, monte_carlo, bootstrap; got 'guess'."
+    )
+    assert refusal(lambda: bias_variance(DecisionTreeRegressor(), X, wave, 1.0, alphas=[1.0])) == (
+        "alphas of bias_variance must be None for an estimator without an alpha; got DecisionTreeRegressor and alphas."
+    )
+    assert refusal(lambda: bias_variance(model, X, wave, 1.0, alphas=2.0)) == (
+        "alphas of bias_variance must be a list of numbers; got 2.0."
+    )
+    two_columns = MultiOutputRegressor(Ridge())
+    assert refusal(lambda: bias_variance(two_columns, X, wave, 1.0, sampler=lambda rng: (X, np.ones((25, 2))))) == (
+        "Predictions in bias_variance must be one value per row; got shape (25, 2)."
+    )
+    nothing = FunctionRegressor(lambda X: np.full(len(X), np.nan))
+    assert refusal(lambda: bias_variance(nothing, X, wave, 1.0)) == (
+        "Predictions in bias_variance must be finite; got NaN or infinity."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, draws=2)) == (
+        "draws of bias_variance must be an integer of at least 3; got 2."
+    )
+
+
+def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
+    X, _ = problem(rng)
+    tree, truth = DecisionTreeClassifier(), (X[:, 0] > 0).astype(int)
+
+    def sampler(rng):
+        return X, truth
+
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=3)) == (
+        "sampler must be a function of a random generator that returns X, y; got 3."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=lambda rng: X)) == (
+        "What sampler returns must be a pair X, y; got ndarray."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=sampler, method="bootstrap")) == (
+        "sampler must be None with method='bootstrap'; got a function."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=sampler, sample_weight=np.ones(25))) == (
+        "sample_weight must be None where a sampler draws the rows; got weights."
+    )
+    assert refusal(lambda: bias_variance(tree, X, truth, 1.0)) == (
+        "noise must be the probability of a wrong label for a classifier, at least 0 and below 1; got 1.0."
+    )
+    assert refusal(lambda: bias_variance(tree, X, truth, 0.1, method="bootstrap")) == (
+        "noise must be 0 for a bootstrap of labels; got another. It stays in the bias there."
+    )
+    draws = iter([(X, truth), (X, truth), (X, np.full(25, 5))])
+    assert refusal(lambda: bias_variance(tree, X, truth, 0.1, sampler=lambda rng: next(draws), draws=3)) == (
+        "A predicted label must be one of those of truth; got 5. Give test rows of every class."
+    )
+    assert refusal(lambda: bias_variance(Ridge(), X, wave(X), 0.0, method="bootstrap", draws=3)).startswith(
+        "draws of bias_variance must be so many that each row is left out by three; got"
+    )
+
+
+# -- noise ------------------------------------------------------------------------------------------
+
+
+def test_noise_from_repeated_inputs_is_the_pooled_variance(rng):
+    X = np.repeat(rng.normal(size=(10, 2)), [1, 2, 3, 4, 1, 2, 3, 4, 1, 2], axis=0)
+    y = rng.normal(size=len(X))
+    values = np.unique(X, axis=0)
+    inside = [y[(X == value).all(axis=1)] for value in values]
+    found = noise_estimate(read_only(X), read_only(y))
+    assert found.degrees == 13
+    assert float(found) == pytest.approx(np.sqrt(sum(((part - part.mean()) ** 2).sum() for part in inside) / 13))
+    assert "an estimate" in str(found)
+    words = noise_estimate(["a", "b", "a", "b"], [0.0, 1.0, 2.0, 3.0])
+    assert float(words) == pytest.approx(np.sqrt(4 / 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_noise_from_residuals_divides_by_the_trace_written_out(rng, weighted):
+    X, _ = problem(rng, n=40)
+    y = wave(X) + 0.3 * rng.normal(size=40)
+    weights = None
+    if weighted:
+        weights = rng.uniform(0.5, 2.0, size=40)
+        weights[3:6] = 0.0
+    used = np.arange(40) if weights is None else np.flatnonzero(weights)
+    S = weights_by_hand(Gaussian(1.0), X, X, 0.1, weights, True)[np.ix_(used, used)]
+    degrees = len(used) - np.trace(2 * S - S @ S.T)
+    found = noise_estimate(X, y, KernelRidge(0.1, kernel=Gaussian(1.0), fit_intercept=True), sample_weight=weights)
+    assert found.degrees == pytest.approx(degrees)
+    assert found.value == pytest.approx(np.sqrt(((y[used] - S @ y[used]) ** 2).sum() / degrees))
+
+
+def test_noise_from_residuals_finds_the_noise(rng):
+    X = rng.uniform(-2, 2, size=(400, 1))
+    y = wave(X) + 0.3 * rng.normal(size=400)
+    found = noise_estimate(X, y, KernelRidge(0.1, kernel=Gaussian(0.7)))
+    assert abs(found.value - 0.3) < 3 * found.standard_error
+    searched = noise_estimate(
+        X, y, KernelRidgeCV([Gaussian(w) for w in (0.5, 0.7, 1.0, 2.0, 8.0)], [0.01, 0.1, 1.0, 10.0])
+    )
+    assert searched.how == "the residuals of the winner of a search, chosen by y"
+    assert abs(searched.value - 0.3) < 3 * searched.standard_error
+
+
+def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
+    X, _ = problem(rng)
+    assert refusal(lambda: noise_estimate(X, wave(X))) == (
+        "X of noise_estimate must be rows of which some are equal; got none. Give an estimator instead."
+    )
+    assert refusal(lambda: noise_estimate(X, wave(X), Ridge())) == (
+        "The estimator of noise_estimate must be KernelRidge, KernelRidgeCV or None; got Ridge."
+    )
+    assert refusal(lambda: noise_estimate(X, np.zeros((25, 2)))) == (
+        "y of noise_estimate must be one finite number per row; got shape (25, 2)."
+    )
+    assert refusal(lambda: noise_estimate(X, np.zeros(3))) == (
+        "y of noise_estimate must be 25 numbers, one per row; got 3."
+    )
+    assert refusal(lambda: noise_estimate(X, wave(X), KernelRidge(1e-9, kernel=Gaussian(0.01)))).startswith(
+        "n - tr(2S - SS') of the fit must be positive; got"
+    )

@@ -1,0 +1,146 @@
+"""Model files changed at random with their digests made good again, so that the parser itself is tried."""
+
+import copy
+import json
+
+import numpy as np
+
+from mercer.models.canonical import dumps
+from mercer.models.container import CODES, DTYPES, Header, entry_of, packed, sealed
+from mercer.models.records import Stamp, layout, written
+
+STRANGE = [
+    None, True, False, 0, 1, -1, 2, 7, 2**31, 2**62, -(2**62), 0.0, -0.0, 1.5, -3.0, 1e-320, 1e308, "", "x", "inf", "os.system",
+    "Gaussian", "KernelRidge", "AutoRegressor", "__class__", "primal", "\ud800", [], [[]], {}, {"is": "float", "of": "nan"},
+    {"is": "float", "of": "inf"}, {"is": "tuple", "of": []}, {"is": "dict", "of": [[{"is": "set", "of": []}, 1]]},
+    {"is": "kernel", "class": "Linear", "with": {}}, {"is": "kernel", "class": "Custom", "with": {"function": "len"}},
+    {"is": "model", "class": "KernelRidge", "params": {}, "fitted": {}}, {"is": "folds", "rows": 2**40, "label": "", "numbers": []},
+    {"is": "import", "of": "os"}, [0] * 50, "a" * 300,
+]  # fmt: skip
+LETTERS = b'{}[]",:0123456789.eE+-\\ \x00\xffnulltruefalseis'
+
+
+def split(data):
+    """The header without its padding, the record, and the arrays by name."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    record = json.loads(header.pop("__metadata__")["model"])
+    body = data[8 + length :]
+    arrays = {}
+    for name, entry in header.items():
+        start, stop = entry["data_offsets"]
+        arrays[name] = np.frombuffer(body[start:stop], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"]).copy()
+    return data[8 : 8 + length], record, arrays
+
+
+def joined(record, arrays):
+    """A file from its parts, laid out as mercer would where that is possible."""
+    text = dumps(record)
+    try:
+        entries = layout(text, arrays)
+    except (KeyError, AttributeError, TypeError):
+        entries = tuple(entry_of(array) for array in arrays.values())
+    return b"".join(map(bytes, packed(text, entries, arrays)))
+
+
+def resealed(header, body):
+    """A file whose header was changed, with its length and its digest made good."""
+    header += b" " * (-len(header) % 8)
+    whole = len(header).to_bytes(8, "little") + header
+    try:
+        return sealed(whole) + body
+    except ValueError:
+        return whole + body
+
+
+def renamed(record, arrays, name, array):
+    """The same file with another array in the place of one."""
+    fresh = entry_of(np.ascontiguousarray(array)).name
+    changed = {fresh if key == name else key: array if key == name else value for key, value in arrays.items()}
+    return joined(json.loads(dumps(record).replace(name, fresh)), changed)
+
+
+def in_the_text(rng, data):
+    """Bytes of the header changed, left out or added."""
+    header, _, _ = split(data)
+    body, header = data[8 + len(header) :], bytearray(header)
+    for _ in range(rng.integers(1, 4)):
+        place = int(rng.integers(len(header)))
+        match rng.integers(4):
+            case 0:
+                header[place] = int(rng.integers(256))
+            case 1:
+                header[place] = LETTERS[rng.integers(len(LETTERS))]
+            case 2:
+                del header[place : place + int(rng.integers(1, 12))]
+            case _:
+                header[place:place] = bytes(rng.choice(list(LETTERS), size=int(rng.integers(1, 6))).tolist())
+    return resealed(bytes(header), body)
+
+
+def in_an_array(rng, data):
+    """Bytes of an array, its type or its shape."""
+    _, record, arrays = split(data)
+    name = sorted(arrays)[rng.integers(len(arrays))]
+    array = arrays[name].copy()
+    match rng.integers(4):
+        case 0 if array.size:
+            flat = array.reshape(-1).view(np.uint8)
+            flat[rng.integers(len(flat))] = rng.integers(256)
+        case 1 if array.dtype == np.float64 and array.size:
+            array.reshape(-1)[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -np.inf, -1.0, 0.0, 1e300])
+        case 2:
+            array = array.reshape(rng.permutation(list(array.shape)))
+        case _:
+            types = [t for t in CODES if t.itemsize == array.dtype.itemsize]
+            array = array.view(types[rng.integers(len(types))])
+    return renamed(record, arrays, name, array)
+
+
+def nodes(value, path=()):
+    """Every place in some JSON."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from nodes(item, (*path, key))
+
+
+def in_the_record(rng, data):
+    """A value of the record replaced, left out, or put where another belongs."""
+    _, record, arrays = split(data)
+    paths = [path for path in nodes(record) if path]
+    for _ in range(rng.integers(1, 3)):
+        path, other = (paths[rng.integers(len(paths))] for _ in range(2))
+        holder, source = record, record
+        try:
+            for key in path[:-1]:
+                holder = holder[key]
+            for key in other:
+                source = source[key]
+            match rng.integers(4):
+                case 0:
+                    del holder[path[-1]]
+                case 1:
+                    holder[path[-1]] = copy.deepcopy(source)
+                case 2 if isinstance(holder, dict):
+                    holder[["extra", "is", "fit", "__dict__"][rng.integers(4)]] = holder.pop(path[-1])
+                case _:
+                    holder[path[-1]] = copy.deepcopy(STRANGE[rng.integers(len(STRANGE))])
+        except (LookupError, TypeError):
+            continue
+    return joined(record, arrays)
+
+
+def mutant(rng, data):
+    """One of the three."""
+    return (in_the_text, in_an_array, in_the_record)[rng.integers(3)](rng, data)
+
+
+def written_again(model, data):
+    """The file that a loaded model would be, with the stamp of the file that it came from."""
+    _, record, _ = split(data)
+    text, arrays = written(model, Stamp.read(record))
+    return b"".join(map(bytes, packed(text, layout(text, arrays), arrays)))
+
+
+__all__ = ["Header", "joined", "mutant", "renamed", "resealed", "split", "written_again"]
