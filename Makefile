@@ -16,7 +16,7 @@ $(VENV)/bin/python:
 	$(PIP) install --upgrade "pip>=25.1"
 
 $(VENV)/.core: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --editable .
+	$(PIP) install --editable ".[cli]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
@@ -31,7 +31,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.test
 	$(PIP) install --group docs
 	@touch $@
 
-demo: $(VENV)/.core  ## fit a model to a real table and show the result
+demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run the tests, with branch coverage

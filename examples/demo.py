@@ -1,62 +1,64 @@
-"""The main job on real data: how strong will the concrete be?
+"""The main job on real data, with two commands: how strong will the concrete be?
 
-Chooses kernel, width and penalty for 1030 concrete mixtures by exact leave-one-out, says by nested cross-validation
-how good that choice is on mixtures it has not seen, and shows a few of its predictions.
+1030 concrete mixtures are split into 830 to learn from and 200 to be judged by. `mercer fit` sees the first table,
+`mercer predict` the second without its strengths, and what they said is then compared with what was measured.
 """
 
-import numpy as np
-from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
+import csv
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
-from mercer import KernelRidge, KernelRidgeCV, nested_cross_validate
+import numpy as np
+
 from mercer.data.samples import concrete
-from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.tables import text_table
 
-KERNELS = [family(width) for family in (Gaussian, Matern, Laplacian) for width in (1.0, 2.0, 4.0, 8.0, 16.0)]
-ALPHAS = np.geomspace(1e-4, 1.0, 9)
+HELD_OUT = 200
 
 
-def main() -> None:
+def write(path, names, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+def mercer(folder, *words):
+    """Run the command as you would, and show it."""
+    print(f"$ mercer {' '.join(words)}", flush=True)
+    command = [str(Path(sys.executable).parent / "mercer"), *words]
+    subprocess.run(command, cwd=folder, check=True)  # noqa: S603 - our own command
+
+
+def main():
     table = concrete()
     order = np.random.default_rng(0).permutation(len(table.y))
-    train, test = order[:-200], order[-200:]
-    centre, spread = table.X[train].mean(axis=0), table.X[train].std(axis=0)
-    X, y = (table.X - centre) / spread, table.y
-
-    def error(predicted) -> float:
-        return float(np.sqrt(np.mean((predicted - y[test]) ** 2)))
-
+    train, test = order[:-HELD_OUT], order[-HELD_OUT:]
+    folder = Path(tempfile.mkdtemp(prefix="mercer-demo-"))
+    names = [*table.names, "strength"]
+    write(folder / "mixtures.csv", names, [[*map(float, table.X[i]), float(table.y[i])] for i in train])
+    write(folder / "new.csv", table.names, [list(map(float, table.X[i])) for i in test])
     print("Concrete: strength in MPa of 1030 mixtures, from 7 ingredients and age.")
-    print(f"({table.source}; {table.licence})\n")
-    search = KernelRidgeCV(KERNELS, ALPHAS, fit_intercept=True, verbose=1).fit(X[train], y[train])
-    nested = nested_cross_validate(search, X[train], y[train], cv=10, random_state=0)
-    expected = float(np.sqrt(-nested.mean))
-    fits = len(KERNELS) * len(ALPHAS) * len(train)
-    print(
-        f"{len(KERNELS)} kernels x {len(ALPHAS)} alphas, each by leave-one-out on {len(train)} mixtures: "
-        f"{fits:,} fits, not one of them made.\n"
-        f"Chosen: {search.best_kernel_!r}, alpha = {search.alpha_:.2g}.\n"
-        f"Expected error on new mixtures, by nested cross-validation: {expected:.2f} MPa, "
-        f"give or take {nested.standard_error / (2 * expected):.2f}.\n"
-    )
-    raw = SklearnKernelRidge(kernel="rbf").fit(table.X[train], y[train])
-    line = KernelRidge(1.0, kernel="linear", fit_intercept=True).fit(X[train], y[train])
-    rows = [
-        ["always the mean", error(np.full(len(test), y[train].mean()))],
-        ["scikit-learn's KernelRidge as it comes", error(raw.predict(table.X[test]))],
-        ["ridge regression", error(line.predict(X[test]))],
-        ["mercer's choice", error(search.predict(X[test]))],
-    ]
-    print(text_table([f"on {len(test)} mixtures kept aside", "error (MPa)"], rows))
-    mean, std = search.predict(X[test[:5]], return_std=True)
-    noise = search.alpha_ * search.best_estimator_.prior_variance_
-    rows = [
-        [*table.X[i, [0, 3, 7]].tolist(), float(y[i]), f"{m:.1f} +- {1.645 * np.sqrt(s * s + noise):.1f}"]
-        for i, m, s in zip(test[:5], mean, std, strict=True)
-    ]
+    print(f"({table.source}; {table.licence})")
+    print(f"{len(train)} of them are in mixtures.csv; {HELD_OUT} others, without their strength, in new.csv.\n")
+    mercer(folder, "fit", "mixtures.csv", "--target", "strength")
     print()
-    print(text_table(["cement", "water", "age (days)", "measured", "predicted (90 %)"], rows))
-    print(f"\nSolved by {search.best_estimator_.route_}.")
+    mercer(folder, "predict", "model.mercer", "new.csv", "--interval", "0.9", "--out", "predicted.csv")
+    with (folder / "predicted.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    said, lower, upper = (np.array([float(row[name]) for row in rows]) for name in ("prediction", "lower", "upper"))
+    y = table.y[test]
+    inside = float(np.mean((lower <= y) & (y <= upper)))
+    print(f"\nNow the {HELD_OUT} strengths that nobody has shown it:")
+    errors = {"always the mean": table.y[train].mean() - y, "mercer": said - y}
+    print(text_table(["", "error (MPa)"], [[name, float(np.sqrt(np.mean(e**2)))] for name, e in errors.items()]))
+    print(f"{100 * inside:.0f} % of the strengths lie between lower and upper; 90 % were promised.\n")
+    shown = [
+        [*table.X[test[i], [0, 3, 7]].tolist(), float(y[i]), f"{said[i]:.1f} ({lower[i]:.1f} to {upper[i]:.1f})"]
+        for i in range(5)
+    ]
+    print(text_table(["cement", "water", "age (days)", "measured", "predicted (90 %)"], shown))
+    print(f"\nEverything is in {folder}.")
 
 
 if __name__ == "__main__":

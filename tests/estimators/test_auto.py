@@ -21,7 +21,7 @@ from mercer import AutoClassifier, AutoRegressor, KernelRidge
 from mercer.estimators.auto_core import corrected_error, dealt
 
 BOTH = pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
-QUICK = {"committee": False, "time_budget": 5.0}
+QUICK = {"committee": False}
 NO_BETTER = "That is no better than the mean: X says nothing about y that this model can find."
 NO_BETTER_LABEL = "That is no better than always saying the most common label."
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from mercer.data.encoding.report import EncoderReport
 from mercer.data.reading import Reading
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -18,11 +19,13 @@ from mercer.estimators.table_model import TableModel
 
 def predicted(
     model: TableModel, table: Reading, drop: tuple[str, ...], row_id: str | None, confidence: float | None
-) -> dict[str, Array]:
-    """The columns of the answer, by name."""
+) -> tuple[dict[str, Array], EncoderReport]:
+    """The columns of the answer by name, and what is unlike the training table."""
     for name in drop:
         table.column(name)
-    taken = {name: column for name, column in table.columns.items() if name not in drop and name != row_id}
+    aside = {*drop, *({row_id} - set(model.kinds))}  # a column that names rows may also be learned from
+    taken = {name: column for name, column in table.columns.items() if name not in aside}
+    report = model.report(taken)
     answer: dict[str, Array] = {}
     first = row_id or (model.row_id if model.row_id in table.columns else None)
     if first:
@@ -37,7 +40,7 @@ def predicted(
         shares = model.predict_proba(taken)
         for label, column in zip(model.model.classes_, shares.T, strict=True):
             answer[f"probability_{label}"] = column
-    return answer
+    return answer, report
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:

@@ -53,8 +53,8 @@ def run_fit(options: dict[str, Any]) -> None:
 
 
 def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> None:
-    from mercer.cli.files import save
     from mercer.estimators.table_model import TableModel
+    from mercer.models import save
 
     encoder = None if hasattr(model, "encoder_") else table.encoder
     whole = TableModel(model, encoder, options["target"], options["row_id"] or "", table.ignored, summary)
@@ -102,7 +102,9 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> Asked:
         from sklearn.metrics import get_scorer_names
 
         if scoring not in get_scorer_names():
-            raise InputError(f"There is no score {scoring!r}. {nearest(scoring, get_scorer_names())}")
+            hint = nearest(scoring, get_scorer_names())
+            hint = hint if hint.startswith("Did") else "Scores are called as in scikit-learn, r2 for one."
+            raise InputError(f"There is no score {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed")
     given = {name: options[name] for name in names}
     return Asked(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
@@ -181,12 +183,7 @@ def run_predict(options: dict[str, Any]) -> None:
     )
     for note in table.notes:
         click.echo(note, err=True)
-    given = {name: column for name, column in table.columns.items() if name not in options["drop"]}
-    if options["row_id"]:
-        table.column(options["row_id"])
-    aside = {options["row_id"]} - set(model.kinds)
-    report = model.report({name: column for name, column in given.items() if name not in aside})
-    answer = predicted(model, table, options["drop"], options["row_id"], options["interval"])
+    answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     _tell_strangers(report)
 
@@ -205,8 +202,8 @@ def _tell_strangers(report: Any) -> None:
 
 
 def _loaded(path: str) -> Any:
-    from mercer.cli.files import load
     from mercer.estimators.table_model import TableModel
+    from mercer.models import load
 
     model = load(path)
     if not isinstance(model, TableModel):
@@ -219,13 +216,13 @@ def run_inspect(path: str, *, as_json: bool) -> None:
     """`mercer inspect`."""
     from dataclasses import asdict, replace
 
-    from mercer.cli.files import inspect, load
     from mercer.estimators.table_model import TableModel
+    from mercer.models import inspect, load
 
     file, model = inspect(path), load(path)
     table = model if isinstance(model, TableModel) else None
     if table is not None:
-        file = replace(file, kind=type(table.model).__name__, columns=len(table.columns))
+        file = replace(file, kind=type(table.model).__name__)
     if as_json:
         click.echo(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
         return

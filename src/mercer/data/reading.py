@@ -146,8 +146,9 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
     except ImportError:  # pragma: no cover - the extra is there in tests
         raise InputError("Parquet needs pyarrow, which is not installed: pip install 'mercer[cli]'") from None
     try:
-        table = parquet.read_table(io.BytesIO(raw))
-        names = refuse_twice([str(name) for name in table.column_names], what)
+        file = parquet.ParquetFile(io.BytesIO(raw))
+        names = refuse_twice([str(name) for name in file.schema_arrow.names], what)
+        table = file.read()
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InputError):
             raise

@@ -19,6 +19,7 @@ _GONE = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", 
 _ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
 _CODE = re.compile(r"[+-]?0[0-9]")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+_NEUTRAL = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
@@ -94,9 +95,9 @@ def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
     commas, points = [], []
     for column in columns:
         said = column.said()
-        if said and all(_WHOLE.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
+        if said and all(_NEUTRAL.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
             commas += [(column, text) for text in said if "," in text][:1000]
-        elif said and all(_WHOLE.fullmatch(text) or _POINT.fullmatch(text) for text in said):
+        elif said and all(_NEUTRAL.fullmatch(text) or _POINT.fullmatch(text) for text in said):
             points += [(column, text) for text in said if "." in text][:1]
     if not commas:
         return NumberStyle()

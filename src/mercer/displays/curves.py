@@ -32,7 +32,9 @@ class _Curves(Display):
         grid_lines(ax)
         low, high = self.held_out - self.held_out_error, self.held_out + self.held_out_error
         if np.isfinite(self.held_out_error).all():
-            ax.fill_between(self.values, low, high, color=VERMILION, alpha=BAND, linewidth=0, label="one standard error")
+            ax.fill_between(
+                self.values, low, high, color=VERMILION, alpha=BAND, linewidth=0, label="one standard error"
+            )
         ax.plot(self.values, self.held_out, "-o", color=VERMILION, markersize=4, linewidth=1.8, label=held_out)
         ax.plot(self.values, self.train, "--s", color=BLUE, markersize=4, linewidth=1.8, label=train)
         named(ax, self.x_label, self.y_label)
@@ -113,7 +115,9 @@ class ComplexityDisplay(_Curves):
             held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
             found[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
         order = np.argsort(given, kind="stable")
-        return cls(given[order], *found[:, order], x_label or parameter, y_label or _loss_name(estimator)).plot(ax)
+        train, held, error = found[:, order]
+        names = x_label or parameter, y_label or _loss_name(estimator)
+        return cls(given[order], train, held, error, *names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -129,7 +133,9 @@ class ComplexityDisplay(_Curves):
         """
         ax = self._draw(ax, "training", "held out")
         best = int(np.argmin(self.held_out))
-        ax.axvline(self.values[best], color=BLACK, linestyle=":", linewidth=1.2, label=f"least: {self.values[best]:.3g}")
+        ax.axvline(
+            self.values[best], color=BLACK, linestyle=":", linewidth=1.2, label=f"least: {self.values[best]:.3g}"
+        )
         if self.values[0] > 0 and self.values[-1] / self.values[0] > 20:
             ax.set_xscale("log")
         ax.legend(frameon=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,10 @@ def like_training(estimator: Any, values: Array) -> Any:
     if names is None:
         return values
     try:
-        import pandas as pd
+        pandas = import_module("pandas")
     except ModuleNotFoundError:  # pragma: no cover - names can come from other frames
         return values
-    return pd.DataFrame(values, columns=list(names))
+    return pandas.DataFrame(values, columns=list(names))
 
 
 def mesh(X: Array, count: int) -> tuple[Array, Array, Array]:

@@ -90,7 +90,7 @@ class SearchDisplay(Display):
         -------
         self
         """
-        ax = self._on(ax, (max(5.0, min(11.0, 2.6 + 0.45 * len(self.kernels))), 4.8))
+        ax = self._on(ax, (max(6.0, min(11.0, 2.6 + 0.45 * len(self.kernels))), 4.8))
         finite = self.scores[np.isfinite(self.scores)]
         # the worst candidates are often worse by orders of magnitude, and would take all colours
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
@@ -98,7 +98,7 @@ class SearchDisplay(Display):
         for ends in _outline(self.close.T):
             ax.plot(*ends, color="white", linewidth=2.6, solid_capstyle="round")
             ax.plot(*ends, color=VERMILION, linewidth=1.6, solid_capstyle="round")
-        ax.plot([], [], color=VERMILION, linewidth=1.6, label="within one standard error of the best")
+        ax.plot([], [], color=VERMILION, linewidth=1.6, label="within one standard error")
         place = (self.winner[0] + 0.5, self.winner[1] + 0.5)
         ax.plot(*place, "*", color="white", markeredgecolor="black", markersize=16, linestyle="", label="chosen")
         _ticks(ax.set_xticks, self.kernels, turned=max(map(len, self.kernels)) > 6)

@@ -158,11 +158,12 @@ def nested_cross_validate(
                 "For a fixed model use cross_validate.",
             )
         )
-    if search.extend_grid:
-        raise InputError(
-            "extend_grid of the search must be False in nested_cross_validate, where all outer folds share one grid; "
-            "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
-        )
+    for name in ("extend_grid", "tune"):
+        if getattr(search, name, False):
+            raise InputError(
+                f"{name} of the search must be False in nested_cross_validate, where all outer folds share one grid; "
+                "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
+            )
     model = copy.copy(search)
     model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
     X, y, weights = model._checked(X, y, sample_weight, **model._how())

@@ -47,6 +47,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         Whether each target gets an alpha of its own.
     extend_grid : bool, default=False
         Whether ladders grow until the winner does not stand on their edge.
+    tune : bool, default=False
+        Whether the parameters of the winner, and alpha, are tuned further by the gradient of the leave-one-out
+        error; the tuned kernel is one more candidate, and `tuned_` says how it went.
     verify : bool, default=False
         Whether up to five random splits of the winner are refitted; the largest difference is `verified_`.
     checkpoint : path, default=None
@@ -103,6 +106,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         rule: str = "best",
         alpha_per_target: bool = False,
         extend_grid: bool = False,
+        tune: bool = False,
         verify: bool = False,
         checkpoint: Any = None,
         random_state: Any = None,
@@ -117,6 +121,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         self.rule = rule
         self.alpha_per_target = alpha_per_target
         self.extend_grid = extend_grid
+        self.tune = tune
         self.verify = verify
         self.checkpoint = checkpoint
         self.random_state = random_state

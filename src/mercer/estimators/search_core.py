@@ -21,12 +21,14 @@ from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
+from mercer.kernels.slopes import tunable
 from mercer.selection.checkpoint import checked_path
 from mercer.selection.edges import edges_in_words, further_alphas, further_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
 from mercer.selection.table import Choice, SearchTable, digits_left, joined
+from mercer.selection.tuning import tune
 from mercer.solvers.route import EPS
 
 _ROUNDS = 6  # of extending the grid
@@ -45,6 +47,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     fit_intercept: bool
     rule: str
     extend_grid: bool
+    tune: bool = False
     verify: bool
     checkpoint: Any
     random_state: Any
@@ -118,6 +121,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             if self.extend_grid:
                 table, choice = self._extended(search, ordered, table, choice)
                 route = search.plan(table.kernels, table.alphas)
+            if self.tune:
+                table, choice = self._tuned(search, ordered, table, choice)
+                route = search.plan(table.kernels, table.alphas)
         except KeyboardInterrupt as stop:
             if hasattr(stop, "table"):
                 self.cv_results_ = stop.table.results()
@@ -155,10 +161,43 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             choice = table.choose(self.rule, search.folds, ordered.failures)
         return table, choice
 
+    def _tuned(
+        self, search: Search, ordered: Ordered, table: SearchTable, choice: Choice
+    ) -> tuple[SearchTable, Choice]:
+        """Add the winner with its parameters tuned, and its alpha, to the candidates."""
+        winner, problem = table.kernels[choice.kernel], search.problem
+        if not tunable(winner):
+            return table, choice
+        self.tuned_ = tune(
+            winner,
+            search.rows,
+            problem.Y,
+            sample_weight=problem.weights,
+            fit_intercept=problem.intercept,
+            alpha=max(float(table.alphas[choice.alphas[0]]), 1e-12),
+            starts=1,
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+            verbose=self.verbose,
+        )
+        if self.tuned_.overfitted or self.tuned_.status == "failed":
+            how = "overfits: on rows that it has not seen it does harm" if self.tuned_.overfitted else "failed"
+            warnings.warn(
+                f"Tuning the winner of {type(self).__name__} {how}. The winner stays as it was (see tuned_).",
+                MercerWarning,
+                stacklevel=5,
+            )
+            return table, choice
+        for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
+            rungs = table.alphas if alphas is None else np.array(alphas)
+            found = ordered.run(kernels, rungs, search.plan(kernels, rungs), verbose=self.verbose)
+            table = joined(table, found, axis)
+        return table, table.choose(self.rule, search.folds, ordered.failures)
+
     def _warn(self, table: SearchTable, choice: Choice, failures: list[str]) -> None:
         owner = type(self).__name__
+        tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice)
-        if edges:
+        if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
             warnings.warn(
                 f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those "
                 "tried. Try further ones, or use extend_grid=True.",

@@ -62,12 +62,6 @@ class TableModel:
         if not isinstance(self._encoder, TableEncoder):
             raise InputError("A model of a table must have an encoder.")
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else is asked for, the model answers."""
-        if name.startswith("__") or "model" not in vars(self):
-            raise AttributeError(name)
-        return getattr(self.model, name)
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Everything it is made of, by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -51,7 +51,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         entries = layout(text, arrays)
         restored(text, entries, arrays)  # what cannot be read is not written
     except (ModelFileError, RecursionError) as problem:
-        reason = "its kernel is too deep." if isinstance(problem, RecursionError) else str(problem)
+        reason = "it is nested too deep." if isinstance(problem, RecursionError) else str(problem)
         raise InputError(f"This {type(model).__name__} cannot be saved: {reason}") from None
     write_whole(place, packed(text, entries, arrays))
 

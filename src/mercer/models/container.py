@@ -98,7 +98,7 @@ def _digest(code: str, array: Array) -> str:
 
 
 def _bytes_of(array: Array) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
 def laid_out(names: Iterable[str], arrays: Mapping[str, Array]) -> tuple[Entry, ...]:
@@ -168,7 +168,9 @@ def read_arrays(file: BinaryIO, header: Header) -> dict[str, Array]:
         if file.readinto(_bytes_of(array)) != entry.bytes:  # type: ignore[attr-defined]
             raise ModelFileError("it is cut off.")
         if _digest(entry.code, array) != entry.name:
-            raise ModelFileError("the digest of an array does not fit: it was changed after it was written, or damaged.")
+            raise ModelFileError(
+                "the digest of an array does not fit: it was changed after it was written, or damaged."
+            )
         if entry.code == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
             raise ModelFileError("a truth value must be 0 or 1.")
         found[entry.name] = array

@@ -62,14 +62,19 @@ def _settle(folder: Path) -> None:
 def opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """A regular file and its size; what goes wrong inside is told with the path."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-            raise ModelFileError("it is a directory." if path.is_dir() else "it is no regular file.")
+        _refuse_others(path)
         with path.open("rb") as file:
             yield file, os.fstat(file.fileno()).st_size
     except ModelFileError as problem:
         raise ModelFileError(f"The model file {path} cannot be read: {problem}") from None
     except OSError as problem:
         raise ModelFileError(f"The model file {path} cannot be read: {_reason(problem)}") from None
+
+
+def _refuse_others(path: Path) -> None:
+    """Regular files only: a pipe would keep us waiting."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ModelFileError("it is a directory." if path.is_dir() else "it is no regular file.")
 
 
 def _reason(problem: OSError) -> str:

@@ -76,7 +76,7 @@ def is_whole_array(value: Any, count: int, below: int) -> bool:
         isinstance(value, np.ndarray)
         and value.dtype == np.int64
         and value.shape == (count,)
-        and 0 <= value.min(initial=0)
+        and value.min(initial=0) >= 0
         and value.max(initial=0) < below
     )
 
@@ -139,6 +139,7 @@ class KeptSplit(Split):
         return self.test
 
 
+_ROUTES = ("primal", "spectral", "mixed", "cholesky", "cg")
 # Values that are their fields: the class, and what each field must be.
 _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
     "Route": (
@@ -146,10 +147,7 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
         {"name": is_text, "reason": is_text, "condition": is_number, "rank": is_whole, "size": is_whole,
          "negative": is_finite, "residual": is_positive},
     ),
-    "Choice": (
-        Choice,
-        {"name": lambda v: v in ("primal", "spectral", "mixed", "cholesky", "cg"), "reason": is_text, "bytes": is_whole},
-    ),
+    "Choice": (Choice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
     "Temperature": (Temperature, {"scale": is_positive}),
     "Member": (
         Member,

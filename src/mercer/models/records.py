@@ -13,9 +13,11 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
+from mercer.estimators.table_model import TableModel
 from mercer.models.canonical import dumps, loads
+from mercer.models.checks import check_params, need
 from mercer.models.container import Entry, laid_out
-from mercer.models.fitted import CLASSES, KEPT, MAY, check_params, finish
+from mercer.models.fitted import CLASSES, KEPT, MAY, finish
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
 
@@ -56,8 +58,9 @@ class ModelWriter(PartWriter):
     def special(self, value: Any, what: str) -> Any:
         """A fitted model of a class in the table."""
         name = type(value).__name__
-        if CLASSES.get(name) is not type(value):
-            return super().special(value, what)
+        return self._model(value, name) if CLASSES.get(name) is type(value) else super().special(value, what)
+
+    def _model(self, value: Any, name: str) -> dict[str, Any]:
         kept = {each: getattr(value, each) for each in KEPT[name]}
         kept |= {each: getattr(value, each) for each in MAY if each in vars(value)}
         if "table_" in kept:
@@ -112,10 +115,9 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         stamp = Stamp.read(record)
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
-        if type(model) not in CLASSES.values():
-            raise ModelFileError("it holds no model.")
-        if laid_out(names_in(record), arrays) != entries:
-            raise ModelFileError("it holds arrays that nobody asks for, or in another order.")
+        need(type(model) in CLASSES.values(), "it holds no model")
+        in_order = laid_out(names_in(record), arrays) == entries
+        need(in_order, "it holds arrays that nobody asks for, or in another order")
         same = written(model, stamp, reader.known)[0] == text
     except ModelFileError:
         raise
@@ -130,6 +132,8 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
 def account(model: Any) -> dict[str, Any]:
     """What a model is, in a few words."""
     name = type(model).__name__
+    if isinstance(model, TableModel):
+        return account(model.model) | {"class": name, "columns": len(model.columns)}
     columns = vars(model).get("n_features_in_")
     if hasattr(model, "committee_"):
         members = [f"{each.weight:.2f} {type(each.kernel).__name__}" for each in model.members_]
@@ -138,7 +142,7 @@ def account(model: Any) -> dict[str, Any]:
     else:
         inner = getattr(model, "best_estimator_", model)
         words, rows = repr(inner.kernel_), int(inner.X_fit_.shape[0])
-        alphas = np.unique(inner._alphas) if hasattr(inner, "_alphas") else []
+        alphas = np.unique(inner._alphas).tolist() if hasattr(inner, "_alphas") else []
     words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
     alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
@@ -161,6 +165,8 @@ def checked_model(model: Any) -> None:
     if CLASSES.get(name) is not type(model):
         must_be = f"one of {', '.join(CLASSES)}"
         raise InputError(sentence("A model to save", must_be, name, "Of a pipeline, save the last step."))
+    if isinstance(model, TableModel):
+        checked_model(model.model)
     missing = [each for each in KEPT[name] if not hasattr(model, each)]
     if missing:
         raise InputError(f"This {name} is not fitted yet. Call fit before save.")

@@ -59,18 +59,21 @@ class Writer:
             return self.kernel(value)
         if isinstance(value, np.ndarray):
             return self._array(value, what)
-        if hasattr(value, "tocsr"):
-            return self._sparse(value.tocsr(), what)
-        if type(value) is list:
-            return [self.value(item, what) for item in value]
-        if type(value).__name__ in _COLLECTIONS and type(value) in _COLLECTIONS.values():
-            items = [self.value(item, what) for item in value]
-            return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
-        if type(value) is dict:
-            return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
         if isinstance(value, PurePath):
             return {"is": "path", "of": str(value)}
-        return self.special(value, what)
+        if hasattr(value, "tocsr"):
+            return self._sparse(value.tocsr(), what)
+        return self._collection(value, what)
+
+    def _collection(self, value: Any, what: str) -> Any:
+        if type(value) is dict:
+            return {"is": "dict", "of": [[self.value(k, what), self.value(v, what)] for k, v in value.items()]}
+        if type(value) not in (list, *_COLLECTIONS.values()):
+            return self.special(value, what)
+        items = [self.value(item, what) for item in value]
+        if type(value) is list:
+            return items
+        return {"is": type(value).__name__, "of": items if type(value) is tuple else sorted(items, key=dumps)}
 
     def special(self, value: Any, what: str) -> Any:
         """What only the models know; here nothing."""
@@ -99,9 +102,7 @@ class Writer:
 
     def _array(self, array: Array, what: str) -> Any:
         if array.dtype == object:
-            text = dumps([Writer().value(item, f"A cell of {what}") for item in array.ravel()])
-            held = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-            return {"is": "objects", "shape": list(array.shape), "name": self._held(held)}
+            return {"is": "objects", "shape": list(array.shape), "name": self._held(_cells(array, f"A cell of {what}"))}
         if array.dtype.kind == "U" and array.dtype.itemsize:
             letters = array.dtype.itemsize // 4
             if id(array) in self.known:
@@ -229,6 +230,15 @@ class Reader:
             raise ModelFileError("a sparse table does not fit together.")
         make = {"matrix": csr_matrix, "array": csr_array}[given["kind"]]
         return make((data, indices, indptr), shape=(rows, columns))
+
+
+def _cells(array: Array, what: str) -> Array:
+    """An array of objects as the letters of their JSON."""
+    writer = Writer()
+    text = dumps([writer.value(item, what) for item in array.ravel()])
+    if writer.arrays:
+        raise InputError(sentence(what, "a text, a number or a collection to be saved", "an array", "Use lists."))
+    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
 def _listed(given: dict[str, Any]) -> list[Any]:

@@ -27,6 +27,8 @@ from mercer.selection.tuning import predicted_at, start_alpha, taken
 
 # Beyond so many rows widths are tuned on a part of them.
 _TUNED_ON = 2000
+# Systems of more rows than this are solved one after the other, each on all cores.
+_ALONE = 3000
 # Members that matter less than this are left out.
 _LEAST = 0.02
 # What alpha is multiplied by where widths were tuned on a part of the rows.
@@ -320,7 +322,12 @@ class _Parts:
             alphas = [end.alpha * ratio for ratio in ratios]
             values[member][:, test] = predicted_at(end.kernel, alphas, part_rows, part, new)
 
-        run(one, [(fold, member) for fold in range(self.count) for member in range(len(self.recipes))])
+        jobs = [(fold, member) for fold in range(self.count) for member in range(len(self.recipes))]
+        if n <= _ALONE:
+            run(one, jobs)
+        else:  # large systems use all cores one by one
+            for job in jobs:
+                one(job)
         errors = np.mean((values - self.problem.Y) ** 2, axis=(2, 3))
         best = errors.argmin(axis=1)
         return values[np.arange(len(best)), best], np.asarray(ratios)[best]

@@ -336,7 +336,7 @@ def _by_halves(
 
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
-    return predicted_at(kernel, [alpha], rows, problem, new)[0]
+    return np.asarray(predicted_at(kernel, [alpha], rows, problem, new)[0])
 
 
 def predicted_at(kernel: Kernel, alphas: Sequence[float], rows: Rows, problem: Problem, new: Rows) -> Array:

@@ -1,0 +1,96 @@
+"""Model files that lie: 100 000 mutants with good digests, and the price of saving and loading.
+
+A mutant must be refused with ModelFileError, or be a model that, written again, is that very file.
+"""
+
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import mercer
+from mercer.errors import MercerWarning, ModelFileError
+from mercer.kernels import Gaussian, Jaccard, Polynomial, Words
+from mercer.tables import text_table
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from model_mutants import mutant, written_again
+
+MUTANTS = 100_000
+
+
+def small_models(rng):
+    X = rng.normal(size=(12, 2))
+    y = X[:, 0] ** 2 + X[:, 1]
+    labels = np.where(y > 0.5, "much", "little")
+    table = {"a": X[:, 0], "b": X[:, 1], "c": np.array(["x", "y", "z"] * 4, dtype=object)}
+    return [
+        mercer.KernelRidge(0.1, kernel=Gaussian([1.0, 2.0]) + 2.0 * Polynomial(2).on([0])).fit(X, y),
+        mercer.KernelRidgeClassifier(0.1, kernel=Polynomial(2)).fit(X, labels),
+        mercer.KernelRidge(0.1, kernel=Words() + Jaccard()).fit(["a b", "c d", "a", "d"], [1.0, 2.0, 3.0, 4.0]),
+        mercer.KernelNeighborsClassifier("rbf", 2).fit(X, labels),
+        mercer.KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=3).fit(X, y),
+        mercer.KernelRidgeClassifierCV([Gaussian(1.0)], [0.1, 1.0], cv=2).fit(X, labels),
+        mercer.AutoRegressor().fit(table, y),
+        mercer.AutoClassifier().fit(table, labels),
+    ]
+
+
+def tried(count: int, place: Path) -> tuple[Counter[str], float]:
+    """What became of so many mutants, and the seconds the slowest took to load."""
+    rng = np.random.default_rng(0)
+    files = []
+    for model in small_models(rng):
+        mercer.save(model, place)
+        files.append(place.read_bytes())
+    found: Counter[str] = Counter()
+    slowest = 0.0
+    for number in range(count):
+        original = files[number % len(files)]
+        data = mutant(rng, original)
+        place.write_bytes(data)
+        start = time.perf_counter()
+        try:
+            model = mercer.load(place)
+        except ModelFileError:
+            found["refused"] += 1
+        else:
+            assert written_again(model, data) == data, "a model that is not what its file says"
+            found["unchanged" if data == original else "the model that the file says"] += 1
+        slowest = max(slowest, time.perf_counter() - start)
+    return found, slowest
+
+
+def prices(place: Path) -> list[list[object]]:
+    rows = []
+    for n in (1000, 10_000):
+        X = np.random.default_rng(0).normal(size=(n, 50))
+        model = mercer.KernelRidge(1.0, kernel="linear", solver="primal").fit(X, X[:, 0])
+        start = time.perf_counter()
+        mercer.save(model, place)
+        middle = time.perf_counter()
+        mercer.load(place)
+        end = time.perf_counter()
+        rows.append(
+            [f"{n} x 50", f"{place.stat().st_size / 1e6:.1f} MB", f"{middle - start:.3f} s", f"{end - middle:.3f} s"]
+        )
+    return rows
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else MUTANTS
+    warnings.simplefilter("ignore", MercerWarning)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "model.mercer"
+        print(text_table(["rows", "file", "save", "load"], prices(place)))
+        found, slowest = tried(count, place)
+    print(f"{count} mutants: {', '.join(f'{number} {what}' for what, number in found.most_common())}")
+    print(f"slowest to load: {slowest:.3f} s")
+
+
+if __name__ == "__main__":
+    main()

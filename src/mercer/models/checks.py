@@ -1,0 +1,141 @@
+"""What a model over one kernel must be to work, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Rows
+from mercer.errors import ModelFileError
+from mercer.estimators import KernelNeighborsClassifier, KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
+from mercer.estimators.names import NAMES
+from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
+from mercer.solvers import Choice, Route
+
+
+def need(sound: Any, what: str) -> None:
+    """Refuse a model in which this is not so."""
+    if not sound:
+        raise ModelFileError(f"{what}.")
+
+
+def check_params(params: dict[str, Any]) -> None:
+    """The numbers among a constructor's parameters."""
+    if "alpha" in params:
+        alpha = params["alpha"]
+        several = isinstance(alpha, np.ndarray | list | tuple) and np.asarray(alpha).dtype.kind in "iuf"
+        sound = bool(np.isfinite(alpha).all() and np.min(alpha) >= 0) if several else is_positive(alpha)
+        need(sound, "alpha must be finite and not negative")
+    if "kernel" in params:
+        named = type(params["kernel"]) is str and params["kernel"] in NAMES
+        need(named or is_kernel(params["kernel"]), "kernel must be a kernel, or the name of one")
+    if "fit_intercept" in params:
+        need(type(params["fit_intercept"]) is bool, "fit_intercept must be true or false")
+    if "n_neighbors" in params:
+        need(is_whole(params["n_neighbors"]) and params["n_neighbors"] > 0, "n_neighbors must be a positive number")
+
+
+def check_names(model: Any) -> None:
+    """Columns and their names."""
+    held = vars(model)
+    count, names = held.get("n_features_in_"), held.get("feature_names_in_")
+    need(count is None or (is_whole(count) and count > 0), "n_features_in_ must be a positive number")
+    if names is not None:
+        texts = isinstance(names, np.ndarray) and names.dtype == object and names.ndim == 1
+        need(texts and all(type(name) is str for name in names), "feature_names_in_ must be texts")
+        need(len(names) == count or count is None, "feature_names_in_ must be one for each column")
+
+
+def _rows(model: Any) -> int:
+    X, kernel = model.X_fit_, model.kernel_
+    need(is_kernel(kernel), "kernel_ must be a kernel")
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        need(X.ndim in (1, 2), "X_fit_ must be a table or a sequence of objects")
+    elif isinstance(X, np.ndarray):
+        need(is_finite_array(X, None, None), "X_fit_ must be a table of finite numbers")
+    else:
+        need(hasattr(X, "tocsr") and is_finite_array(X.data, None), "X_fit_ must be a table of finite numbers")
+    n = int(X.shape[0])
+    need(n > 0 and (X.ndim == 1 or X.shape[1] > 0), "X_fit_ must have rows and columns")
+    if X.ndim == 2:
+        need(vars(model).get("n_features_in_") == X.shape[1], "n_features_in_ must be the columns of X_fit_")
+        need(kernel.kind != "gram" or n == X.shape[1], "the Gram matrix must be square")
+    kernel.check(Rows(X, vars(model).get("feature_names_in_")))
+    return n
+
+
+def count_labels(classes: Any, least: int) -> int:
+    """How many labels there are, if they are labels."""
+    sound = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= least
+    need(sound, f"classes_ must be at least {least} labels")
+    if classes.dtype == object:
+        need(all(type(label) in (str, int, float, bool) for label in classes), "classes_ must be texts or numbers")
+    else:
+        need(classes.dtype.kind in "biufU", "classes_ must be texts or numbers")
+        need(classes.dtype.kind != "f" or np.isfinite(classes).all(), "classes_ must be finite")
+    return len(classes)
+
+
+def target_columns(count: int) -> int:
+    """Columns of targets for so many classes."""
+    return 1 if count == 2 else count
+
+
+def _ridge(model: Any) -> int:
+    n = _rows(model)
+    Y = model._targets
+    need(is_finite_array(Y, n, None) and Y.shape[1] > 0, "the targets must be finite, a row for each of X_fit_")
+    t = int(Y.shape[1])
+    need(is_finite_array(model._dual, n, t), "the dual coefficients must be finite, one for each target")
+    need(is_finite_array(model._intercept, t), "the intercepts must be finite, one for each target")
+    need(is_finite_array(model._alphas, t) and (model._alphas >= 0).all(), "alphas must be finite and not negative")
+    weights = model._weights
+    some = weights is None or (is_finite_array(weights, n) and (weights >= 0).all() and weights.any())
+    need(some, "sample weights must be finite and not negative, one for each row")
+    need(type(model._per_target) is bool, "_per_target must be true or false")
+    need(isinstance(model._system_of, Choice) and isinstance(model.route_, Route), "a route must be there")
+    _primal(model, t)
+    model._used = slice(None) if weights is None or weights.all() else weights > 0
+    return t
+
+
+def _primal(model: Any, t: int) -> None:
+    primal = model._primal
+    need((model._system_of.name == "primal") == (primal is not None), "weights of features belong to the primal")
+    if primal is not None:
+        need(is_finite_array(primal, None, t), "weights of features must be finite, one for each target")
+        count = model.kernel_.feature_count(Rows(model.X_fit_).width)
+        need(count is None or count == len(primal), "weights of features must be as many as features")
+
+
+def check_ridge(model: KernelRidge) -> None:
+    """A ridge on numbers."""
+    t = _ridge(model)
+    need(type(model._one_target) is bool and (t == 1 or not model._one_target), "the targets must fit the shape of y")
+    model.dual_coef_ = model._out(model._dual)
+    model.intercept_ = model._out(model._intercept[None])[0]
+
+
+def check_classifier(model: KernelRidgeClassifier) -> None:
+    """A ridge on labels."""
+    need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
+    model.dual_coef_, model.intercept_ = model._dual, model._intercept
+
+
+def _neighbors(model: Any) -> int:
+    n = _rows(model)
+    need(is_finite_array(model._diagonal_fit, n), "k(x, x) must be finite, one for each row")
+    return n
+
+
+def check_neighbors_classifier(model: KernelNeighborsClassifier) -> None:
+    """Neighbours that vote."""
+    n = _neighbors(model)
+    need(is_whole_array(model._labels, n, count_labels(model.classes_, 1)), "each row must have one of the labels")
+
+
+def check_neighbors_regressor(model: KernelNeighborsRegressor) -> None:
+    """Neighbours that are averaged."""
+    n, y = _neighbors(model), model._targets
+    need(is_finite_array(y, n) or is_finite_array(y, n, None), "the targets must be finite, one for each row")

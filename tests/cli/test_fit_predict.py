@@ -1,0 +1,195 @@
+"""From a table to predictions with two commands."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from cli_tables import FAST, houses
+
+from mercer import load
+
+
+def table_of(text):
+    header, *rows = csv.reader(io.StringIO(text))
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def test_two_commands_take_a_table_to_predictions(run):
+    said = run("fit", "houses.csv", "--target", "price", "--folds", "2").stdout
+    assert said.startswith("houses.csv: 40 rows, 6 columns (comma between cells).\nTarget price: ")
+    assert "Regression: its values are numbers, 39 distinct." in said
+    assert "house    identifier, left out" in said
+    assert "Model: AutoRegressor (no settings were given)" in said
+    assert "(root mean squared error; 2 outer folds, everything repeated in each)." in said
+    assert "Always saying the mean: " in said
+    assert "In units of price: half of the predictions are off by less than " in said
+    assert said.endswith(" kB). Next: mercer predict model.mercer NEW_TABLE\n")
+    answer = run("predict", "model.mercer", "new.csv", "--interval", "0.9")
+    found = table_of(answer.stdout)
+    assert list(found) == ["prediction", "lower", "upper"]
+    truth = np.array(table_of(houses(8, seed=1))["price"], dtype=float)
+    lower, middle, upper = (np.array(found[name], dtype=float) for name in ("lower", "prediction", "upper"))
+    assert np.abs(middle - truth).mean() < 0.3 * np.abs(truth - truth.mean()).mean()
+    assert (lower < middle).all()
+    assert (middle < upper).all()
+
+
+def test_a_search_is_fitted_where_settings_are_given_and_its_file_predicts_the_same(run, folder):
+    import mercer
+    from mercer.data import TableEncoder
+    from mercer.data.reading import read_table
+
+    said = run("fit", "houses.csv", "--target", "price", "--id", "house", *FAST).stdout
+    assert (
+        "Model: KernelRidgeCV (because of --kernel and --alphas), Gaussian(width=3) with alpha 0.1, best of 2." in said
+    )
+    assert "nested cross-validation, 3-fold, shuffled" in said
+    columns = dict(read_table("houses.csv").columns)
+    y = columns.pop("price")
+    del columns["house"]
+    encoder = TableEncoder().fit(columns)
+    search = mercer.KernelRidgeCV([mercer.kernels.Gaussian(3)], [0.1, 1], cv=3, random_state=0, fit_intercept=True).fit(
+        encoder.transform(columns), y
+    )
+    new = read_table("new.csv").columns
+    new = {name: column for name, column in new.items() if name not in {"price", "house"}}
+    expected = search.predict(encoder.transform(new))
+    found = table_of(run("predict", "model.mercer", "new.csv").stdout)
+    assert found["house"] == [f"h-{i:03d}" for i in range(8)]
+    np.testing.assert_allclose(np.array(found["prediction"], dtype=float), expected, rtol=1e-10)
+    nested = mercer.nested_cross_validate(search, encoder.transform(columns), y, cv=3, random_state=0)
+    told = load("model.mercer").summary["error"]
+    assert told["value"] == pytest.approx(np.sqrt(-nested.mean))
+
+
+def test_classes_have_probabilities(run):
+    result = run("fit", "houses.csv", "--target", "heating", *FAST, "--drop", "house")
+    assert "Classification: its values are labels, 3 distinct." in result.stdout
+    assert "share of wrong labels; nested cross-validation, stratified 3-fold, shuffled" in result.stdout
+    found = table_of(run("predict", "model.mercer", "new.csv").stdout)
+    assert list(found) == ["prediction", "probability_gas", "probability_heat pump", "probability_oil"]
+    shares = np.array([found[name] for name in list(found)[1:]], dtype=float)
+    np.testing.assert_allclose(shares.sum(axis=0), 1)
+    said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=1).stderr
+    assert said == (
+        "mercer: --interval must be for models of numbers; got a model of classes. Classes have probabilities instead, "
+        "which are always written.\n"
+    )
+
+
+def test_two_numbers_are_classes_unless_told_otherwise(run, folder):
+    (folder / "two.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    said = run("fit", "two.csv", "--target", "y", *FAST).stdout
+    assert "Classification: its values are numbers, but only two distinct ones." in said
+    assert table_of(run("predict", "model.mercer", "two.csv").stdout)["prediction"][0] in {"0", "1"}
+    said = run("fit", "two.csv", "--target", "y", "--task", "regression", *FAST).stdout
+    assert "Regression: as asked." in said
+    assert "That is no better than knowing nothing: the columns say little about y." in said
+
+
+def test_json_is_one_object_and_quiet_is_silent(run):
+    result = run("fit", "houses.csv", "--target", "price", *FAST, "--json")
+    found = json.loads(result.stdout)
+    assert found["task"] == "regression"
+    assert found["rows"] == 40
+    assert found["model"]["kernel"] == "Gaussian(width=3)"
+    assert found["error"]["value"] < found["error"]["baseline"]
+    assert {column["name"]: column["kind"] for column in found["columns"]}["sold"] == "date"
+    assert found["out"] == "model.mercer"
+    assert run("fit", "houses.csv", "--target", "price", *FAST, "--quiet").output == ""
+
+
+def test_settings_reach_the_search(run, folder):
+    said = run(
+        "fit", "houses.csv", "--target", "price", "--group", "town", "--weight", "size", "--rule", "one_se",
+        "--kernel", "linear().on('heating') + gaussian(2).on(['sold', 'heating'])", "--alphas", "0.1 1",
+        "--scoring", "r2", "--threads", "1", "--memory-limit", "1GB", "--time-budget", "100",
+    ).stdout  # fmt: skip
+    assert "(because of --kernel and --alphas and --rule and --scoring and --group and --weight)" in said
+    assert "Linear().on([0, 1, 2]) + Gaussian(width=2).on([" in said
+    assert "Score on rows it has not seen: " in said
+    assert "(r2; nested cross-validation, grouped 5-fold" in said
+    model = load("model.mercer")
+    assert set(model.ignored) == {"town", "size"}
+    assert model.model.rule == "one_se"
+    kept = folder / "kept"
+    args = ["--kernel", "gaussian(3)", "--kernel", "laplacian(3)", "--alphas", "1", "--folds", "3", "--repeats", "2"]
+    run("fit", "houses.csv", "--target", "price", *args, "--checkpoint", kept)
+    assert kept.exists()
+
+
+def test_columns_are_what_they_are_said_to_be(run, folder):
+    text = "code,note,x,y\n" + "".join(f"{i % 3},{i},{i * 0.5},{i % 3 + 0.1 * i}\n" for i in range(30))
+    (folder / "t.csv").write_text(text)
+    said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
+    assert "code    category" in said
+    assert "Column 'note' is text, which these models do not take: left out." in said
+    assert load("model.mercer").kinds == {"code": "category", "x": "number"}
+    run("predict", "model.mercer", "-", given="code,x\n1,2\n")
+    auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--drop", "note", "--folds", "2").stdout
+    assert "code    category" in auto
+    assert load("model.mercer").kinds == {"code": "category", "x": "number"}
+
+
+def test_rows_with_gaps_are_marked_dropped_or_refused(run, folder):
+    (folder / "gaps.csv").write_text("x,y\n" + "".join(f"{'' if i % 10 == 3 else i},{i * 1.5}\n" for i in range(30)))
+    run("fit", "gaps.csv", "--target", "y", *FAST)
+    said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", *FAST).stdout
+    assert "gaps.csv: 30 rows, 27 of them used, 2 columns" in said
+    assert "3 of 30 rows have missing cells and were left out." in said
+    said = run("fit", "gaps.csv", "--target", "y", "--missing", "refuse", *FAST, code=1).stderr
+    assert said == (
+        "mercer: Column 'x' must be there in every row; got 3 empty cells, the first in line 5 of gaps.csv. To leave "
+        "such rows out, say --missing drop.\n"
+    )
+    said = run("fit", "gaps.csv", "--target", "x", *FAST, code=1).stderr
+    assert said.startswith("mercer: Column 'x' must be there in every row; got 3 empty cells")
+
+
+def test_predictions_go_to_files_of_every_kind(run, folder):
+    from pyarrow import parquet
+
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    printed = run("predict", "model.mercer", "new.csv", "--id", "town").stdout
+    assert run("predict", "model.mercer", "-", "--id", "town", given=houses(8, seed=1)).stdout == printed
+    for name in ("p.csv", "p.tsv", "p.parquet"):
+        assert run("predict", "model.mercer", "new.csv", "--id", "town", "--out", name).stdout == ""
+    assert (folder / "p.csv").read_text() == printed
+    assert (folder / "p.tsv").read_text() == printed.replace(",", "\t")
+    found = parquet.read_table("p.parquet").to_pydict()
+    assert list(found) == ["town", "prediction"]
+    assert [repr(value) for value in found["prediction"]] == table_of(printed)["prediction"]
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
+
+
+def test_what_is_unlike_training_is_warned_of(run):
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    strange = "size,heating,sold,town\n900,coal,2020-02-01,A\n100,gas,,B\n"
+    result = run("predict", "model.mercer", "-", given=strange)
+    assert result.stderr == (
+        "Warning: column 'size', of 2 cells: 1 outside the range of training.\n"
+        "Warning: column 'heating', of 2 cells: 1 of levels that training did not have ('coal').\n"
+        "Warning: column 'sold', of 2 cells: 1 missing, where none was in training.\n"
+        "Predictions for such rows are guesses.\n"
+    )
+    assert len(result.stdout.splitlines()) == 3
+
+
+def test_a_table_that_does_not_fit_is_refused_by_name(run):
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    said = run("predict", "model.mercer", "-", given="size,heating,colour\n1,gas,red\n", code=1).stderr
+    assert said == (
+        "mercer: The table does not fit the model: it lacks 'sold', 'town' and has 'colour' besides. Rename or add "
+        "what is missing.\n"
+    )
+    whole = "size,heating,sold,town,colour\n50,gas,2020-03-01,A,red\n"
+    said = run("predict", "model.mercer", "-", given=whole, code=1).stderr
+    assert said == "mercer: The table does not fit the model: it has 'colour' besides. Leave out what is new.\n"
+    assert run("predict", "model.mercer", "-", "--drop", "colour", given=whole).stdout.startswith("prediction\n")
+    said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=1).stderr
+    assert said == (
+        "mercer: Column 'size' must be numbers; got 'fifty' in line 2 of standard input. Correct the cell, or leave it "
+        "empty.\n"
+    )
