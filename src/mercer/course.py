@@ -255,7 +255,7 @@ def cv(
     1e-06
     """
     targets = np.asarray(y)
-    table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method)).values
+    table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method, parameters)).values
     names, combinations = list(parameters), list(itertools.product(*_lists(parameters)))
     if not combinations:
         raise InputError(sentence("parameters", "lists of values to try", repr(dict(parameters))))
@@ -300,9 +300,10 @@ def _as_table(losses: list[Any]) -> Array:
         raise InputError(sentence("What loss_function returns", "a number or an array of them", got)) from None
 
 
-def _takes_objects(method: Any) -> bool:
-    """Whether rows are objects to the method's kernel, whatever they look like."""
-    return getattr(getattr(method, "kernel", None), "kind", "") == "objects"
+def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether rows are objects to the kernels of the method, or to those to try, whatever they look like."""
+    tried = [value for values in parameters.values() if isinstance(values, list | tuple) for value in values]
+    return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
 def _shuffled(random_state: Any) -> Any:

@@ -69,7 +69,7 @@ def _same(cell, value, comma):
 def mutant(rng, raw):
     """A file with some bytes changed, cut out, doubled or put in."""
     found = bytearray(raw)
-    for _ in range(int(rng.integers(1, 5))):
+    for _ in range(int(rng.integers(1, 3))):
         place = int(rng.integers(0, len(found))) if found else 0
         match int(rng.integers(0, 6)):
             case 0:

@@ -51,7 +51,7 @@ class Judgement:
     smaller_is_better : bool
         True for errors, False for scores.
     predictions : ndarray or None
-        Out-of-fold predictions, where there are.
+        Out-of-fold predictions of numbers; NaN where time ran out.
     share : bool
         Whether it is a share of wrong labels.
     """
@@ -96,8 +96,13 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     told: dict[type[Warning], list[str]] = {}
     for each in heard:
         if issubclass(each.category, MercerWarning) and not (auto and each.category is IllConditionedWarning):
-            told.setdefault(each.category, []).append(" ".join(str(each.message).split()))
+            told.setdefault(each.category, []).append(_without_python(" ".join(str(each.message).split())))
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
+
+
+def _without_python(said: str) -> str:
+    """The way out, as the command line has it."""
+    return said.replace("Try further ones, or use extend_grid=True.", "Try others with --kernel or --alphas.")
 
 
 def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
@@ -118,13 +123,20 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
         how = f"out of fold: {model._how()}"
         held_out = None if classes or len(model.committee_.held_out) < len(y) else _held_out(model)
         return model, Judgement(measure, error, spread, model.baseline_, how, predictions=held_out, share=classes)
+    model.verbose = _OuterLoop(asked.verbose)
     result = model.evaluate(table.features, y, folds=folds)
+    model.verbose = asked.verbose
     how = f"{len(result.errors)} outer folds, everything repeated in each"
-    held = result.predictions
-    complete = not classes and bool(np.isfinite(held.astype(float)).all())
-    return model, Judgement(
-        measure, result.error, result.standard_error, result.baseline, how, True, held if complete else None, classes
-    )
+    held = None if classes else result.predictions
+    numbers = result.error, result.standard_error, result.baseline
+    return model, Judgement(measure, *numbers, how, predictions=held, share=classes)
+
+
+class _OuterLoop(int):
+    """Tells the progress of an outer loop, and not that of every fold: what is cloned from it is silent."""
+
+    def __deepcopy__(self, _: Any) -> int:
+        return 0
 
 
 def _held_out(model: Any) -> Array:

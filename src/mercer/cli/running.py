@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -37,6 +38,9 @@ def run_fit(options: dict[str, Any]) -> None:
             click.echo(data_words(table, target) + "\n")
         asked = _asked(options, verbose=0 if options["quiet"] else 1)
         found = fit(table, asked, options["group"], options["weight"])
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
+        sys.stderr.flush()
     summary = as_json(table, found, target, time.monotonic() - begin)
     _save(table, found.model, options, summary)
     if options["as_json"]:

@@ -56,9 +56,8 @@ def choice_words(fitted: Fitted) -> str:
     model = fitted.model
     name = type(model).__name__
     if hasattr(model, "committee_"):
-        members = ", ".join(f"{each.name} {each.weight:.2f}" for each in model.members_)
-        part = f"a committee: {members}" if len(model.members_) > 1 else members
-        return f"Model: {name} ({fitted.why}), {part}."
+        members = [f"{each.weight:.2f} {each.name.replace(', ', ' with ')}" for each in model.members_]
+        return f"Model: {name} ({fitted.why}), {' + '.join(members)}."
     tried = len(model.kernels_) * len(model.alphas_)
     return f"Model: {name} ({fitted.why}), {model.best_kernel_!r} with alpha {model.alpha_:.3g}, best of {tried}."
 
@@ -80,7 +79,7 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
         lines.append(f"That is no better than knowing nothing: the columns say little about {target}.")
     elif judged.predictions is not None:
         off = np.abs(judged.predictions - y)
-        half, most = np.quantile(off, [0.5, 0.9])
+        half, most = np.quantile(off[np.isfinite(off)], [0.5, 0.9])
         lines.append(
             f"In units of {target}: half of the predictions are off by less than {half:.3g}, nine in ten by less "
             f"than {most:.3g}."

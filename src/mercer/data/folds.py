@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, row_count
 from mercer.errors import InputError, sentence
 
 # How None and what pandas and NumPy have for it are written.
@@ -159,7 +159,7 @@ def draw(
     -------
     Folds
     """
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = row_count(X)
     groups = None if groups is None else checked_names("groups", groups, n)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
@@ -216,7 +216,7 @@ def checked_names(what: str, given: Any, n: int) -> Array:
 def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Any) -> Folds:
     from sklearn.utils import check_random_state
 
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = row_count(X)
     generator = None if random_state is None else check_random_state(random_state)
     drawn = []
     for _ in range(repeats):
@@ -261,7 +261,7 @@ def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_sta
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = row_count(X)
     available = n if groups is None else len(np.unique(groups))
     if not 2 <= folds <= available:
         what = "rows" if groups is None else "groups"

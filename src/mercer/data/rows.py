@@ -185,6 +185,14 @@ def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False
     return Rows(values.astype(object))
 
 
+def row_count(X: Any) -> int:
+    """How many rows something has, without looking at them."""
+    if hasattr(X, "shape"):
+        return int(X.shape[0])
+    _refuse_what_has_no_rows(X)
+    return len(X)
+
+
 def _refuse_what_has_no_rows(X: Any) -> None:
     number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
     if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.displays.look import MAP, VERMILION, Display, named
+from mercer.displays.look import BLACK, MAP, Display, named
 
 
 @dataclass(eq=False)
@@ -96,9 +96,9 @@ class SearchDisplay(Display):
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
         drawn = ax.pcolormesh(np.ma.masked_invalid(self.scores.T), cmap=MAP, vmin=low, vmax=float(finite.max()))
         for ends in _outline(self.close.T):
-            ax.plot(*ends, color="white", linewidth=2.6, solid_capstyle="round")
-            ax.plot(*ends, color=VERMILION, linewidth=1.6, solid_capstyle="round")
-        ax.plot([], [], color=VERMILION, linewidth=1.6, label="within one standard error")
+            ax.plot(*ends, color="white", linewidth=4.0, solid_capstyle="round")
+            ax.plot(*ends, color=BLACK, linewidth=1.8, solid_capstyle="round")
+        ax.plot([], [], color=BLACK, linewidth=1.8, label="within one standard error")
         place = (self.winner[0] + 0.5, self.winner[1] + 0.5)
         ax.plot(*place, "*", color="white", markeredgecolor="black", markersize=16, linestyle="", label="chosen")
         _ticks(ax.set_xticks, self.kernels, turned=max(map(len, self.kernels)) > 6)

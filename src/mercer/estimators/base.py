@@ -29,8 +29,8 @@ from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.base import ENDLESS
 from mercer.kernels.tiles import TILE, blocks, column_numbers
 from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
-from mercer.solvers.streamed import StreamedSystem
 from mercer.solvers.plan import refuse_if_too_large
+from mercer.solvers.streamed import StreamedSystem
 
 
 class KernelSetter:

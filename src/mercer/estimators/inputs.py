@@ -89,6 +89,7 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     if others and only_objects(kernels):
         raise InputError(sentence("kernels", "all for objects or all for numbers", f"{others[0]!r} beside others"))
     if others or hasattr(X, "tocsr"):
+        _refuse_parts(others, X)
         return None
     if only_objects(kernels):
         return as_rows(X, objects=True)
@@ -97,6 +98,17 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     except InputError:
         return None  # scikit-learn's own words for numbers that will not do
     return rows if rows.objects or rows.values.dtype == object else None
+
+
+def _refuse_parts(kernels: Sequence[Any], X: Any) -> None:
+    """Where a part of a kernel has columns of its own and another part takes all of a mixed table: a sentence."""
+    torn = [kernel for kernel in kernels if isinstance(kernel, Kernel) and _some_part(kernel)]
+    if torn and hasattr(X, "columns"):
+        torn[0].read(X)
+
+
+def _some_part(kernel: Kernel) -> bool:
+    return kernel.takes_objects or any(map(_some_part, kernel.members().values()))
 
 
 def width_of(X: Array) -> int:

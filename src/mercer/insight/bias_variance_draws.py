@@ -47,7 +47,7 @@ def by_drawing(
     width = 1 if coding is None else len(coding.labels)
     m = len(question.truth_test)
     promise(
-        8 * (draws + 3) * m * width * len(models),
+        6 * 8 * draws * m * width * len(models),  # deviations, their squares and what each draw adds
         f"The predictions of {draws} draws at {m} rows",
         "Use fewer test rows or draws.",
     )

@@ -30,6 +30,10 @@ _OF_VARIANCE = {
 }
 
 
+# Decision values are of the size of the labels, 1; beyond this many decimals they are rounding.
+_DECIMALS = 12
+
+
 @dataclass(frozen=True)
 class Classes:
     """Labels behind the targets of a classifier."""
@@ -48,7 +52,11 @@ class Classes:
         return np.asarray(whole - np.array(gone) > 0)
 
     def decide(self, values: Array, present: Array) -> Array:
-        """Class numbers from decision values; classes that were not trained on are never chosen."""
+        """Class numbers from decision values; classes that were not trained on are never chosen.
+
+        Values are rounded first: where a refit gives exactly 0, or a tie, closed forms leave rounding errors.
+        """
+        values = values.round(_DECIMALS)
         if values.shape[1] == 1:
             return np.where(present.all(axis=1), values[:, 0] > 0, present[:, 1]).astype(np.intp)
         return np.asarray(np.where(present, values, -np.inf).argmax(axis=1))
