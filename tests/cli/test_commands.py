@@ -112,6 +112,11 @@ REFUSED = {
     ("fit", "houses.csv", "--target", "price", "--folds", "50"): (
         "--folds must be at most the number of rows, 40; got 50."
     ),
+    ("fit", "houses.csv", "--target", "price", "--folds", "2", "--rule", "best"): (
+        "--folds must be from 3 to the number of rows, 40, for a search; got 2. Its error comes from nested "
+        "cross-validation."
+    ),
+    ("fit", "few.csv", "--target", "y"): "few.csv must be a table of at least 6 rows; got 3.",
     ("fit", "houses.csv", "--target", "price", "--group", "price2"): (
         "There is no column 'price2' in houses.csv. Did you mean 'price'?"
     ),
@@ -138,9 +143,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("call", REFUSED, ids=" ".join)
 def test_what_is_refused_gets_one_sentence_and_code_1(run, folder, call):
-    (folder / "constant.csv").write_text("x,y\n1.5,1\n2.25,1\n5.5,1\n")
+    (folder / "constant.csv").write_text("x,y\n1.5,1\n2.25,1\n5.5,1\n7.5,1\n8.5,1\n1,1\n")
+    (folder / "few.csv").write_text("x,y\n1.5,1\n2.25,3\n5.5,5\n")
     (folder / "counted.csv").write_text("x,y\n" + "".join(f"{i * i},{i}\n" for i in range(9)))
-    (folder / "alone.csv").write_text("y\n1\n2\n5\n")
+    (folder / "alone.csv").write_text("y\n1\n2\n5\n8\n9\n7\n")
     result = run(*call, code=1)
     assert result.stderr.startswith("mercer: ")
     assert result.stderr.count("\n") == 1

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.cli.choices import choose_judge, choose_model
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
-from mercer.errors import IllConditionedWarning, InputError, MercerWarning
+from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FOLDS = 10
@@ -111,7 +111,7 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
     y = table.target.values
     folds = choose_judge(len(y), asked.folds)
     if folds > len(y):
-        raise InputError(f"--folds must be at most the number of rows, {len(y)}; got {folds}.")
+        raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
     budget = None if asked.time_budget is None else asked.time_budget / (folds + 1)
     make = getattr(mercer, name)
     model = make(time_budget=budget, random_state=asked.seed, verbose=asked.verbose).fit(table.features, y)
@@ -149,6 +149,9 @@ def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
     from mercer.cli.kernel_text import kernels_of
 
     y = table.target.values
+    if asked.folds is not None and not 3 <= asked.folds <= len(y):
+        must_be = f"from 3 to the number of rows, {len(y)}, for a search"
+        raise InputError(sentence("--folds", must_be, asked.folds, "Its error comes from nested cross-validation."))
     options: dict[str, Any] = {
         "kernels": kernels_of(asked.kernel, table.encoder) if asked.kernel else _FAMILIES,
         "alphas": sorted(asked.alphas) or None,

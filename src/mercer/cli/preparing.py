@@ -14,6 +14,7 @@ from mercer.data.reading import Reading, read_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
+_FEWEST = 6  # rows that folds can be made of
 _KINDS = ("number", "category", "date", "text")
 
 
@@ -96,6 +97,8 @@ def prepare(source: str, said: Said) -> Prepared:
         raise InputError(f"{table.what} has no column to learn from besides the target {said.target!r}.")
     notes = [*table.notes, *(f"Column {name!r} is text, which these models do not take: left out." for name in texts)]
     rows = _rows_to_keep(table, said, features, notes)
+    if len(rows) < _FEWEST:
+        raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{len(rows)}"))
     encoder = TableEncoder().fit({name: column[rows] for name, column in features.items()})
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])

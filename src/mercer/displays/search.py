@@ -95,9 +95,9 @@ class SearchDisplay(Display):
         # the worst candidates are often worse by orders of magnitude, and would take all colours
         low = float(np.quantile(finite, 0.3)) if finite.size > 3 else float(finite.min())
         drawn = ax.pcolormesh(np.ma.masked_invalid(self.scores.T), cmap=MAP, vmin=low, vmax=float(finite.max()))
-        for ends in _outline(self.close.T):
-            ax.plot(*ends, color="white", linewidth=4.0, solid_capstyle="round")
-            ax.plot(*ends, color=BLACK, linewidth=1.8, solid_capstyle="round")
+        for colour, width in (("white", 4.0), (BLACK, 1.8)):
+            for ends in _outline(self.close.T):
+                ax.plot(*ends, color=colour, linewidth=width, solid_capstyle="round")
         ax.plot([], [], color=BLACK, linewidth=1.8, label="within one standard error")
         place = (self.winner[0] + 0.5, self.winner[1] + 0.5)
         ax.plot(*place, "*", color="white", markeredgecolor="black", markersize=16, linestyle="", label="chosen")

@@ -20,6 +20,8 @@ from mercer.selection.criterion import Criterion
 # Widths are held within these multiples of the spread of their columns, other parameters of where they began, alpha
 # of the mean of k(x, x).
 _WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
+# No eigenvalue of K exceeds its trace, so with alpha above this share of it six digits can be trusted.
+_SIX_DIGITS = 2.3e-10
 _BAD = 50.0  # stands for infinity: the line search takes a shorter step
 _EDGE = 1e-3
 
@@ -263,7 +265,8 @@ def descend(
     given = bounds or {}
     coordinates = Coordinates(kernel, criterion.rows, share)
     typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
-    ends = np.log([_ALPHAS[0] * typical, _ALPHAS[1] * typical])
+    least = max(_ALPHAS[0], _SIX_DIGITS * len(criterion.rows))
+    ends = np.log([least * typical, _ALPHAS[1] * typical])
     ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), ends)
     limits = np.vstack([coordinates.limits(given), ends])
     begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])

@@ -28,6 +28,7 @@ from mercer.solvers.streamed import StreamedSystem
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
 _OVERFITTED = 1.05
+_HALVINGS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,22 +317,31 @@ def _alpha_on_all(
 def _by_halves(
     kernel: Kernel, rows: Rows, problem: Problem, objective: str, rng: np.random.Generator, how: dict[str, Any]
 ) -> float:
-    """Error of the tuned kernel over that of the kernel as given, each half tuned and judged on the other."""
-    order = rng.permutation(len(rows))
-    halves = [np.sort(order[: len(rows) // 2]), np.sort(order[len(rows) // 2 :])]
-    errors = np.zeros((2, 2))
+    """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
+    orders = [rng.permutation(len(rows)) for _ in range(_HALVINGS)]
+    middle = len(rows) // 2
+    parts = [(np.sort(o[a]), np.sort(o[b])) for o in orders for a, b in _sides(middle)]
+    ratios = np.ones(len(parts))
 
-    def judge(half: int) -> None:
-        mine_rows, mine = taken(rows, problem, halves[half])
-        other_rows, other = taken(rows, problem, halves[1 - half])
+    def judge(number: int) -> None:
+        mine_rows, mine = taken(rows, problem, parts[number][0])
+        other_rows, other = taken(rows, problem, parts[number][1])
         first = start_alpha(kernel, mine_rows, mine)
-        tuned = descend(Criterion(mine_rows, mine, objective), kernel, first, **how)
-        for i, (k, a) in enumerate(((kernel, first), (tuned.kernel, tuned.alpha))):
-            errors[half, i] = float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
+        end = descend(Criterion(mine_rows, mine, objective), kernel, first, **how)
+        untuned, tuned = (
+            float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
+            for k, a in ((kernel, first), (end.kernel, end.alpha))
+        )
+        if untuned > 0 and tuned > 0:
+            ratios[number] = math.sqrt(tuned / untuned)
 
-    run(judge, [0, 1])
-    untuned, tuned = errors.sum(axis=0)
-    return float(np.sqrt(tuned / untuned)) if untuned > 0 else 1.0
+    run(judge, range(len(parts)))
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
+def _sides(middle: int) -> list[tuple[slice, slice]]:
+    first, second = slice(0, middle), slice(middle, None)
+    return [(first, second), (second, first)]
 
 
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
