@@ -116,6 +116,15 @@ REFUSED = {
         "--folds must be from 3 to the number of rows, 40, for a search; got 2. Its error comes from nested "
         "cross-validation."
     ),
+    ("fit", "rare.csv", "--target", "y"): (
+        "Target 'y' must be labels of at least 3 rows each; got 1 of 'b'. Leave out rows of rare labels."
+    ),
+    ("fit", "houses.csv", "--target", "price", "--weight", "change"): (
+        "Column 'change' must be weights that are not negative; got -2 in line 3 of houses.csv."
+    ),
+    ("fit", "houses.csv", "--target", "price", "--group", "two"): (
+        "--group two must be a column of at least 3 groups; got 2. Folds are made of whole groups."
+    ),
     ("fit", "few.csv", "--target", "y"): "few.csv must be a table of at least 6 rows; got 3.",
     ("fit", "houses.csv", "--target", "price", "--group", "price2"): (
         "There is no column 'price2' in houses.csv. Did you mean 'price'?"
@@ -147,6 +156,11 @@ def test_what_is_refused_gets_one_sentence_and_code_1(run, folder, call):
     (folder / "few.csv").write_text("x,y\n1.5,1\n2.25,3\n5.5,5\n")
     (folder / "counted.csv").write_text("x,y\n" + "".join(f"{i * i},{i}\n" for i in range(9)))
     (folder / "alone.csv").write_text("y\n1\n2\n5\n8\n9\n7\n")
+    (folder / "rare.csv").write_text("x,y\n1,a\n2,b\n3,a\n5,a\n7,a\n8,a\n")
+    if call[-1] in {"change", "two"}:
+        header, *lines = (folder / "houses.csv").read_text().splitlines()
+        more = [f"{line},{1 - 3 * (i == 1)},{i % 2}" for i, line in enumerate(lines)]
+        (folder / "houses.csv").write_text("\n".join([f"{header},change,two", *more]))
     result = run(*call, code=1)
     assert result.stderr.startswith("mercer: ")
     assert result.stderr.count("\n") == 1
@@ -163,6 +177,12 @@ def test_wrong_usage_ends_with_code_2(run, call):
 def test_a_search_beyond_its_time_is_refused(run):
     said = run("fit", "houses.csv", "--target", "price", *FAST, "--time-budget", "0.0001", code=1).stderr
     assert said.startswith("mercer: This search and its judgement take about ")
+
+
+def test_a_table_of_gaps_leaves_nothing(run, folder):
+    (folder / "gaps.csv").write_text("x,z,y\n,1,2\n3,,4\n")
+    said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", code=1).stderr
+    assert said == "mercer: Every row of gaps.csv has a missing cell, so --missing drop leaves none.\n"
 
 
 def test_memory_that_is_not_there_is_refused(run):

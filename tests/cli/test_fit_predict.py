@@ -193,3 +193,40 @@ def test_a_table_that_does_not_fit_is_refused_by_name(run):
         "mercer: Column 'size' must be numbers; got 'fifty' in line 2 of standard input. Correct the cell, or leave it "
         "empty.\n"
     )
+
+
+def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
+    (folder / "many.csv").write_text(houses(401))
+    said = run("fit", "many.csv", "--target", "price", "--time-budget", "0.5", "--id", "house").stdout
+    assert "(root mean squared error; out of fold: 3 folds, each tuned anew)." in said
+    assert "In units of price: half of the predictions are off by less than " in said
+
+
+def test_what_matters_is_warned_of_on_stderr(run):
+    words = (
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--kernel",
+        "gaussian(3)",
+        "--alphas",
+        "100,1000",
+        "--folds",
+        "3",
+    )
+    result = run(*words)
+    assert result.stderr == (
+        "Warning: The winner of KernelRidgeCV stands on the edge of the grid: its alpha, 100, is the smallest of those "
+        "tried. Try others with --kernel or --alphas.\n"
+    )
+    assert "Warning" not in result.stdout
+    assert json.loads(run(*words, "--json").stdout)["warnings"][0].startswith("The winner of KernelRidgeCV stands")
+
+
+def test_automatic_classes(run):
+    said = run("fit", "houses.csv", "--target", "heating", "--folds", "2", "--drop", "house").stdout
+    assert "Model: AutoClassifier (no settings were given), " in said
+    assert "(share of wrong labels; 2 outer folds, everything repeated in each)." in said
+    assert " wrong in 100 instead of " in said
+    assert run("predict", "model.mercer", "new.csv").stdout.startswith("prediction,probability_gas,")

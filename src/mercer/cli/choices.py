@@ -13,6 +13,7 @@ from mercer.errors import InputError, sentence
 
 Task: TypeAlias = Literal["regression", "classification"]
 
+_FEWEST = 3  # rows of a label, so that folds can have some
 _FEW = 10  # whole numbers with no more distinct values may be labels
 
 
@@ -48,7 +49,7 @@ def choose_task(name: str, column: Array, asked: str | None) -> Target:
     other numbers                                     regression
     ================================================  =====================
 
-    Labels of which more than half are distinct are refused: they name rows.
+    Labels of which more than half are distinct are refused, since they name rows, and so are labels of one or two rows.
     """
     if column.dtype.kind == "M":
         raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", "Use the number of days."))
@@ -84,7 +85,26 @@ def _labelled(name: str, labels: Array, why: str) -> Target:
     if count > 2 and 2 * count > labels.size:
         got = f"{count} distinct labels in {len(labels)} rows, which only name the rows"
         raise InputError(sentence(f"Target {name!r}", "labels that repeat", got, "For numbers, say --task regression."))
+    rarest, least = rarest_label(labels)
+    if least < _FEWEST:
+        got = f"{least} of {rarest!r}"
+        raise InputError(
+            sentence(
+                f"Target {name!r}", f"labels of at least {_FEWEST} rows each", got, "Leave out rows of rare labels."
+            )
+        )
     return Target(labels, "classification", why)
+
+
+def rarest_label(labels: Array) -> tuple[str, int]:
+    """The label of the fewest rows, and how many those are.
+
+    >>> rarest_label(np.array(["a", "b", "a"]))
+    ('b', 1)
+    """
+    found, counts = np.unique(labels, return_counts=True)
+    place = int(counts.argmin())
+    return str(found[place]), int(counts[place])
 
 
 def _whole(labels: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.choices import choose_judge, choose_model
+from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
@@ -155,7 +155,7 @@ def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
     options: dict[str, Any] = {
         "kernels": kernels_of(asked.kernel, table.encoder) if asked.kernel else _FAMILIES,
         "alphas": sorted(asked.alphas) or None,
-        "cv": asked.folds or min(_FOLDS, len(y) if table.groups is None else len(np.unique(table.groups))),
+        "cv": asked.folds or min(_FOLDS, _most_folds(table)),
         "repeats": asked.repeats or 1,
         "scoring": asked.scoring,
         "fit_intercept": True,
@@ -165,6 +165,14 @@ def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
         "verbose": asked.verbose,
     }
     return getattr(mercer, name)(**options), table.encoder.transform(table.features)
+
+
+def _most_folds(table: Prepared) -> int:
+    """As many as there are rows, groups, or rows of the rarest label."""
+    if table.groups is not None:
+        return len(np.unique(table.groups))
+    y = table.target.values
+    return rarest_label(y)[1] if table.target.task == "classification" else len(y)
 
 
 def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:

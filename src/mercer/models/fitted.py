@@ -93,6 +93,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_over", "_part_used")
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
+    "tuned_",
     "dual_coef_", "intercept_", "_used", "cv_results_", "_posterior_kept", "_weights_kept",
     "_left_out_kept",
 )  # fmt: skip
