@@ -49,6 +49,7 @@ bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/objects.py
+	$(BIN)/python benchmarks/bad_tables.py
 
 docs: $(VENV)/.docs  ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -203,18 +203,8 @@ def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
 
 
 def test_what_matters_is_warned_of_on_stderr(run):
-    words = (
-        "fit",
-        "houses.csv",
-        "--target",
-        "price",
-        "--kernel",
-        "gaussian(3)",
-        "--alphas",
-        "100,1000",
-        "--folds",
-        "3",
-    )
+    search = ("--kernel", "gaussian(3)", "--alphas", "100,1000,10000", "--folds", "3")
+    words = ("fit", "houses.csv", "--target", "price", *search)
     result = run(*words)
     assert result.stderr == (
         "Warning: The winner of KernelRidgeCV stands on the edge of the grid: its alpha, 100, is the smallest of those "
@@ -224,9 +214,12 @@ def test_what_matters_is_warned_of_on_stderr(run):
     assert json.loads(run(*words, "--json").stdout)["warnings"][0].startswith("The winner of KernelRidgeCV stands")
 
 
-def test_automatic_classes(run):
-    said = run("fit", "houses.csv", "--target", "heating", "--folds", "2", "--drop", "house").stdout
+def test_automatic_classes(run, folder):
+    lines = [f"{i},{'big' if i > 20 else 'small'}" for i in range(40)]
+    (folder / "sizes.csv").write_text("\n".join(["size,kind", *lines]))
+    said = run("fit", "sizes.csv", "--target", "kind", "--folds", "2").stdout
     assert "Model: AutoClassifier (no settings were given), " in said
     assert "(share of wrong labels; 2 outer folds, everything repeated in each)." in said
     assert " wrong in 100 instead of " in said
-    assert run("predict", "model.mercer", "new.csv").stdout.startswith("prediction,probability_gas,")
+    printed = run("predict", "model.mercer", "sizes.csv").stdout
+    assert printed.startswith("prediction,probability_big,probability_small\n")

@@ -16,6 +16,8 @@ from mercer.kernels.labels import Label, bracketed, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.parameters import positive_number, real_number, whole_number
 
+# Sigmoids of a smaller scale are constants, as far as rows go whose squares exist.
+_FLATTEST = 1e-295
 # Beyond this degree the factors of monomials are no floating point numbers.
 _STEEPEST = 2000
 
@@ -396,8 +398,8 @@ def _sigmoid_rows(scale: float, offset: float) -> tuple[float, ...] | None:
         return (0.0,)
     if scale < 0:
         length = math.sqrt((2.0 * offset + 1.0) / -scale)
-        return (length,) if math.isfinite(length * length) and scale * length * length + offset < 0 else None
-    if scale == 0:
+        return (length,) if length < 1e150 and scale * length * length + offset < 0 else None
+    if scale < _FLATTEST:  # rows whose squares are no numbers would be needed, or none will do
         return None
     found = [_worst_pair(np.array([1.0, 2.0]), scale, offset)]
     if found[0][0] > -1e-3:
