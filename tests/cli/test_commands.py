@@ -32,7 +32,7 @@ def test_certify_prints_the_proof(run):
     assert said.startswith("valid: Gaussian(width=2) * Linear() + 0.5 * Polynomial(")
     assert said.count("because") == 6
     assert run("certify", "sigmoid(scale=2)", code=1).stdout.startswith("not valid: Sigmoid(scale=2, offset=0.0)\n")
-    said = run("certify", "gausian(2)", code=1)
+    said = run("certify", "gausian(2)", code=2)
     assert said.stderr == "mercer: There is no kernel 'gausian'. Did you mean 'gaussian'?\n"
     assert said.stdout == ""
 
@@ -60,7 +60,7 @@ def test_inspect_says_what_a_file_holds(run):
     assert found["fit"]["target"] == "price"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]), "plain.mercer")
     assert run("inspect", "plain.mercer").stdout.startswith("KernelRidge: ")
-    said = run("predict", "plain.mercer", "new.csv", code=1).stderr
+    said = run("predict", "plain.mercer", "new.csv", code=2).stderr
     assert said.startswith("mercer: plain.mercer must be a model that mercer fit wrote; got KernelRidge.")
 
 
@@ -161,7 +161,7 @@ def test_what_is_refused_gets_one_sentence_and_code_1(run, folder, call):
         header, *lines = (folder / "houses.csv").read_text().splitlines()
         more = [f"{line},{1 - 3 * (i == 1)},{i % 2}" for i, line in enumerate(lines)]
         (folder / "houses.csv").write_text("\n".join([f"{header},change,two", *more]))
-    result = run(*call, code=1)
+    result = run(*call, code=2)
     assert result.stderr.startswith("mercer: ")
     assert result.stderr.count("\n") == 1
     if REFUSED[call] is not None:
@@ -175,18 +175,18 @@ def test_wrong_usage_ends_with_code_2(run, call):
 
 
 def test_a_search_beyond_its_time_is_refused(run):
-    said = run("fit", "houses.csv", "--target", "price", *FAST, "--time-budget", "0.0001", code=1).stderr
+    said = run("fit", "houses.csv", "--target", "price", *FAST, "--time-budget", "0.0001", code=2).stderr
     assert said.startswith("mercer: This search and its judgement take about ")
 
 
 def test_a_table_of_gaps_leaves_nothing(run, folder):
     (folder / "gaps.csv").write_text("x,z,y\n,1,2\n3,,4\n")
-    said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", code=1).stderr
+    said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", code=2).stderr
     assert said == "mercer: Every row of gaps.csv has a missing cell, so --missing drop leaves none.\n"
 
 
 def test_memory_that_is_not_there_is_refused(run):
-    said = run("fit", "houses.csv", "--target", "price", *FAST, "--memory-limit", "1kB", code=1).stderr
+    said = run("fit", "houses.csv", "--target", "price", *FAST, "--memory-limit", "1kB", code=2).stderr
     assert "memory" in said
     assert said.count("\n") == 1
 
@@ -213,11 +213,11 @@ def test_a_full_disk_and_our_own_mistakes_get_a_sentence(run, folder, monkeypatc
         raise OSError(28, "No space left on device", "p.csv")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    said = run("predict", "model.mercer", "new.csv", "--out", "p.csv", code=1).stderr
+    said = run("predict", "model.mercer", "new.csv", "--out", "p.csv", code=2).stderr
     assert said == "mercer: 'p.csv' cannot be written: no space left on device.\n"
     assert [path.name for path in folder.iterdir() if path.name.startswith((".", "p.csv"))] == []
     for out in ("p.xlsx", ".", "no/p.csv"):
-        assert run("predict", "model.mercer", "new.csv", "--out", out, code=1).stderr.count("\n") == 1
+        assert run("predict", "model.mercer", "new.csv", "--out", out, code=2).stderr.count("\n") == 1
 
 
 def test_without_click_the_install_line_is_printed():

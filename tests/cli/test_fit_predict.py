@@ -72,7 +72,7 @@ def test_classes_have_probabilities(run):
     assert list(found) == ["prediction", "probability_gas", "probability_heat pump", "probability_oil"]
     shares = np.array([found[name] for name in list(found)[1:]], dtype=float)
     np.testing.assert_allclose(shares.sum(axis=0), 1)
-    said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=1).stderr
+    said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
     assert said == (
         "mercer: --interval must be for models of numbers; got a model of classes. Classes have probabilities instead, "
         "which are always written.\n"
@@ -139,12 +139,12 @@ def test_rows_with_gaps_are_marked_dropped_or_refused(run, folder):
     said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", *FAST).stdout
     assert "gaps.csv: 30 rows, 27 of them used, 2 columns" in said
     assert "3 of 30 rows have missing cells and were left out." in said
-    said = run("fit", "gaps.csv", "--target", "y", "--missing", "refuse", *FAST, code=1).stderr
+    said = run("fit", "gaps.csv", "--target", "y", "--missing", "refuse", *FAST, code=2).stderr
     assert said == (
         "mercer: Column 'x' must be there in every row; got 3 empty cells, the first in line 5 of gaps.csv. To leave "
         "such rows out, say --missing drop.\n"
     )
-    said = run("fit", "gaps.csv", "--target", "x", *FAST, code=1).stderr
+    said = run("fit", "gaps.csv", "--target", "x", *FAST, code=2).stderr
     assert said.startswith("mercer: Column 'x' must be there in every row; got 3 empty cells")
 
 
@@ -179,16 +179,16 @@ def test_what_is_unlike_training_is_warned_of(run):
 
 def test_a_table_that_does_not_fit_is_refused_by_name(run):
     run("fit", "houses.csv", "--target", "price", *FAST)
-    said = run("predict", "model.mercer", "-", given="size,heating,colour\n1,gas,red\n", code=1).stderr
+    said = run("predict", "model.mercer", "-", given="size,heating,colour\n1,gas,red\n", code=2).stderr
     assert said == (
         "mercer: The table does not fit the model: it lacks 'sold', 'town' and has 'colour' besides. Rename or add "
         "what is missing.\n"
     )
     whole = "size,heating,sold,town,colour\n50,gas,2020-03-01,A,red\n"
-    said = run("predict", "model.mercer", "-", given=whole, code=1).stderr
+    said = run("predict", "model.mercer", "-", given=whole, code=2).stderr
     assert said == "mercer: The table does not fit the model: it has 'colour' besides. Leave out what is new.\n"
     assert run("predict", "model.mercer", "-", "--drop", "colour", given=whole).stdout.startswith("prediction\n")
-    said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=1).stderr
+    said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=2).stderr
     assert said == (
         "mercer: Column 'size' must be numbers; got 'fifty' in line 2 of standard input. Correct the cell, or leave it "
         "empty.\n"

@@ -44,7 +44,7 @@ def test_whoever_stops_reading_gets_no_traceback(folder):
 
 def test_refusals_of_the_real_command(folder):
     done = call("fit", "houses.csv", "--target", "prize")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr == b"mercer: There is no column 'prize' in houses.csv. Did you mean 'price'?\n"
     assert call("fit").returncode == 2

@@ -8,8 +8,9 @@ from typing import IO, Any
 
 import click
 
-# Refused: data, settings, files, memory. Usage errors, which click finds, end with 2.
-REFUSED = 1
+# Data, settings, files and memory that are refused end with 2, as click's usage errors do; Ctrl-C, and what is no
+# fault of the input, with 1.
+REFUSED, BROKEN_OFF = 2, 1
 
 
 class Refusal(click.ClickException):
@@ -27,18 +28,28 @@ class Told(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
+        from mercer.errors import MercerError
+
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            raise Refusal("Stopped; nothing was written.") from None
+            raise _ended("Stopped; nothing was written.") from None
         except BrokenPipeError:
             raise  # whoever read has heard enough; click ends quietly
         except Exception as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise
-            raise Refusal(words(error)) from error
+            ours = isinstance(error, MercerError | OSError | MemoryError | ValueError)
+            raise (Refusal(words(error)) if ours else _ended(words(error))) from error
+
+
+def _ended(message: str) -> Refusal:
+    """An end that is no fault of the input."""
+    end = Refusal(message)
+    end.exit_code = BROKEN_OFF
+    return end
 
 
 def words(error: Exception) -> str:
