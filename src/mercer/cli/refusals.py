@@ -23,6 +23,12 @@ class Refusal(click.ClickException):
         click.echo(f"mercer: {self.message}", err=True, file=file)
 
 
+class BrokenOff(Refusal):
+    """An end that is no fault of the input."""
+
+    exit_code = BROKEN_OFF
+
+
 class Told(click.Group):
     """A group of commands that end with a sentence where something is refused."""
 
@@ -35,21 +41,14 @@ class Told(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            raise _ended("Stopped; nothing was written.") from None
+            raise BrokenOff("Stopped; nothing was written.") from None
         except BrokenPipeError:
             raise  # whoever read has heard enough; click ends quietly
         except Exception as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise
             ours = isinstance(error, MercerError | OSError | MemoryError | ValueError)
-            raise (Refusal(words(error)) if ours else _ended(words(error))) from error
-
-
-def _ended(message: str) -> Refusal:
-    """An end that is no fault of the input."""
-    end = Refusal(message)
-    end.exit_code = BROKEN_OFF
-    return end
+            raise (Refusal(words(error)) if ours else BrokenOff(words(error))) from error
 
 
 def words(error: Exception) -> str:

@@ -20,7 +20,7 @@ from mercer.solvers.solution import Solution, bordered, solve_bordered
 
 # What the residual is brought down to, relative to the right-hand side, and by how much at a time in single precision.
 TOLERANCE = 1e-8
-_AT_A_TIME = 1e-4
+_AT_A_TIME = 1e-5
 _STEPS, _ROUNDS = 300, 8
 
 
@@ -79,18 +79,18 @@ class Conjugate:
             if missing <= 1.0 or missing > 0.5 * before:
                 break
             before = missing
-            X += self._descend(R)
+            X += self._descend(R, max(_AT_A_TIME, 0.3 / missing))
             R = B - self.exact(X) - self.alpha * X
         self.residual = max(self.residual, TOLERANCE * float((_lengths(R) / goal).max(initial=0.0)))
         return X
 
-    def _descend(self, B: Array) -> Array:
-        """Conjugate gradients until every residual is small against its beginning, or no more is to be had."""
+    def _descend(self, B: Array, share: float) -> Array:
+        """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
         X, R = np.zeros_like(B), B.copy()
         Z = self._precondition(R)
         D = Z.copy()
         rz = np.einsum("ij,ij->j", R, Z)
-        goal = _AT_A_TIME * _lengths(B)
+        goal = share * _lengths(B)
         for _ in range(_STEPS):
             AD = self.quick(D) + self.alpha * D
             self.steps += 1
