@@ -15,10 +15,3 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def rng(request):
     """A generator of its own for every test, seeded by the test's name."""
     return np.random.default_rng(list(request.node.name.encode()))
-
-
-def read_only(array):
-    """A view that cannot be written to: whoever tries is found out."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view

@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from conftest import read_only
 from mercer import (
     AutoClassifier,
     AutoRegressor,
@@ -58,6 +57,7 @@ from mercer.models import ModelFile, disk, inspect
 from mercer.models.fitted import KEPT, LEFT_OUT, MAY
 from mercer.models.values import Reader, Writer
 from model_mutants import joined, mutant, renamed, resealed, split, written_again
+from views import read_only
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from conftest import read_only
 from formulas import refusal
 from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
+from views import read_only
 
 # -- alpha ------------------------------------------------------------------------------------------
 

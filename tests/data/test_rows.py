@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from conftest import read_only
 from formulas import refusal
 from mercer.data import Rows, as_rows
 from mercer.errors import InputError
+from views import read_only
 
 TABLE = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 

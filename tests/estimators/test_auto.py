@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from conftest import read_only
 from formulas import refusal
 from mercer import AutoClassifier, AutoRegressor, KernelRidge
 from mercer.estimators.auto_core import corrected_error, dealt
+from views import read_only
 
 BOTH = pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
 QUICK = {"committee": False}

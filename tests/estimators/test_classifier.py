@@ -11,11 +11,11 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.class_weight import compute_sample_weight
 
-from conftest import read_only
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError
 from mercer.estimators.classifier import label_targets
 from mercer.kernels import Gaussian, Laplacian, Linear
+from views import read_only
 
 KERNELS = ["linear", "rbf", Gaussian(0.7), Laplacian() + Linear()]
 

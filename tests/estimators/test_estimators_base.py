@@ -16,12 +16,12 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from conftest import read_only
 from mercer import KernelNeighborsClassifier, KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError, MercerError, NotMercerWarning, SingularSystemWarning
 from mercer.estimators.base import shape_of
 from mercer.kernels import Custom, Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from oracles import kernel_ridge
+from views import read_only
 
 ESTIMATORS = [KernelRidge, KernelRidgeClassifier, KernelNeighborsClassifier, KernelNeighborsRegressor]
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from conftest import read_only
 from mercer import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.errors import InputError
 from mercer.kernels import Constant, Custom, Gaussian, Laplacian, Linear, Matern, Polynomial
 from oracles import feature_distances
+from views import read_only
 
 KERNELS = [Gaussian(0.8), Laplacian(), Matern(nu=0.5), Polynomial(2), Gaussian() * Polynomial(2), Linear().normalized()]
 

@@ -16,7 +16,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge as Peer
 from sklearn.linear_model import Ridge
 
-from conftest import read_only
 from mercer import KernelRidge
 from mercer.errors import IllConditionedWarning
 from mercer.kernels import (
@@ -32,6 +31,7 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 from oracles import kernel_ridge, log_evidence, posterior_variance, smoother
+from views import read_only
 
 KERNELS = [
     Linear(),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from conftest import read_only
 from mercer import KernelRidge
 from mercer.data import as_rows
 from mercer.errors import InputError
 from mercer.gram import training_matrix
 from mercer.kernels import Custom, Gaussian, Linear, Polynomial, Precomputed
+from views import read_only
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Gaussian() * Linear()], ids=repr)

@@ -12,11 +12,11 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import mercer
-from conftest import read_only
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, bias_variance, noise_estimate
 from mercer.errors import InputError, SingularSystemWarning
 from mercer.kernels import Gaussian, Linear, Polynomial
 from oracles import kernel_ridge
+from views import read_only
 
 
 def refusal(call):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer
-from conftest import read_only
 from mercer import check_mercer
 from mercer.errors import InputError
 from mercer.insight import MercerCheck
@@ -26,6 +25,7 @@ from mercer.kernels import (
     Sigmoid,
     SquaredDistance,
 )
+from views import read_only
 
 EPS = np.finfo(float).eps
 

@@ -12,12 +12,12 @@ from scipy.stats import binom, norm
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
-from conftest import read_only
 from mercer import KernelRidge, KernelRidgeCV, threads
 from mercer.data.folds import draw
 from mercer.errors import InputError, SingularSystemWarning
 from mercer.insight.intervals import Coverage, covered, fold_numbers, ranks
 from mercer.kernels import Gaussian, Linear, Polynomial
+from views import read_only
 
 QUIET = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 

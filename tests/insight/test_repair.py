@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer
-from conftest import read_only
 from mercer import KernelRidge, check_mercer, repair
 from mercer.errors import InputError
 from mercer.insight import Repair
 from mercer.kernels import Gaussian, Sigmoid
+from views import read_only
 
 METHODS = ["clip", "flip", "shift"]
 

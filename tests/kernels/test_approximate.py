@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import gammainc
 
-from conftest import read_only
 from formulas import refusal, worst
 from mercer.errors import MemoryRefusal
 from mercer.kernels import (
@@ -27,6 +26,7 @@ from mercer.kernels import (
     Stationary,
     Words,
 )
+from views import read_only
 
 STATIONARY = [
     Gaussian(0.8),

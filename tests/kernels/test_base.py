@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from kernel_strategies import composed_kernels, tables
 from sklearn.base import clone
 
-from conftest import read_only
 from formulas import refusal, worst
 from mercer.data import as_rows
 from mercer.errors import InputError
@@ -34,6 +33,7 @@ from mercer.kernels import (
     Sigmoid,
     SquaredDistance,
 )
+from views import read_only
 
 
 class Cauchy(Kernel):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from conftest import read_only
 from formulas import refusal, worst
 from mercer.backends import threads
 from mercer.data import as_rows
@@ -28,6 +27,7 @@ from mercer.kernels import (
 )
 from mercer.kernels import tiles as module
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, gram, per_thread, tile
+from views import read_only
 
 KERNELS = [
     Linear(),

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from conftest import read_only
 from formulas import refusal
 from mercer import tune
 from mercer.data import as_rows
@@ -18,6 +17,7 @@ from mercer.selection.problem import Problem
 from mercer.selection.tuning import leave_one_out, leave_one_out_values, predicted, scaled_widths, start_alpha, taken
 from oracles import kernel_ridge
 from refits import held_out
+from views import read_only
 
 
 def smooth(rng, n=50, noise=0.05, columns=3):
