@@ -137,7 +137,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
 
     @property
     def primal_coef_(self) -> Array:
-        """Weights w of the explicit features, decision = phi(x)'w + intercept_; one row for two classes."""
+        """Weights w of the explicit features, ``decision = phi(x)'w + intercept_``; one row for two classes."""
         return self._feature_weights().T
 
     def decision_function(self, X: Any) -> Array:

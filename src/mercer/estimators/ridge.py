@@ -256,7 +256,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
 
     @property
     def primal_coef_(self) -> Array:
-        """Weights w of the explicit features, f(x) = phi(x)'w + intercept_; one row of them per target."""
+        """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target."""
         weights = self._feature_weights()
         return weights[:, 0] if self._one_target else weights.T
 
