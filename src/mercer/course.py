@@ -36,6 +36,7 @@ from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.progress import duration
+from mercer.selection.tuning import leave_one_out
 from mercer.solvers import DualSystem
 
 _KERNELS = ("linear", "polynomial", "gaussian")
@@ -193,12 +194,8 @@ def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
     """The regularisation with the smallest exact leave-one-out squared error, of 60 spread over the spectrum."""
     ladder = resolve_alphas(None, [kernel], rows)
     alphas = np.geomspace(ladder.min(), ladder.max(), _LADDER)
-    n = len(rows)
-    everything = np.arange(n)
-    singles = Removals([everything[i : i + 1] for i in range(n)], [everything[i : i + 1] for i in range(n)])
-    Y = y.reshape(n, -1)
-    system = KernelSystem(kernel, rows, Problem(Y, None, intercept=False), singles, "spectral", whole=False)
-    errors = [float(np.mean((system.at(float(alpha)).values - Y) ** 2)) for alpha in alphas]
+    problem = Problem(y.reshape(len(rows), -1), None, intercept=False)
+    errors = leave_one_out(rows, problem, kernel, alphas)
     return float(alphas[int(np.argmin(errors))])
 
 

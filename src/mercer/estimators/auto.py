@@ -165,7 +165,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         std : ndarray of the same shape
             Only with `return_std`.
         """
-        values = self._centre + self._scale * self._votes(X)[:, 0] if hasattr(self, "models_") else self._votes(X)
+        votes = self._votes(X)[:, 0]
+        values = self._centre + self._scale * votes
         if not return_std:
             return values
         Z = self._encoded(X, reset=False)
@@ -173,7 +174,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         variance = np.zeros(len(Z))
         for member, model in zip(self.members_, self.models_, strict=True):
             mean, std = (np.reshape(part, len(Z)) for part in model.predict(Z, return_std=True))
-            variance += member.weight * (std**2 + (mean - (values - self._centre) / self._scale) ** 2)
+            variance += member.weight * (std**2 + (mean - votes) ** 2)
         return values, self._scale * np.sqrt(variance)
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:

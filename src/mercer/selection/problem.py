@@ -89,6 +89,12 @@ class Removals:
         listed = list(splits)
         return Removals([split.removed(n) for split in listed], [split.test for split in listed])
 
+    @staticmethod
+    def singles(n: int) -> Removals:
+        """Every one of n rows left out, and tested, by itself."""
+        rows = list(np.arange(n)[:, None])
+        return Removals(rows, rows)
+
     def __len__(self) -> int:
         return len(self.sets)
 

@@ -271,15 +271,13 @@ def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
 
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
     """Mean squared leave-one-out error for every alpha, from one eigendecomposition."""
-    places = np.arange(len(rows))[:, None]
-    system = KernelSystem(kernel, rows, problem, Removals(list(places), list(places)), "spectral", whole=False)
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral", whole=False)
     return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
 
 
 def leave_one_out_values(rows: Rows, problem: Problem, kernel: Kernel, alpha: float) -> Array:
     """Predictions of every row by the model of all others, at one alpha."""
-    places = np.arange(len(rows))[:, None]
-    system = KernelSystem(kernel, rows, problem, Removals(list(places), list(places)), "inverse", whole=False)
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse", whole=False)
     return system.at(alpha).values
 
 

@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from mercer.data.rows import Array
 from mercer.errors import MercerError
+from mercer.kernels.tiles import blocks
 from mercer.solvers.route import SINGULAR, Route
 
 _STEPS = 3  # of power iteration; each is worth about a factor of two
@@ -115,11 +116,6 @@ class Cholesky:
     def route(self) -> Route:
         """How it was factored."""
         return Route("cholesky", self.reason, max(1.0, self.condition()), self.n, self.n)
-
-
-def blocks(n: int) -> list[slice]:
-    """The rows 0..n-1 in slices that fit a core's cache."""
-    return [slice(start, min(start + 500, n)) for start in range(0, n, 500)]
 
 
 def exact_condition(A: Array, scale: Array) -> float:

@@ -13,7 +13,8 @@ from scipy.linalg.lapack import spotrf, spotrs
 from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import MercerError
-from mercer.solvers.cholesky import blocks, largest_eigenvalue, rich_start
+from mercer.kernels.tiles import blocks
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS, Route
 
 _CONDITION = 2e6
