@@ -8,7 +8,7 @@ from typing import Any
 from mercer.data.encoding import TableEncoder
 from mercer.errors import InputError, nearest
 from mercer.kernels import Kernel, parse
-from mercer.kernels.algebra import On
+from mercer.kernels.views import On
 
 
 def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:

@@ -1,22 +1,15 @@
 """What similarity is: kernels as values, the algebra that combines them, and their certificates."""
 
-from mercer.kernels.algebra import Exp, Mapped, Normalized, On, Power, Product, Scaled, Sum
+from mercer.kernels.algebra import Exp, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
 from mercer.kernels.counts import Jaccard, Spectrum, Words
 from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
+from mercer.kernels.histograms import AdditiveChi2, Chi2
+from mercer.kernels.indefinite import Sigmoid, SquaredDistance
 from mercer.kernels.notation import parse
 from mercer.kernels.pair import Pair
-from mercer.kernels.products import (
-    AdditiveChi2,
-    Chi2,
-    Constant,
-    Cosine,
-    Linear,
-    Polynomial,
-    Sigmoid,
-    SquaredDistance,
-)
+from mercer.kernels.products import Constant, Cosine, Linear, Polynomial
 from mercer.kernels.stationary import (
     Gaussian,
     Laplacian,
@@ -26,6 +19,7 @@ from mercer.kernels.stationary import (
     Stationary,
 )
 from mercer.kernels.subsequence import Subsequence
+from mercer.kernels.views import Mapped, Normalized, On
 
 __all__ = [
     "AdditiveChi2",

@@ -15,10 +15,11 @@ import numpy as np
 from mercer.backends import promise
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
-from mercer.kernels.algebra import Mapped, On, Power, Product, Scaled, Sum
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.maps import EPS, Exact, FeatureMap, Fourier, Multiple, Paired, Stacked, Taylor, Through
 from mercer.kernels.parameters import is_real
 from mercer.kernels.stationary import Gaussian, Stationary
+from mercer.kernels.views import Mapped, On
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel

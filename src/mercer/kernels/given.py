@@ -8,9 +8,10 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Identity, Kernel, short_name
+from mercer.kernels.base import Kernel
 from mercer.kernels.labels import argument
 from mercer.kernels.parameters import vectorised
+from mercer.kernels.value import Identity, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,9 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.algebra import Mapped, On, column_products
+from mercer.kernels.algebra import column_products
 from mercer.kernels.stationary import Gaussian
+from mercer.kernels.views import Mapped, On
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels import counts, products, stationary
+from mercer.kernels import counts, histograms, indefinite, products, stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.subsequence import Subsequence
@@ -21,10 +21,10 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     products.Polynomial,
     products.Cosine,
     products.Constant,
-    products.AdditiveChi2,
-    products.Chi2,
-    products.Sigmoid,
-    products.SquaredDistance,
+    histograms.AdditiveChi2,
+    histograms.Chi2,
+    indefinite.Sigmoid,
+    indefinite.SquaredDistance,
     stationary.Gaussian,
     stationary.Laplacian,
     stationary.Matern,

@@ -20,12 +20,15 @@ import numpy as np
 from mercer.backends import run
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows
-from mercer.kernels.algebra import Exp, Mapped, Normalized, On, Power, Product, Scaled, Sum
+from mercer.kernels.algebra import Exp, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.histograms import AdditiveChi2, Chi2
+from mercer.kernels.indefinite import Sigmoid
 from mercer.kernels.pair import Pair
-from mercer.kernels.products import AdditiveChi2, Chi2, Constant, Polynomial, Sigmoid
+from mercer.kernels.products import Constant, Polynomial
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from mercer.kernels.tiles import blocks, per_thread
+from mercer.kernels.views import Mapped, Normalized, On
 
 # The slope by the logarithm of each parameter, by its name as get_params has it.
 Slopes: TypeAlias = dict[str, Array]

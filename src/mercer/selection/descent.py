@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.kernels.algebra import Mapped, On
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Stationary
+from mercer.kernels.views import Mapped, On
 from mercer.selection.criterion import Criterion
 
 # Widths are held within these multiples of the spread of their columns, other parameters of where they began, alpha

@@ -1,0 +1,90 @@
+"""What every kernel made of others has from them: the rows it takes, its verdict, its number of features."""
+
+from __future__ import annotations
+
+from mercer.data.rows import Rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import ENDLESS, Kernel
+
+
+class Composed(Kernel):
+    """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
+
+    def __post_init__(self) -> None:
+        """Refuse members that take different kinds of rows."""
+        for name, member in self.items():
+            if name in ("k1", "k2", "base") and not isinstance(member, Kernel):
+                raise InputError(sentence(f"{name} of {type(self).__name__}", "a kernel", repr(member)))
+        kinds = {member.kind for member in self.members().values()} - {"any"}
+        if len(kinds) > 1:
+            way_out = "Give each its own column with .on('column')."
+            if "gram" in kinds:
+                way_out = "Compute the other kernel's matrix too, and give Precomputed() the combined one."
+            raise InputError(
+                f"{' and '.join(repr(member) for member in self.members().values())} take different kinds of "
+                f"rows ({' and '.join(sorted(kinds))}). {way_out}"
+            )
+
+    # The kind and trust of a composed kernel are those of its members.
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What rows all members take."""
+        kinds = {member.kind for member in self.members().values()} - {"any"}
+        return kinds.pop() if kinds else "any"
+
+    @property
+    def trusted(self) -> bool:  # type: ignore[override]
+        """Whether every member's values can be relied on."""
+        return all(member.trusted for member in self.members().values())
+
+    @property
+    def finite(self) -> bool:  # type: ignore[override]
+        """Whether every member has explicit features."""
+        return all(member.finite for member in self.members().values())
+
+    @property
+    def fixed(self) -> bool:  # type: ignore[override]
+        """Whether the features of every member are the same for all rows."""
+        return all(member.fixed for member in self.members().values())
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether every member takes objects."""
+        return all(member.takes_objects for member in self.members().values())
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether every member takes sparse rows."""
+        return all(member.takes_sparse for member in self.members().values())
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """Whether a member refuses negative numbers."""
+        return any(member.positive_only for member in self.members().values())
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """Valid where every member is; otherwise the rule says nothing."""
+        if all(member.verdict()[0] for member in self.members().values()):
+            return True, self.because
+        return None, "the rule needs Mercer kernels, and not every part is known to be one"
+
+    def feature_count(self, width: int) -> int | None:
+        """What the rule makes of the members' numbers of features."""
+        return self._counted([member.feature_count(width) for member in self.members().values()])
+
+    def count_features(self, rows: Rows) -> int | None:
+        """The same, with members that look at one row if need be."""
+        return self._counted([member.count_features(rows) for member in self.members().values()])
+
+    def _counted(self, counts: list[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return min(self.combined_count(*known), ENDLESS) if self.finite and len(known) == len(counts) else None
+
+    def combined_count(self, *counts: int) -> int:
+        """The number of features, given that of each member: the base's, unless the rule says otherwise."""
+        return counts[0]
+
+    def check(self, rows: Rows) -> None:
+        """Rows must suit every member."""
+        for member in self.members().values():
+            member.check(rows)

@@ -1,0 +1,139 @@
+"""Similarities that are no Mercer kernels, there so that the checks can say why."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Pair, squared_norms
+from mercer.kernels.parameters import real_number
+
+# Sigmoids of a smaller scale are constants, as far as rows go whose squares exist.
+_FLATTEST = 1e-295
+
+
+@lru_cache(maxsize=1024)
+def _sigmoid_rows(scale: float, offset: float) -> tuple[float, ...] | None:
+    """One or two numbers on which tanh(scale x z + offset) has a negative eigenvalue beyond rounding.
+
+    Where scale x^2 + offset is negative, one will do. Otherwise tanh levels off, and two lengths do: k(s, t)
+    bends more than the geometric mean of k(s, s) and k(t, t) allows. None where rounding has swallowed that.
+    """
+    if offset < 0:
+        return (0.0,)
+    if scale < 0:
+        length = math.sqrt((2.0 * offset + 1.0) / -scale)
+        return (length,) if length < 1e150 and scale * length * length + offset < 0 else None
+    if scale < _FLATTEST:  # rows whose squares are no numbers would be needed, or none will do
+        return None
+    found = [_worst_pair(np.array([1.0, 2.0]), scale, offset)]
+    if found[0][0] > -1e-3:
+        lengths = np.sqrt(np.geomspace(1e-3, 30.0, 46)) / math.sqrt(scale)
+        rounded = np.array([float(f"{length:.1e}") for length in lengths])  # so that the rows can be read
+        found.append(_worst_pair(np.unique(rounded), scale, offset))
+    value, rows = min(found)
+    return rows if value < -1e-14 else None
+
+
+def _worst_pair(lengths: Array, scale: float, offset: float) -> tuple[float, tuple[float, ...]]:
+    """The smallest eigenvalue of a pair of lengths, and the pair."""
+    with np.errstate(over="ignore"):
+        K = np.tanh(scale * np.outer(lengths, lengths) + offset)
+    k = K.diagonal()
+    smallest = 0.5 * (k[:, None] + k - np.hypot(k[:, None] - k, 2.0 * K))
+    i, j = sorted(divmod(int(smallest.argmin()), len(lengths)))
+    return float(smallest.min()), (float(lengths[i]), float(lengths[j]))
+
+
+class Sigmoid(Kernel):
+    """tanh(scale x'z + offset): not a Mercer kernel, though often called one.
+
+    Parameters
+    ----------
+    scale, offset : float, default=1.0, 0.0
+        Factor of the scalar product, and what is added to it.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Sigmoid
+    >>> Sigmoid()([[1.0], [2.0]]).round(4)
+    array([[0.7616, 0.964 ],
+           [0.964 , 0.9993]])
+    """
+
+    trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
+
+    scale: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        real_number(self, "scale", self.scale)
+        real_number(self, "offset", self.offset)
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """Invalid but for scale = 0, wherever rows are found that show it."""
+        scale, offset = float(self.scale), float(self.offset)
+        if scale == 0 and offset >= 0:
+            return True, "it is the constant tanh(offset), which is not negative"
+        rows = _sigmoid_rows(scale, offset)
+        if rows is None:
+            return None, "no rows were found that show, beyond rounding, that it is none"
+        if scale == 0:
+            return False, "it is the constant tanh(offset), which is negative"
+        if len(rows) == 1:
+            return False, "k(x, x) is negative for some x, where scale x'x + offset is"
+        return False, f"the rows {rows[0]:g} and {rows[1]:g} already give a Gram matrix with a negative determinant"
+
+    def counterexample(self) -> Any:
+        """One or two rows of one column, searched for where 1 and 2 do not show it."""
+        rows = _sigmoid_rows(float(self.scale), float(self.offset))
+        return None if rows is None else [[number] for number in rows]
+
+    def block(self, pair: Pair) -> Array:
+        """tanh of the shifted scalar product."""
+        tile = pair.dot()
+        tile *= float(self.scale)
+        tile += float(self.offset)
+        return np.tanh(tile, out=tile)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """tanh(scale x'x + offset)."""
+        return np.asarray(np.tanh(float(self.scale) * squared_norms(rows) + float(self.offset)))
+
+
+class SquaredDistance(Kernel):
+    """||x - z||^2: a distance and no similarity, here so that the checks can say why.
+
+    Examples
+    --------
+    >>> from mercer.kernels import SquaredDistance
+    >>> SquaredDistance()([[0.0], [3.0]])
+    array([[0., 9.],
+           [9., 0.]])
+    """
+
+    mercer: ClassVar[bool | None] = False
+    because: ClassVar[str] = (
+        "k(x, x) = 0, so every Gram matrix has trace 0, so its eigenvalues have both signs (or all are 0)"
+    )
+    trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
+
+    def counterexample(self) -> Any:
+        """Any two rows that differ."""
+        return [[0.0], [1.0]]
+
+    def block(self, pair: Pair) -> Array:
+        """The squared Euclidean distances."""
+        return pair.squared_distance(1.0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """0 for every row."""
+        return np.zeros(len(rows))

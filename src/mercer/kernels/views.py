@@ -1,0 +1,278 @@
+"""A kernel on rows that are seen in another way: mapped, some of their columns, or at unit length."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mercer.data.rows import Array, Columns, Rows, as_rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.composed import Composed
+from mercer.kernels.labels import argument, column_names
+from mercer.kernels.parameters import vectorised
+from mercer.kernels.value import ATOM, Identity, function_name, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mercer.kernels.pair import Pair
+
+
+class Mapped(Composed):
+    """k(f(x), f(z)) for a function f of whole tables."""
+
+    because: ClassVar[str] = "a Mercer kernel of mapped rows is one (phi after f)"
+
+    base: Kernel
+    function: Callable[[Any], Any]
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Whatever the function takes."""
+        return "any"
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Nobody knows what the function takes."""
+        return False
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """The function decides what the base sees."""
+        return False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        super().__post_init__()
+        vectorised(self, "function", self.function)
+        if self.base.kind == "gram":
+            raise InputError("Precomputed() cannot be mapped: its rows are values of a kernel already. Map the matrix.")
+
+    @property
+    def _name(self) -> tuple[str, Identity]:
+        return "map", Identity(self.function)
+
+    def _apply(self, values: Any) -> Rows:
+        try:
+            rows = as_rows(self.function(values), objects=self.base.kind == "objects")
+        except InputError as problem:
+            raise InputError(f"The result of {self!r} is no table: {problem}") from None
+        if len(rows) != values.shape[0]:
+            raise InputError(
+                sentence(
+                    f"The result of {self!r}",
+                    f"a table of {values.shape[0]} rows, one per row of X",
+                    f"{len(rows)} rows",
+                )
+            )
+        return rows
+
+    def seen(self, rows: Rows) -> Rows:
+        """What the base sees of these rows: f(x)."""
+        return rows.derive(self._name, self._apply)
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile of mapped rows."""
+        return self.base.values(self.pair_seen(pair))
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """What the base sees."""
+        return pair.mapped(self._name, self._apply)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal of mapped rows."""
+        return self.base.diagonal(self.seen(rows))
+
+    def check(self, rows: Rows) -> None:
+        """The mapped rows must suit the base."""
+        self.base.check(self.seen(rows))
+
+    def feature_count(self, width: int) -> int | None:
+        """Nobody knows how many columns the function makes."""
+        return None
+
+    def count_features(self, rows: Rows) -> int | None:
+        """As many as the base has of mapped rows."""
+        return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features of mapped rows."""
+        return self.base.features(self.seen(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
+        after = self.seen(rows)
+        if after.names is None and not after.objects:
+            name = f"{short_name(self.function)}({argument(rows)})"
+            after = Rows(after.values, [f"{name}{j + 1}" for j in range(after.width)])
+        return self.base.feature_labels(after)
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
+
+
+class On(Composed):
+    """A kernel on some columns only."""
+
+    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is one"
+
+    base: Kernel
+    columns: int | str | Sequence[int | str] = 0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Tables, whatever the chosen columns hold."""
+        return "vectors"
+
+    @property
+    def takes_objects(self) -> bool:
+        """Other columns may hold anything."""
+        return True
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """Other columns may be negative."""
+        return False
+
+    def __post_init__(self) -> None:
+        """Refuse what names no column."""
+        super().__post_init__()
+        if self.base.kind == "gram":
+            raise InputError("Precomputed() has no columns to choose from; leave out .on(...).")
+        wanted = self._wanted
+        if not wanted:
+            raise InputError(
+                sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
+            )
+
+    @property
+    def _wanted(self) -> Columns:
+        single = isinstance(self.columns, str | numbers.Integral)
+        listed: list[Any] = [self.columns] if single else np.atleast_1d(np.asarray(self.columns, dtype=object)).tolist()
+        if any(not isinstance(c, str | numbers.Integral) or isinstance(c, bool) for c in listed):
+            return ()
+        return tuple(c if isinstance(c, str) else int(c) for c in listed)
+
+    @property
+    def chosen(self) -> int:
+        """How many columns the base sees."""
+        return len(self._wanted)
+
+    def verdict(self) -> tuple[bool | None, str]:
+        """As its base."""
+        valid, _ = self.base.verdict()
+        if valid is False:
+            return False, "it is no Mercer kernel on these columns"
+        return super().verdict()
+
+    def counterexample(self) -> Any:
+        """The base's, in these columns of a table of zeros; columns with names need a table of your own."""
+        rows, wanted = self.base.counterexample(), self._wanted
+        if rows is None or any(isinstance(column, str) for column in wanted):
+            return None
+        inner, places = np.asarray(rows, dtype=np.float64), np.array(wanted)
+        table = np.zeros((len(inner), max(0, int(places.max()) + 1) + max(0, -int(places.min()))))
+        table[:, places[: inner.shape[1]]] = inner[:, : len(places)]  # other columns may be anything
+        return table
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile of these columns."""
+        return self.base.values(self.pair_seen(pair))
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """What the base sees."""
+        return pair.columns(self._wanted)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal of these columns."""
+        return self.base.diagonal(self.seen(rows))
+
+    def check(self, rows: Rows) -> None:
+        """The chosen columns must suit the base."""
+        self.base.check(self.seen(rows))
+
+    def feature_count(self, width: int) -> int | None:
+        """As many as the base has for as many columns."""
+        return self.base.feature_count(len(self._wanted))
+
+    def count_features(self, rows: Rows) -> int | None:
+        """As many as the base has of these columns."""
+        return self.base.count_features(self.seen(rows))
+
+    def seen(self, rows: Rows) -> Rows:
+        """What the base sees of these rows: the columns chosen."""
+        return rows.columns(self._wanted)
+
+    def places(self, rows: Rows) -> list[int]:
+        """The numbers of the columns chosen."""
+        return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._wanted).values[0]]
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features of these columns."""
+        return self.base.features(self.seen(rows))
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names of these columns, which keep their own."""
+        part, names = self.seen(rows), column_names(rows)
+        if not part.objects:
+            part = Rows(part.values, [names[j] for j in self.places(rows)])
+        return self.base.feature_labels(part)
+
+    def __repr__(self) -> str:
+        listed = list(self._wanted) if not isinstance(self.columns, str | numbers.Integral) else self._wanted[0]
+        return f"{self.base.bracketed(ATOM)}.on({listed!r})"
+
+
+class Normalized(Composed):
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
+
+    because: ClassVar[str] = "it is a Mercer kernel with features scaled to length one"
+
+    base: Kernel
+
+    def __post_init__(self) -> None:
+        """Refuse a kernel whose k(x, x) is not to be had."""
+        super().__post_init__()
+        if self.base.kind == "gram":
+            raise InputError(
+                "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. "
+                "Normalise the matrix itself before giving it."
+            )
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile divided by both lengths; exactly 1 (or 0) on the diagonal."""
+        left = self._inverse_length(pair.x)
+        right = left if pair.same else self._inverse_length(pair.z)
+        tile = self.base.values(pair)
+        tile *= left[:, None]
+        tile *= right
+        if pair.same:
+            np.fill_diagonal(tile, left > 0)
+        return tile
+
+    def _inverse_length(self, rows: Rows) -> Array:
+        squared = self.base.diagonal(rows)
+        if squared.min(initial=0.0) < 0:
+            raise InputError(
+                sentence(f"k(x, x) of {self.base!r}", "non-negative to be normalized", float(squared.min()))
+            )
+        length = np.sqrt(squared)
+        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """1, or 0 where k(x, x) = 0."""
+        return (self._inverse_length(rows) > 0).astype(np.float64)
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features, scaled to length one."""
+        return self.base.features(rows) * self._inverse_length(rows)[:, None]
+
+    def feature_labels(self, rows: Rows) -> list[str]:
+        """The base's names over the length of its features."""
+        return [f"{label}/|phi|" for label in self.base.feature_labels(rows)]
+
+    def __repr__(self) -> str:
+        return f"{self.base.bracketed(ATOM)}.normalized()"
