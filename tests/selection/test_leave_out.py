@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral, mirror
+from mercer.selection.leave_out import LeaveOut, SingularError
+from mercer.selection.leave_out_dual import Inverted, Spectral, mirror
+from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
 
 ALPHA = 0.3

@@ -10,7 +10,9 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
-from mercer.selection.leave_out import Explicit, Inverted, LeaveOut, SingularError, Spectral, as_runs
+from mercer.selection.leave_out import LeaveOut, SingularError, as_runs
+from mercer.selection.leave_out_dual import Inverted, Spectral
+from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem, Removals, balanced
 from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
