@@ -627,3 +627,22 @@ def test_no_rows_give_an_empty_matrix(kernel, X):
     assert kernel(none, X).shape == (0, 9)
     assert kernel(X, none).shape == (9, 0)
     assert kernel.diag(none).shape == (0,)
+
+
+def test_a_sum_over_hundreds_of_columns_is_as_good_as_one_of_two():
+    X = np.random.default_rng(0).normal(size=(4, 700))
+    long = sum(Gaussian(1.0 + j).on([j]) for j in range(700))
+    np.testing.assert_allclose(long(X), sum(Gaussian(1.0 + j)(X[:, [j]]) for j in range(700)), rtol=1e-12)
+    np.testing.assert_allclose(long.diag(X), np.full(4, 700.0))
+    assert long == sum(Gaussian(1.0 + j).on([j]) for j in range(700))
+    assert hash(long) != hash(long + Linear())
+    assert repr(long).count(" + ") == 699
+    assert len(long.certificate().parts) == 700
+    assert long.certificate().valid
+
+
+def test_brackets_on_the_right_stay_and_make_another_kernel():
+    left, right = (Linear() + Cosine()) + Constant(), Linear() + (Cosine() + Constant())
+    assert left != right
+    assert repr(right) == "Linear() + (Cosine() + Constant(value=1.0))"
+    assert [part.kernel for part in left.certificate().parts] == [Linear(), Cosine(), Constant()]

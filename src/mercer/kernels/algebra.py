@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
-from mercer.kernels.composed import Composed
+from mercer.kernels.composed import Chain, Composed
 from mercer.kernels.labels import Label, products, scaled
 from mercer.kernels.parameters import is_real, whole_number
 from mercer.kernels.products import integer_power
@@ -20,78 +21,78 @@ if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 
-class Sum(Composed):
+class Sum(Chain):
     """k1 + k2."""
 
     because: ClassVar[str] = "a sum of Mercer kernels is one (phi: both feature maps side by side)"
     binding: ClassVar[int] = SUM
 
-    k1: Kernel
-    k2: Kernel
-
     def block(self, pair: Pair) -> Array:
-        """Both tiles, added."""
-        tile = self.k1.values(pair)
-        other = self.k2.values(pair)
-        tile += other
-        pair.give_back(other)
+        """All tiles, added."""
+        first, *others = self.parts()
+        tile = first.values(pair)
+        for part in others:
+            other = part.values(pair)
+            tile += other
+            pair.give_back(other)
         return tile
 
     def diagonal(self, rows: Rows) -> Array:
-        """Both diagonals, added."""
-        return self.k1.diagonal(rows) + self.k2.diagonal(rows)
+        """All diagonals, added."""
+        return reduce(np.add, (part.diagonal(rows) for part in self.parts()))
 
     def combined_count(self, *counts: int) -> int:
-        """As many as both have."""
+        """As many as all have."""
         return sum(counts)
 
     def features(self, rows: Rows) -> Array:
-        """Both, side by side."""
-        return np.hstack([self.k1.features(rows), self.k2.features(rows)])
+        """All, side by side."""
+        return np.hstack([part.features(rows) for part in self.parts()])
 
     def feature_labels(self, rows: Rows) -> list[str]:
-        """Both, one after the other."""
-        return self.k1.feature_labels(rows) + self.k2.feature_labels(rows)
+        """All, one after the other."""
+        return [label for part in self.parts() for label in part.feature_labels(rows)]
 
     def __repr__(self) -> str:
-        return f"{self.k1.bracketed(SUM)} + {self.k2.bracketed(PRODUCT)}"
+        first, *others = self.parts()
+        return " + ".join([first.bracketed(SUM), *(part.bracketed(PRODUCT) for part in others)])
 
 
-class Product(Composed):
+class Product(Chain):
     """k1 k2."""
 
     because: ClassVar[str] = "a product of Mercer kernels is one (phi: all products of two features)"
     binding: ClassVar[int] = PRODUCT
 
-    k1: Kernel
-    k2: Kernel
-
     def block(self, pair: Pair) -> Array:
-        """Both tiles, multiplied."""
-        tile = self.k1.values(pair)
-        other = self.k2.values(pair)
-        tile *= other
-        pair.give_back(other)
+        """All tiles, multiplied."""
+        first, *others = self.parts()
+        tile = first.values(pair)
+        for part in others:
+            other = part.values(pair)
+            tile *= other
+            pair.give_back(other)
         return tile
 
     def diagonal(self, rows: Rows) -> Array:
-        """Both diagonals, multiplied."""
-        return self.k1.diagonal(rows) * self.k2.diagonal(rows)
+        """All diagonals, multiplied."""
+        return reduce(np.multiply, (part.diagonal(rows) for part in self.parts()))
 
     def combined_count(self, *counts: int) -> int:
-        """Every feature of one times every feature of the other."""
+        """Every feature of one times every feature of the others."""
         return math.prod(counts)
 
     def features(self, rows: Rows) -> Array:
-        """All products of a feature of one with a feature of the other."""
-        return column_products(self.k1.features(rows), self.k2.features(rows))
+        """All products of a feature of each."""
+        return reduce(column_products, (part.features(rows) for part in self.parts()))
 
     def feature_labels(self, rows: Rows) -> list[str]:
-        """All products of a name of one with a name of the other."""
-        return products(self.k1.feature_labels(rows), self.k2.feature_labels(rows))
+        """All products of a name of each."""
+        return reduce(products, (part.feature_labels(rows) for part in self.parts()))
 
     def __repr__(self) -> str:
-        return f"{self.k1.bracketed(PRODUCT)} * {self.k2.bracketed(POWER)}"
+        first, *others = self.parts()
+        return " * ".join([first.bracketed(PRODUCT), *(part.bracketed(POWER) for part in others)])
 
 
 class Scaled(Composed):

@@ -106,7 +106,7 @@ class Certificate:
 def certify(kernel: Kernel) -> Certificate:
     """The proof tree of a kernel: its own verdict over those of its members."""
     valid, reason = kernel.verdict()
-    parts = tuple(certify(member) for member in kernel.members().values())
+    parts = tuple(certify(part) for part in kernel.parts())
     rows = kernel.counterexample() if valid is False else None
     witness = None if rows is None else witness_of(kernel(rows), as_rows(rows))
     return Certificate(kernel, valid, reason, parts, witness)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mercer.data.rows import Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, Kernel
@@ -29,52 +31,52 @@ class Composed(Kernel):
     @property
     def kind(self) -> str:  # type: ignore[override]
         """What rows all members take."""
-        kinds = {member.kind for member in self.members().values()} - {"any"}
+        kinds = {member.kind for member in self.parts()} - {"any"}
         return kinds.pop() if kinds else "any"
 
     @property
     def trusted(self) -> bool:  # type: ignore[override]
         """Whether every member's values can be relied on."""
-        return all(member.trusted for member in self.members().values())
+        return all(member.trusted for member in self.parts())
 
     @property
     def finite(self) -> bool:  # type: ignore[override]
         """Whether every member has explicit features."""
-        return all(member.finite for member in self.members().values())
+        return all(member.finite for member in self.parts())
 
     @property
     def fixed(self) -> bool:  # type: ignore[override]
         """Whether the features of every member are the same for all rows."""
-        return all(member.fixed for member in self.members().values())
+        return all(member.fixed for member in self.parts())
 
     @property
     def takes_objects(self) -> bool:
         """Whether every member takes objects."""
-        return all(member.takes_objects for member in self.members().values())
+        return all(member.takes_objects for member in self.parts())
 
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """Whether every member takes sparse rows."""
-        return all(member.takes_sparse for member in self.members().values())
+        return all(member.takes_sparse for member in self.parts())
 
     @property
     def positive_only(self) -> bool:  # type: ignore[override]
         """Whether a member refuses negative numbers."""
-        return any(member.positive_only for member in self.members().values())
+        return any(member.positive_only for member in self.parts())
 
     def verdict(self) -> tuple[bool | None, str]:
         """Valid where every member is; otherwise the rule says nothing."""
-        if all(member.verdict()[0] for member in self.members().values()):
+        if all(member.verdict()[0] for member in self.parts()):
             return True, self.because
         return None, "the rule needs Mercer kernels, and not every part is known to be one"
 
     def feature_count(self, width: int) -> int | None:
         """What the rule makes of the members' numbers of features."""
-        return self._counted([member.feature_count(width) for member in self.members().values()])
+        return self._counted([member.feature_count(width) for member in self.parts()])
 
     def count_features(self, rows: Rows) -> int | None:
         """The same, with members that look at one row if need be."""
-        return self._counted([member.count_features(rows) for member in self.members().values()])
+        return self._counted([member.count_features(rows) for member in self.parts()])
 
     def _counted(self, counts: list[int | None]) -> int | None:
         known = [count for count in counts if count is not None]
@@ -86,5 +88,27 @@ class Composed(Kernel):
 
     def check(self, rows: Rows) -> None:
         """Rows must suit every member."""
-        for member in self.members().values():
+        for member in self.parts():
             member.check(rows)
+
+
+class Chain(Composed):
+    """A rule of two members that may be applied many times over: k1 is then a chain itself.
+
+    Long chains are walked and not descended into, so that a sum over hundreds of columns is as good as one of two.
+    """
+
+    k1: Kernel
+    k2: Kernel
+
+    def parts(self) -> tuple[Kernel, ...]:  # type: ignore[override]
+        """All terms or factors, from left to right."""
+        found: list[Kernel] = []
+        kernel: Kernel = self
+        while isinstance(kernel, Chain) and type(kernel) is type(self):
+            found.append(kernel.k2)
+            kernel = kernel.k1
+        return (kernel, *reversed(found))
+
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), *self.parts()

@@ -35,9 +35,13 @@ class Value:
         """The kernels this one is made of."""
         return {name: value for name, value in self.items() if isinstance(value, Value)}  # type: ignore[misc]
 
+    def parts(self) -> tuple[Self, ...]:
+        """The kernels this one is made of, the terms of a long sum or product side by side."""
+        return tuple(self.members().values())
+
     def leaves(self) -> int:
         """How many kernels at the bottom of the tree are evaluated."""
-        return sum(member.leaves() for member in self.members().values()) or 1
+        return sum(part.leaves() for part in self.parts()) or 1
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; members' parameters as ``member__name``.
