@@ -1,7 +1,9 @@
 """Settings of the documentation site. The built pages load nothing from outside."""
 
 import re
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
 from typing import Any
 
 project = "mercer"
@@ -13,11 +15,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 default_role = "code"
 add_module_names = False
+toc_object_entries = False  # lists of contents hold headings alone
 highlight_language = "none"  # formulas and trees are not Python; examples with >>> are coloured anyway
 
 autosummary_generate = True
@@ -27,7 +31,24 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # our templates list what is worth listing
 numpydoc_class_members_toctree = False
 
-_PROSE = ("index", "tour", "kernels", "selection", "polynomials", "from_sklearn", "derivations", "architecture")
+# The gallery: every script runs when the site is built, and one that fails stops the build.
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_look
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "reset_modules": ("matplotlib", "gallery_look.settle"),
+    "capture_repr": (),  # what is worth reading is printed
+    "image_srcset": ["2x"],
+    "inspect_global_variables": False,
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "min_reported_time": 1000,  # seconds: how long a script took on our machine is no part of the page
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
@@ -43,11 +64,12 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {page: ["page-toc"] for page in (*_PROSE, "api")},
+    "secondary_sidebar_items": {"*": ["page-toc"], "index": []},  # not the many pages of the reference and the gallery
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in (*_PROSE, "search")}  # only the reference has pages below it to list
+# Pages that no list of siblings belongs to.
+html_sidebars = {page: [] for page in ("index", "tour", "derivations", "architecture", "search")}
 
 # Docstrings are plain text first: |x|, X_fit_ and the like mean themselves, not markup.
 _CODE = re.compile(r"(``[^`]*``|`[^`]*`)")

@@ -1,8 +1,8 @@
-"""The sample that ships with mercer is the table it says it is."""
+"""The samples that ship with mercer are the tables they say they are."""
 
 import numpy as np
 
-from mercer.data.samples import concrete
+from mercer.data.samples import co2, concrete
 
 
 def test_concrete_is_the_table_of_its_source():
@@ -32,3 +32,18 @@ def test_its_source_and_licence_are_named():
     assert "UCI" in table.source
     assert table.licence == "CC BY 4.0"
     assert table.target == "strength (MPa)"
+
+
+def test_co2_rises_and_breathes_once_a_year():
+    table = co2()
+    assert table.X.shape == (521, 1)
+    year, ppm = table.X[:, 0], table.y
+    assert (np.diff(year) > 0).all()
+    np.testing.assert_allclose([year[0], year[-1]], [1958 + 2.5 / 12, 2001 + 11.5 / 12])
+    trend = np.polynomial.Polynomial.fit(year, ppm, 2)
+    assert 1.0 < trend.deriv()(1980.0) < 2.0
+    month = np.rint((year % 1) * 12 + 0.5).astype(int)
+    rest = ppm - trend(year)
+    assert rest[month == 5].mean() > 2.0  # before the northern summer
+    assert rest[month == 10].mean() < -2.0  # after it
+    assert table.licence == "public domain"

@@ -1,4 +1,4 @@
-"""A small real table that ships with mercer, for demonstrations and tests."""
+"""Two small real tables that ship with mercer, for demonstrations and tests."""
 
 from __future__ import annotations
 
@@ -53,14 +53,47 @@ def concrete() -> Sample:
     >>> table.X.shape, table.names[0], table.target
     ((1030, 8), 'cement', 'strength (MPa)')
     """
-    text = files("mercer.data.samples").joinpath("concrete.csv").read_text(encoding="ascii")
-    header, *lines = text.splitlines()
-    numbers = np.array([line.split(",") for line in lines], dtype=np.float64)
+    names, numbers = _read("concrete.csv")
     return Sample(
         X=numbers[:, :-1],
         y=numbers[:, -1],
-        names=tuple(header.split(",")[:-1]),
+        names=names[:-1],
         target="strength (MPa)",
         source="I-Cheng Yeh, Concrete Compressive Strength, UCI Machine Learning Repository, 1998",
         licence="CC BY 4.0",
     )
+
+
+def co2() -> Sample:
+    """Carbon dioxide in the air over Mauna Loa, Hawaii: means of 521 months from 1958 to 2001, in ppm.
+
+    The one column is the middle of the month as a decimal year. Five months have no measurement and are
+    left out.
+
+    Returns
+    -------
+    Sample
+
+    Examples
+    --------
+    >>> from mercer.data.samples import co2
+    >>> table = co2()
+    >>> table.X.shape, float(table.y[0]), table.target
+    ((521, 1), 316.1, 'CO2 (ppm)')
+    """
+    _, numbers = _read("co2.csv")
+    year, month, concentration = numbers.T
+    return Sample(
+        X=(year + (month - 0.5) / 12.0)[:, None],
+        y=concentration.copy(),
+        names=("year",),
+        target="CO2 (ppm)",
+        source="C. D. Keeling and T. P. Whorf, Scripps Institution of Oceanography; weekly values from statsmodels",
+        licence="public domain",
+    )
+
+
+def _read(name: str) -> tuple[tuple[str, ...], Array]:
+    """Names and numbers of a table that lies beside this file."""
+    header, *lines = files("mercer.data.samples").joinpath(name).read_text(encoding="ascii").splitlines()
+    return tuple(header.split(",")), np.array([line.split(",") for line in lines], dtype=np.float64)

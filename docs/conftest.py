@@ -1,0 +1,3 @@
+"""The examples of the pages are tests; what the site builder wrote is not."""
+
+collect_ignore = ["_build", "gallery"]
