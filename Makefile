@@ -35,7 +35,7 @@ demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run the tests, with branch coverage
-	SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 	
 check: $(VENV)/.check  ## lint, types, import contract, docstring examples
 	$(BIN)/ruff check
@@ -50,9 +50,10 @@ bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/bad_tables.py
+	$(BIN)/python benchmarks/streaming.py speed memory linear
 
 docs: $(VENV)/.docs  ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) docs/_build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) docs/_build docs/gallery .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -26,17 +26,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.backends.progress import duration
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.gram import times
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.parameters import is_real
+from mercer.selection.alphas import leave_one_out
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
-from mercer.selection.progress import duration
-from mercer.selection.tuning import leave_one_out
 from mercer.solvers import DualSystem
 
 _KERNELS = ("linear", "polynomial", "gaussian")

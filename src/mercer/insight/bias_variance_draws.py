@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.backends import promise
+from mercer.backends.progress import Progress
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.bias_variance_inputs import Question
 from mercer.insight.bias_variance_result import BiasVariance
-from mercer.selection.progress import Progress
 
 Fitted: TypeAlias = Callable[[Any], Array]
 
@@ -213,7 +213,8 @@ def _standard_errors(d: Array, there: Array) -> dict[str, Array]:
     F is the squared length of the covariance matrix of the rows' predictions over m^2, and z the variance of what
     draws add to bias squared. A square is nearly flat where the mean of the draws happens to meet the truth, so 4 F
     over draws^2 is added for the error of that mean, and 2 F for that of a mean over pairs. Where the bias is nearly
-    zero this is about twice too wide, elsewhere the usual error.
+    zero this is about twice too wide, elsewhere the usual error. Squares about the mean of the draws scatter less than
+    squares about the true mean: that of the variance is widened for it, by (draws / (draws - 1))^3/2.
     """
     draws, rows = d.shape[1], d.shape[2]
     count = there.sum(axis=1)
@@ -228,6 +229,6 @@ def _standard_errors(d: Array, there: Array) -> dict[str, Array]:
     F = ((flat @ flat.transpose(0, 2, 1)) ** 2).sum(axis=(1, 2))
     return {
         "bias_squared": np.sqrt(add_bias.var(axis=1, ddof=1) / draws + 6.0 * F / draws**2),
-        "variance": add_variance.std(axis=1, ddof=1) / np.sqrt(draws),
+        "variance": add_variance.std(axis=1, ddof=1) * draws / (draws - 1) ** 1.5,
         "risk": add_risk.std(axis=1, ddof=1) / np.sqrt(draws),
     }

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from mercer.selection import progress as module
-from mercer.selection.progress import Progress, duration
+from mercer.backends import progress as module
+from mercer.backends.progress import Progress, duration
 
 
 class Terminal(io.StringIO):
@@ -70,6 +70,34 @@ def test_nothing_to_do_is_no_division_by_zero(monkeypatch, clock):
     progress = Progress("work", 0, 0)
     progress.step()
     assert progress.done == 1
+
+
+def test_pieces_that_have_a_name_are_told_with_their_rate(monkeypatch, clock):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress("one pass", 1000, 1, "rows", done=400)
+    clock[0] += 5.0
+    progress.begin()
+    clock[0] += 2.0
+    progress.step(200)
+    assert "one pass: 600 of 1000 rows, 100 rows/s, 2.0 s spent, 4.0 s left" in stream.getvalue()
+    clock[0] += 4.0
+    progress.step(400)
+    progress.finish()
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_without_a_total_the_rate_alone_is_told(monkeypatch, clock):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress("one pass", None, 1, "rows")
+    progress.finish()
+    assert stream.getvalue() == ""
+    for _ in range(2):
+        clock[0] += 1.0
+        progress.step(50)
+    progress.finish()
+    assert stream.getvalue().split("\r")[-1].rstrip(" ") == f"{'one pass: 100 rows, 50 rows/s, 2.0 s spent':<70}\n"
 
 
 @pytest.mark.parametrize(

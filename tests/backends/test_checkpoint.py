@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
+from mercer.backends import checkpoint as module
+from mercer.backends.checkpoint import Checkpoint
 from mercer.errors import InputError
-from mercer.selection import checkpoint as module
-from mercer.selection.checkpoint import Checkpoint, fingerprint
 
 
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, rng):
@@ -72,21 +71,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     monkeypatch.undo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["search"]
     np.testing.assert_array_equal(saved.load()["a"], [0.0])
-
-
-def test_fingerprints_differ_where_anything_differs(rng):
-    X = rng.normal(size=(4, 2))
-    S = sparse.csr_matrix(np.where(X > 0, X, 0.0))
-    changed = X.copy()
-    changed[3, 1] = np.nextafter(changed[3, 1], 9.0)
-    parts = [
-        (X,), (changed,), (X.astype(np.float32),), (X.ravel(),), (X.T.copy(),), (X, None), (X, "a"), (X, "b"), (S,),
-        (S * 2,), (np.array(["a", "b"], dtype=object),), (np.array(["a", "c"], dtype=object),), (X, X), (),
-    ]  # fmt: skip
-    marks = [fingerprint(*part) for part in parts]
-    assert len(set(marks)) == len(marks)
-    assert fingerprint(X[::2]) == fingerprint(X[::2].copy())
-    assert fingerprint(S) == fingerprint(S.tocsc())
 
 
 def test_an_array_on_disk_is_no_checkpoint(tmp_path):

@@ -1,0 +1,85 @@
+"""Progress with the time left, on stderr, only where a person is looking."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+
+class Progress:
+    """Counts finished pieces of work and says how long the rest will take.
+
+    Parameters
+    ----------
+    what : str
+        The work.
+    total : int or None
+        How many pieces there are; None where that is not known.
+    verbose : int
+        0: silent. 1: on a terminal only. 2: always.
+    unit : str, default=""
+        What the pieces are called, if their rate is worth telling.
+    done : int, default=0
+        How many were finished before.
+    """
+
+    def __init__(self, what: str, total: int | None, verbose: int, unit: str = "", done: int = 0) -> None:
+        self.what, self.total, self.unit = what, None if total is None else max(total, 1), unit
+        self.before = self.done = done
+        self.terminal = sys.stderr.isatty()
+        self.shown = verbose >= 2 or (verbose == 1 and self.terminal)
+        self.started = self.last = time.monotonic()
+        self.lock = threading.Lock()
+
+    def begin(self) -> None:
+        """The work begins only now."""
+        self.started = self.last = time.monotonic()
+
+    def step(self, pieces: int = 1) -> None:
+        """So many pieces more are finished."""
+        with self.lock:
+            self.done += pieces
+            now = time.monotonic()
+            if self.shown and (self._complete() or now - self.last >= 0.5):
+                self.last = now
+                self._show(now - self.started, last=self._complete())
+
+    def finish(self) -> None:
+        """There are no more pieces; says so where their number was not known before."""
+        with self.lock:
+            if self.shown and self.total is None and self.done > self.before:
+                self._show(time.monotonic() - self.started, last=True)
+
+    def _complete(self) -> bool:
+        return self.total is not None and self.done >= self.total
+
+    def _show(self, spent: float, *, last: bool) -> None:
+        fresh = self.done - self.before
+        parts = [f"{self.what}: {self.done}" + ("" if self.total is None else f" of {self.total}")]
+        if self.unit:
+            parts[0] += f" {self.unit}"
+            parts.append(f"{fresh / max(spent, 1e-9):.3g} {self.unit}/s")
+        parts.append(f"{duration(spent)} spent")
+        if self.total is not None:
+            parts.append(f"{duration(spent / max(fresh, 1) * (self.total - self.done))} left")
+        end = "\n" if last or not self.terminal else ""
+        start = "\r" if self.terminal else ""
+        sys.stderr.write(f"{start}{', '.join(parts):<70}{end}")
+        sys.stderr.flush()
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(0.025), duration(2.5), duration(75), duration(7300)
+    ('25 ms', '2.5 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 0.95:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,149 @@
+"""Parquet files, and directories of them, by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mercer.data.blocks.arrow import block_of, pyarrow, refuse_type
+from mercer.data.blocks.roles import Asked, Place, Roles, find_roles
+from mercer.data.blocks.source import Source
+from mercer.data.blocks.stores import Stamp
+from mercer.data.blocks.table import Block, dropped, regroup
+from mercer.data.reading import one_line
+from mercer.errors import InputError, sentence
+
+_LEAST = 65_536  # rows of a part: row groups with fewer are taken together
+_MOST = 256  # parts of a file
+_PAGE = 2**20  # bytes read ahead of a column, so that no column of a large row group is held
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetPart:
+    """Consecutive row groups of a Parquet file.
+
+    Attributes
+    ----------
+    stamp : Stamp
+        The file.
+    groups : tuple of int
+        Its row groups.
+    sizes : tuple of int
+        How many rows each has.
+    before : int
+        Rows of the file before them.
+    start : int
+        The number of the first row in the whole table.
+    roles : Roles
+        Which column is what.
+    """
+
+    stamp: Stamp
+    groups: tuple[int, ...]
+    sizes: tuple[int, ...]
+    before: int
+    start: int
+    roles: Roles
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return sum(self.sizes)
+
+    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
+        """Its rows in order."""
+        place = done = 0
+        while place < len(self.groups) and done + self.sizes[place] <= skip:
+            done += self.sizes[place]
+            place += 1
+        return regroup(dropped(self._read(self.groups[place:], done, at_once), skip - done), at_once)
+
+    def _read(self, groups: tuple[int, ...], done: int, at_once: int) -> Iterator[Block]:
+        self.stamp.check()
+        name = Path(self.stamp.path).name
+        with _opened(self.stamp.path) as file:
+            batches = file.iter_batches(at_once, row_groups=list(groups), columns=self.roles.wanted)
+            for batch in _guarded(batches, self.stamp.path):
+                yield block_of(batch, self.roles, Place(name, self.before + done + 1, self.start + done))
+                done += batch.num_rows
+        self.stamp.check()
+
+
+def _opened(path: str | Path) -> Any:
+    package = pyarrow("Parquet")
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path, buffer_size=_PAGE, pre_buffer=False)
+    except (package.ArrowException, OSError, ValueError) as problem:
+        raise InputError(f"{str(path)!r} is no Parquet file that can be read: {one_line(problem)}.") from None
+
+
+def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
+    """What goes wrong in reading, in a sentence."""
+    package = pyarrow("Parquet")
+    try:
+        yield from batches
+    except (package.ArrowException, OSError) as problem:
+        raise InputError(f"{path!r} is a damaged Parquet file: {one_line(problem)}.") from None
+
+
+def open_parquet(path: Path, asked: Asked) -> Source:
+    """A Parquet file, or all files of a directory in the order of their names."""
+    files = _files(path) if path.is_dir() else [path]
+    parts: list[ParquetPart] = []
+    start = 0
+    roles: Roles | None = None
+    for file in files:
+        with _opened(file) as opened:
+            schema, metadata = opened.schema_arrow, opened.metadata
+        names = [str(name) for name in schema.names]
+        if roles is None:
+            roles = find_roles(names, asked, file.name, _index(schema))
+            first = set(names)
+        if set(names) != first:
+            odd = sorted(set(names) ^ first)
+            raise InputError(
+                f"{file.name} must have the columns of {files[0].name}; {', '.join(map(repr, odd[:5]))} "
+                "stand in one of them only."
+            )
+        for name in roles.numbers:
+            refuse_type(schema.field(name).type, name, file.name)
+        sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+        parts += _cut(Stamp.of(file), sizes, start, roles)
+        start += sum(sizes)
+    if roles is None:
+        raise InputError(sentence(f"The directory {str(path)!r}", "one with Parquet files", "none"))
+    identity = repr([part.stamp for part in parts]) + repr(roles)
+    return Source(tuple(parts), roles.layout(), rows=start, identity=lambda: identity, what=path.name)
+
+
+def _index(schema: Any) -> list[str]:
+    """Columns in which pandas keeps names of rows."""
+    kept = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in kept if isinstance(name, str)]
+
+
+def _files(folder: Path) -> list[Path]:
+    found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
+    deeper = [file for file in found if file.parent != folder]
+    if deeper:
+        got = f"{str(deeper[0].relative_to(folder))!r} in a directory below it"
+        raise InputError(sentence(f"The directory {str(folder)!r}", "one with Parquet files directly in it", got))
+    return found
+
+
+def _cut(stamp: Stamp, sizes: list[int], start: int, roles: Roles) -> list[ParquetPart]:
+    """Row groups together until they are worth a task."""
+    least = max(_LEAST, -(-sum(sizes) // _MOST))
+    parts: list[ParquetPart] = []
+    first = before = 0
+    for place in range(len(sizes)):
+        count = sum(sizes[first : place + 1])
+        if count >= least or (place == len(sizes) - 1 and count):
+            groups = tuple(range(first, place + 1))
+            parts.append(ParquetPart(stamp, groups, tuple(sizes[first : place + 1]), before, start + before, roles))
+            first, before = place + 1, before + count
+    return parts
