@@ -196,6 +196,7 @@ def test_a_fit_of_two_columns_is_a_contour_with_their_names(plane):
     points = display.ax_.collections[-1]
     np.testing.assert_array_equal(points.get_offsets(), X)
     np.testing.assert_array_equal(points.get_array(), y)
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["data, in the same colours"]
 
 
 def test_three_columns_are_refused_in_a_sentence(data, model):
@@ -276,6 +277,8 @@ def test_the_nested_picture_shows_scores_choices_and_optimism(data):
     np.testing.assert_array_equal(outer.get_xdata(), result.scores.ravel())
     np.testing.assert_array_equal(inner.get_xdata(), result.inner_scores.ravel())
     assert display.optimism == pytest.approx(result.optimism)
+    assert display.ax_.get_xlabel() == "neg_mean_squared_error (larger is better)"
+    assert NestedDisplay.from_result(result, x_label="minus V^2").ax_.get_xlabel() == "minus V^2"
     assert display.ax_.get_legend().get_title().get_text() == f"optimism {result.optimism:.2g}"
     first = display.ax_.get_yticklabels()[0].get_text()
     assert first == f"{result.chosen[0]['kernel']!r}, alpha = {result.chosen[0]['alpha']:.3g}  1"
@@ -353,6 +356,7 @@ def test_bias_and_variance_are_drawn_as_they_are(data):
     for label, part in (("risk", "risk"), ("bias squared", "bias_squared"), ("variance", "variance")):
         np.testing.assert_array_equal(line(display, label).get_xdata(), ALPHAS)
         np.testing.assert_array_equal(line(display, label).get_ydata(), getattr(result, part)[::-1])
+    assert line(display, f"least risk: {result.best_alpha:.3g}").get_xdata() == [result.best_alpha] * 2
     one = bias_variance(KernelRidge(0.1, kernel=Gaussian(1.0)), X, wave, 0.3)
     at = BiasVarianceDisplay.from_result(one, x=X, x_label="time (s)")
     np.testing.assert_array_equal(line(at, "risk").get_ydata(), one.risk_at[np.argsort(X[:, 0])])
@@ -405,6 +409,17 @@ def test_boundaries_of_three_classes_agree_with_the_predictions(plane, make):
     display = BoundaryDisplay.from_estimator(make().fit(X, y), X, grid=30)
     np.testing.assert_array_equal(display.margins.argmax(axis=0), display.regions)
     assert display.margins.shape == (3, 30, 30)
+
+
+def test_regions_differ_in_lightness_too(plane):
+    X, _ = plane
+    y = np.digitize(X[:, 0], [-1.2, -0.4, 0.4, 1.2])
+    display = BoundaryDisplay.from_estimator(KNeighborsClassifier(3).fit(X, y), X, y, grid=20)
+    fills = display.ax_.collections[0].get_facecolor()
+    on_white = 1.0 - fills[:, 3:] * (1.0 - fills[:, :3])
+    grey = on_white @ [0.299, 0.587, 0.114]
+    assert len(grey) == 5
+    assert (np.diff(grey) < -0.02).all()
 
 
 def test_more_classes_than_colours_are_refused_in_a_sentence(plane):

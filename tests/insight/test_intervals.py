@@ -15,7 +15,8 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesS
 from mercer import KernelRidge, KernelRidgeCV, threads
 from mercer.data.folds import draw
 from mercer.errors import InputError, SingularSystemWarning
-from mercer.insight.intervals import Coverage, covered, fold_numbers, ranks
+from mercer.insight.intervals import Coverage, covered, ranks
+from mercer.insight.left_out import fold_numbers
 from mercer.kernels import Gaussian, Linear, Polynomial
 from views import read_only
 

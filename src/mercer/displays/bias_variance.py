@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.displays.look import BAND, BLACK, BLUE, GREEN, VERMILION, Display, grid_lines, named
+from mercer.displays.look import BAND, BLACK, BLUE, GREEN, GREY, VERMILION, Display, grid_lines, named
 from mercer.insight.bias_variance import bias_variance
 from mercer.insight.bias_variance_result import BiasVariance
 
@@ -128,8 +128,13 @@ class BiasVarianceDisplay(Display):
             if errors is not None and not single:
                 ends = values - errors[order], values + errors[order]
                 ax.fill_between(x[order], *ends, color=colour, alpha=BAND, linewidth=0)
-        if not single and x.min() > 0:
-            ax.set_xscale("log")
+        if alphas is not None:
+            best = float(alphas[np.argmin(self.result.risk)])
+            ax.axvline(
+                best, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label=f"least risk: {best:.3g}", zorder=1
+            )
+            if x.min() > 0:
+                ax.set_xscale("log")
         own = "alpha" if not single else "test row" if self.x is None else "x"
         named(ax, self.x_label or own, self.y_label or f"expected {self.result.loss} loss")
         ax.legend(frameon=False)

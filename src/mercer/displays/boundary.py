@@ -18,6 +18,7 @@ from mercer.displays.look import (
     like_training,
     mesh,
     named,
+    shades,
     table,
 )
 from mercer.errors import InputError, sentence
@@ -123,7 +124,7 @@ class BoundaryDisplay(Display):
         """
         ax = self._on(ax, (5.8, 4.8))
         edges = np.arange(len(self.classes) + 1) - 0.5
-        ax.contourf(*self.axes, self.regions, levels=edges, colors=COLOURS[: len(self.classes)], alpha=0.22)
+        ax.contourf(*self.axes, self.regions, levels=edges, colors=shades(len(self.classes)))
         for margin in self.margins[len(self.classes) == 2 :]:  # two classes have one line between them
             if margin.min() < 0 < margin.max():
                 ax.contour(*self.axes, margin, levels=[0.0], colors=BLACK, linewidths=1.4)
@@ -131,7 +132,7 @@ class BoundaryDisplay(Display):
             mine = np.zeros(len(self.X), dtype=bool) if self.y is None else self.y == label
             ax.scatter(
                 *self.X[mine].T, color=COLOURS[number], marker=MARKERS[number], s=30,
-                edgecolors="white", linewidths=0.6, label=str(label), zorder=3,
+                edgecolors=BLACK, linewidths=0.5, label=str(label), zorder=3,
             )  # fmt: skip
         if self.y is not None:
             ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

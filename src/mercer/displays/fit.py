@@ -13,6 +13,7 @@ from mercer.displays.look import (
     BAND,
     BLACK,
     BLUE,
+    GREY,
     MAP,
     VERMILION,
     Display,
@@ -164,8 +165,12 @@ class FitDisplay(Display):
         lines = ax.contour(*self.axes, self.prediction, levels=filled.levels, colors="white", linewidths=0.5)
         lines.set_alpha(0.6)
         if self.y is not None:
+            ax.scatter(*self.X.T, color=BLACK, linewidths=0, s=46, zorder=2.5)  # a rim for white rims on light ground
             ax.scatter(
                 *self.X.T, c=self.y, cmap=MAP, norm=filled.norm, edgecolors="white", linewidths=0.8, s=28, zorder=3
             )
+            # a legend of its own: a point in the colour of one target would say that all are alike
+            ax.plot([], [], "o", color=GREY, markeredgecolor=BLACK, markersize=5, label="data, in the same colours")
+            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
         self.figure_.colorbar(filled, ax=ax, label=self.labels[2])
         named(ax, self.labels[0], self.labels[1])

@@ -220,6 +220,7 @@ class SpectrumDisplay(Display):
         kept = self.eigenvalues[self.eigenvalues > self.smallest]
         ax.plot(np.arange(1, len(kept) + 1), kept, "o", color=BLUE, markersize=3.5, label="eigenvalue")
         ax.set_yscale("log")
+        ax.xaxis.get_major_locator().set_params(integer=True)  # there is no eigenvalue number 2.5
         for i, (alpha, degrees) in enumerate(zip(self.alphas, self.degrees, strict=True)):
             k = (i + 1) % len(COLOURS)
             label = f"alpha = {alpha:.3g}: {degrees:.3g} degrees of freedom"

@@ -61,6 +61,19 @@ def named(ax: Any, x: str, y: str) -> None:
     ax.set_ylabel(y)
 
 
+def shades(count: int) -> list[tuple[str, float]]:
+    """Colours with opacities, each darker on white than the one before: areas that differ on paper without colour."""
+    greys = np.linspace(0.93, max(0.72, 1.0 - 0.07 * count), count)
+    channels = [[int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)] for colour in COLOURS[:count]]
+    own = np.array(channels) @ [0.299, 0.587, 0.114]
+    return [(colour, float(share)) for colour, share in zip(COLOURS, (1.0 - greys) / (1.0 - own), strict=False)]
+
+
+def larger(scoring: str) -> str:
+    """The name of a score, with the side on which good ones lie."""
+    return f"{scoring} (larger is better)"
+
+
 def column_labels(estimator: Any, count: int) -> list[str]:
     """The names of the columns as they were given to `fit`, or x, or x1 and x2."""
     names = getattr(estimator, "feature_names_in_", None)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, named
+from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, larger, named
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 
 
@@ -69,7 +69,8 @@ class NestedDisplay(Display):
         chosen = [f"{choice['kernel']!r}, alpha = {_text(choice['alpha'])}" for choice in result.chosen]
         if len(chosen) != result.scores.size:
             chosen = []
-        return cls(result.inner_scores.ravel(), result.scores.ravel(), chosen, x_label or result.scoring).plot(ax)
+        label = x_label or larger(result.scoring)
+        return cls(result.inner_scores.ravel(), result.scores.ravel(), chosen, label).plot(ax)
 
     @classmethod
     def from_estimator(

@@ -128,7 +128,7 @@ class ResidualDisplay(Display):
         ax = self._on(ax, (5.2, 4.8) if observed else (6.4, 4.4))
         grid_lines(ax)
         shown = self.y if observed else self.residuals
-        many = min(0.7, max(0.15, 60.0 / len(self.y)))
+        many = min(0.7, max(0.15, 100.0 / len(self.y)))
         ax.plot(self.predicted, shown, "o", color=BLUE, markersize=4.5, alpha=many, markeredgewidth=0)
         if observed:
             both = np.concatenate([self.y, self.predicted])

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.displays.look import BLACK, MAP, Display, named
+from mercer.displays.look import BLACK, MAP, Display, larger, named
 
 
 @dataclass(eq=False)
@@ -104,7 +104,9 @@ class SearchDisplay(Display):
         _ticks(ax.set_xticks, self.kernels, turned=max(map(len, self.kernels)) > 6)
         _ticks(ax.set_yticks, self.alphas)
         named(ax, self.name, "alpha")
-        self.figure_.colorbar(drawn, ax=ax, label=self.scoring, extend="min" if finite.min() < low else "neither")
+        self.figure_.colorbar(
+            drawn, ax=ax, label=larger(self.scoring), extend="min" if finite.min() < low else "neither"
+        )
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
         return self
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from mercer.backends import promise, run
-from mercer.data.folds import Folds
+from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import TILE, blocks
-from mercer.solvers import Penalised, Solution
-from mercer.solvers.removal import held_out_errors, removal_of
 
 METHODS = ("jackknife+", "cv+", "gaussian")
 
@@ -124,114 +121,17 @@ def ranks(n: int, confidence: float) -> tuple[int, int]:
     return n + 1 - high, high
 
 
-def fold_numbers(folds: Folds) -> Array:
-    """The number of the fold that each row belongs to; folds that are no partition are refused."""
-    if len(folds.repeats) > 1 or not folds.partition:
-        what = "a partition: every row tested once, by a model of all rows outside its own fold"
-        out = "Give cv a number of folds, or use method='jackknife+', which needs none."
-        raise InputError(sentence("The folds of cv+", what, folds.label, out))
-    fold = np.empty(folds.n, dtype=np.intp)
-    for number, split in enumerate(folds.splits):
-        fold[split.test] = number
-    return fold
-
-
-class Training(Protocol):
-    """The training rows with weight, as far as refits need them."""
-
-    def columns(self, rows: Array) -> Array:
-        """k(X, x), or phi(x) in the primal, of these training rows as columns."""
-
-    def fit(self, rows: Array, alpha: float, Y: Array) -> Solution:
-        """Coefficients from these rows alone."""
-
-
-class LeftOut:
-    """The models that leave one fold out, all from one factor; for the targets that share an alpha.
-
-    Parameters
-    ----------
-    solved : Penalised
-        The system of all rows.
-    Y : ndarray of shape (n, t)
-        Targets.
-    fold : ndarray of int, shape (n,), or None
-        The fold of each row; None leaves single rows out.
-    training : Training
-        For the folds that a singular system cannot do without; those are refitted.
-
-    Attributes
-    ----------
-    reach : ndarray of shape (n, t)
-        R, the absolute errors at the rows left out.
-    """
-
-    def __init__(self, solved: Penalised, Y: Array, fold: Array | None, training: Training) -> None:
-        self.removal, self.full = removal_of(solved), solved.solve(Y)
-        _, self.fold = np.unique(np.arange(len(Y)) if fold is None else fold, return_inverse=True)
-        counts = np.bincount(self.fold)
-        self.order = np.argsort(self.fold, kind="stable")
-        self.starts = np.cumsum(counts) - counts
-        self.single = fold is None
-        sets = np.split(self.order, self.starts[1:])
-        self.errors, good = held_out_errors(self.removal, Y, sets)
-        errors = self.errors / self.removal.root[:, None]
-        bad = np.flatnonzero(~good)
-        promise(
-            8 * len(bad) * _coefficients(self.full).size,
-            f"Refitting without each of {len(bad)} sets of rows",
-            "A larger alpha makes the system regular, and needs no refits.",
-        )
-        self.refitted: list[tuple[int, Array, Array]] = []
-        for i in bad:
-            weights, constant = self._refit(sets[i], solved.alpha, Y, training)
-            self.refitted.append((int(i), weights, constant))
-            errors[sets[i]] = Y[sets[i]] - training.columns(sets[i]).T @ weights - constant
-        self.reach = np.abs(errors)
-
-    def _refit(self, rows: Array, alpha: float, Y: Array, training: Training) -> tuple[Array, Array]:
-        """Coefficients and intercept without these rows. A model of no rows predicts zero."""
-        weights, constant = np.zeros_like(_coefficients(self.full)), np.zeros(Y.shape[1])
-        train = np.setdiff1d(np.arange(len(Y)), rows)
-        if not len(train):
-            return weights, constant
-        found = training.fit(train, alpha, Y[train])
-        if found.primal is not None:
-            return found.primal, found.intercept
-        weights[train] = found.dual
-        return weights, found.intercept
-
-    def shares(self, new: Array) -> Array:
-        """u(x0) as rows, for `predictions`."""
-        return np.ascontiguousarray(self.removal.shares(new).T)
-
-    def predictions(self, new: Array, shares: Array, target: int) -> Array:
-        """f_-S(x0) for each training row as a column, S being the fold it is in (12)."""
-        change = shares * self.errors[:, target]
-        if not self.single:
-            change = np.add.reduceat(change[:, self.order], self.starts, axis=1)
-        centre = new.T @ _coefficients(self.full)[:, target] + self.full.intercept[target]
-        values = np.subtract(centre[:, None], change, out=change)
-        for i, weights, constant in self.refitted:
-            values[:, i] = new.T @ weights[:, target] + constant[target]
-        return values if self.single else np.asarray(values[:, self.fold])
-
-
-def _coefficients(solution: Solution) -> Array:
-    return solution.dual if solution.primal is None else solution.primal
-
-
 def held_out_bounds(
-    groups: Sequence[tuple[Array, LeftOut]], columns: Callable[[slice], Array], count: int, confidence: float
+    reach: Array, values: Callable[[slice], Iterable[tuple[int, Array]]], count: int, confidence: float
 ) -> tuple[Array, Array]:
     """Ends of the intervals: of all f_-S(x0) - R_i and f_-S(x0) + R_i those with the right ranks.
 
     Parameters
     ----------
-    groups : sequence of (targets, LeftOut)
-        The models that leave rows out, for the targets with each alpha.
-    columns : callable
-        k(X, x0), or phi(x0) in the primal, as columns for a slice of the new rows.
+    reach : ndarray of shape (n, t)
+        R, the absolute errors at the rows left out.
+    values : callable
+        For a slice of the new rows each target, and its f_-S(x0) with a column for each training row; overwritten.
     count : int
         How many new rows there are.
     confidence : float
@@ -242,22 +142,16 @@ def held_out_bounds(
     lower, upper : ndarray of shape (count, t)
         Infinite where the rank does not exist.
     """
-    n = len(groups[0][1].reach)
+    n, targets = reach.shape
     low, high = ranks(n, confidence)
-    targets = sum(len(mine) for mine, _ in groups)
     lower, upper = np.full((count, targets), -np.inf), np.full((count, targets), np.inf)
     if low == 0:
         return lower, upper
 
     def fill(part: slice) -> None:
-        new = columns(part)
-        for mine, left in groups:
-            shares = left.shares(new)
-            for j, target in enumerate(mine):
-                values, reach = left.predictions(new, shares, j), left.reach[:, j]
-                lower[part, target] = _ranked(values - reach, low)
-                values += reach
-                upper[part, target] = _ranked(values, high)
+        for target, found in values(part):
+            lower[part, target] = _ranked(found - reach[:, target], low)
+            upper[part, target] = _ranked(np.add(found, reach[:, target], out=found), high)
 
     # no array of new rows against training rows is larger than a tile
     run(fill, blocks(count, max(1, TILE * TILE // n)))

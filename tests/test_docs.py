@@ -1,0 +1,87 @@
+"""The pages and the code agree: tests that are named exist, what is public is listed, the first lines run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mercer
+import mercer.errors
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
+DERIVATIONS = (ROOT / "docs" / "derivations.rst").read_text()
+MEMBER = re.compile(r"``(tests/[\w/]+\.py)``|``(test_\w+)``")
+
+
+def named_tests(text):
+    """Pairs of file and function; a function belongs to the file named before it."""
+    file = None
+    for found in MEMBER.finditer(text):
+        if found[1]:
+            file = found[1]
+        elif file is not None:
+            yield file, found[2]
+
+
+def sections():
+    """The numbered sections of the derivations: number and text."""
+    parts = re.split(r"^(\d+)\. .*\n-+\n", DERIVATIONS, flags=re.MULTILINE)
+    return [(int(number), text) for number, text in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_test_that_a_page_names_exists(page):
+    text = page.read_text()
+    for file in re.findall(r"``(tests/[\w/]+\.py)``", text):
+        assert (ROOT / file).is_file(), f"{page.name} names {file}, which is not there"
+    for file, name in named_tests(text):
+        source = (ROOT / file).read_text()
+        assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{page.name} names {name}, which is not in {file}"
+
+
+def test_every_section_of_the_derivations_names_its_tests_and_none_is_missing():
+    numbers = [number for number, _ in sections()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    for number, text in sections():
+        assert list(named_tests(text)), f"section {number} names no test"
+
+
+def test_equations_are_numbered_one_after_the_other():
+    numbered = [int(number) for number in re.findall(r"^    .*\S +\((\d+)\)$", DERIVATIONS, re.MULTILINE)]
+    assert numbered == list(range(1, len(numbered) + 1))
+
+
+def test_sections_that_pages_point_to_exist():
+    numbers = {number for number, _ in sections()}
+    for page in PAGES:
+        for first, last in re.findall(r"derivations`, sections? (\d+)(?: (?:to|and) (\d+))?", page.read_text()):
+            assert {int(each) for each in (first, last) if each} <= numbers, f"{page.name} points to nothing"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_needs_anything_from_outside(page):
+    assert not re.findall(r"https?://|\bwww\.", page.read_text())
+
+
+def test_everything_public_is_in_the_reference():
+    reference = (ROOT / "docs" / "api.rst").read_text()
+    listed = set(re.findall(r"^   (\w+)$", reference, re.MULTILINE))
+    modules = set(mercer._MODULES)
+    public = {*mercer.__all__, *mercer.displays.__all__, *mercer.kernels.__all__} - modules
+    assert not public - listed
+    errors = {
+        name for name, value in vars(mercer.errors).items() if getattr(value, "__module__", "") == "mercer.errors"
+    }
+    told = set(re.findall(r"autoexception:: (\w+)", reference))
+    assert {name for name in errors if name[0].isupper()} == told
+    assert all(f"mercer.{name}\n--" in reference for name in modules)
+
+
+def test_the_first_four_lines_can_be_copied_and_are_those_that_the_tests_run():
+    readme, index = (ROOT / "README.md").read_text(), (ROOT / "docs" / "index.rst").read_text()
+    plain = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1].strip().splitlines()
+    prompted = [line.removeprefix(">>> ") for line in readme.splitlines() if line.startswith(">>> ")]
+    on_site = [line.removeprefix(">>> ") for line in index.splitlines() if line.startswith(">>> ")]
+    assert len(plain) == 4
+    assert plain == prompted[:4] == on_site[:4]
