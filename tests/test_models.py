@@ -31,6 +31,10 @@ from mercer import (
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    NystroemRidge,
+    NystroemRidgeClassifier,
+    NystroemRidgeClassifierCV,
+    NystroemRidgeCV,
 )
 from mercer.data import TableEncoder
 from mercer.errors import InputError, MemoryRefusal, MercerWarning, ModelFileError
@@ -312,14 +316,76 @@ def test_a_model_of_a_table_comes_back(data, path, own):
         mercer.save(TableModel(KernelRidgeCV(), encoder, "y"), path)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), 0.5 * Linear() + Polynomial(2), Linear().on([1])])
+def test_without_rows_predictions_are_the_same_and_no_row_is_in_the_file(data, path, kernel):
+    X, y, labels = data
+    for model in (
+        KernelRidge(0.1, kernel=kernel, solver="primal", fit_intercept=True).fit(X, y),
+        KernelRidge([0.1, 1.0], kernel=kernel, solver="primal").fit(X, np.c_[y, -y]),
+        KernelRidgeCV([kernel], [0.1, 1.0], cv=5).fit(X, y),
+        KernelRidgeClassifier(0.1, kernel=kernel).fit(X, labels),
+        KernelRidgeClassifierCV([kernel], [0.1, 1.0], cv=5).fit(X, labels),
+    ):
+        mercer.save(model, path, rows=False)
+        again = mercer.load(path)
+        if labels is not None and hasattr(model, "classes_"):
+            assert again.predict(X).tolist() == model.predict(X).tolist()
+        else:
+            assert again.predict(X) == pytest.approx(model.predict(X), abs=1e-12)
+        if hasattr(model, "predict_proba"):
+            assert again.predict_proba(X) == pytest.approx(model.predict_proba(X), abs=1e-12)
+        raw = path.read_bytes()
+        assert not any(np.float64(cell).tobytes() in raw for cell in [*X.ravel(), *y])
+        assert inspect(path).rows == 0
+        mercer.save(again, path, rows=False)  # nothing is left to leave out
+
+
+def test_what_needs_its_rows_is_refused_without_them(data, path):
+    X, y, labels = data
+    for model in (
+        KernelRidge(kernel=Gaussian(1.0)).fit(X, y),
+        KernelRidgeCV([Laplacian(1.0)], [1.0]).fit(X, y),
+        KernelNeighborsClassifier(Linear()).fit(X, labels),
+        mercer.NystroemRidge(kernel=Gaussian(1.0), landmarks=5).fit(X, y),
+    ):
+        with pytest.raises(InputError, match=f"{type(model).__name__} cannot be without its training rows: "):
+            mercer.save(model, path, rows=False)
+    assert not path.exists()
+    mercer.save(KernelRidge().fit(X, y), path, rows=False)
+    bare = mercer.load(path)
+    with pytest.raises(InputError, match="Intervals need the training rows"):
+        bare.predict_interval(X)
+    with pytest.raises(InputError, match="X must be rows of 2 columns, as in training; got 1"):
+        bare.predict(X[:, :1])
+    mercer.save(KernelRidgeClassifier().fit(X, labels), path, rows=False)
+    with pytest.raises(InputError, match="Probabilities need a calibration"):
+        mercer.load(path).predict_proba(X)
+
+
+def test_an_encoder_that_was_asked_for_is_kept_with_its_words(data, path):
+    X, y, _ = data
+    texts = [f"{'good' if value > 0.5 else 'bad'} thing number {i % 3}" for i, value in enumerate(y)]
+    table = {"a": X[:, 0], "note": np.array(texts, dtype=object)}
+    model = AutoRegressor(committee=False, encoder=TableEncoder({"note": "text"}, missing="mean")).fit(table, y)
+    again = through(model, path)
+    assert repr(again.encoder) == repr(model.encoder)
+    assert again.encoder_.columns_ == model.encoder_.columns_
+    assert same(again.predict(table), model.predict(table))
+
+
+MADE_FROM_MODELS = ("FeatureClassifier", "FeatureRegressor", "TableModel")  # their parameters are all they are
+
+
 def test_every_attribute_of_a_fitted_model_is_kept_or_known_to_follow(data):
     X, y, labels = data
     models = [
         KernelRidge().fit(X, y), KernelRidgeClassifier().fit(X, labels), KernelNeighborsClassifier().fit(X, labels),
         KernelNeighborsRegressor().fit(X, y), KernelRidgeCV(verify=True).fit(X, y),
         KernelRidgeClassifierCV().fit(X, labels), AutoRegressor().fit(X, y), AutoClassifier().fit(X, labels),
+        NystroemRidge().fit(X, y), NystroemRidgeClassifier().fit(X, labels),
+        NystroemRidgeCV(cv=3, nested=True).fit(X, y), NystroemRidgeClassifierCV(cv=3).fit(X, labels),
     ]  # fmt: skip
-    assert sorted([*(type(model).__name__ for model in models), "TableModel"]) == sorted(KEPT)
+    assert sorted([*(type(model).__name__ for model in models), *MADE_FROM_MODELS]) == sorted(KEPT)
     for model in models:
         known = {*KEPT[type(model).__name__], *MAY, *LEFT_OUT, *model.get_params(deep=False)}
         assert set(vars(model)) - known - {"classes_"} == set()
@@ -421,6 +487,22 @@ def test_a_file_of_version_1_is_read():
     assert isinstance(model, KernelRidge)
     assert model.kernel == Gaussian(width=[1.0, 2.0]) + 0.5 * Linear()
     assert model.predict([[0.5, 0.5], [1.0, -1.0]]) == pytest.approx([1.4021288, 0.9062044], abs=1e-6)
+
+
+def test_a_table_of_version_1_is_read_although_encoders_know_more_now():
+    model = mercer.load(OLD.with_name("table_version_1.mercer"))
+    assert [column.kind for column in model.columns] == [
+        "number", "number", "category", "category", "date", "text", "identifier"
+    ]  # fmt: skip
+    table = {
+        "size": np.array([53.7, 77.9]),
+        "rooms": np.array([3.0, 2.0]),
+        "heating": np.array(["pump", "pump"], dtype=object),
+        "garden": np.array([True, False]),
+        "sold": np.array(["2020-06-26", "2021-02-11"], dtype="datetime64[D]"),
+    }
+    assert model.predict(table) == pytest.approx([107.40215, 155.79943], abs=1e-4)
+    assert model.predict_interval(table)[0] == pytest.approx([107.38367, 155.78095], abs=1e-4)
 
 
 def test_a_loaded_model_is_unchanged_by_what_it_does(data, path):
@@ -619,7 +701,7 @@ def test_places_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     reasons = {
         tmp_path: "it is a directory.",
         tmp_path / "none": "no such file or directory.",
-        empty: "it is too short, or no model file.",
+        empty: "it is cut off, or no model file.",
         pipe: "it is no regular file.",
         tmp_path / "empty" / "x": "not a directory.",
         Path("x" * 5000): "file name too long.",
@@ -932,7 +1014,7 @@ def test_inspect_says_what_a_file_holds(small):
     assert found.versions["mercer"] == mercer.__version__
     lines = str(found).splitlines()
     assert lines[0] == "KernelRidge: Gaussian(width=1.0), alpha 0.1"
-    assert lines[1].startswith("3 rows, 2 columns; ")
+    assert lines[1].startswith("3 training rows, 2 columns; ")
     assert lines[2].startswith("written 20")
     with pytest.raises(AttributeError):
         found.rows = 4
@@ -950,9 +1032,9 @@ def test_inspect_reads_the_header_alone(small):
 def test_inspect_names_committees_objects_and_long_kernels(data, path):
     X, y, _ = data
     mercer.save(KernelRidge(1.0, kernel=Words()).fit(["a", "b"], [1.0, 2.0]), path)
-    assert "2 rows, objects; " in str(inspect(path))
+    assert "2 training rows, objects; " in str(inspect(path))
     mercer.save(KernelNeighborsRegressor().fit(X, y), path)
-    assert str(inspect(path)).startswith("KernelNeighborsRegressor: Linear()\n40 rows, 2 columns; ")
+    assert str(inspect(path)).startswith("KernelNeighborsRegressor: Linear()\n40 training rows, 2 columns; ")
     mercer.save(KernelRidge(np.arange(1.0, 8.0), kernel=sum([Linear()] * 40)).fit(X, np.tile(y[:, None], 7)), path)
     assert inspect(path).kernel.endswith("...")
     assert len(inspect(path).kernel) == 200

@@ -53,9 +53,9 @@ def test_inspect_says_what_a_file_holds(run):
 
     run("fit", "houses.csv", "--target", "price", *FAST)
     said = run("inspect", "model.mercer").stdout
-    assert said.startswith("KernelRidgeCV: Gaussian(width=3), alpha 0.1\n40 rows, 5 columns; ")
+    assert said.startswith("KernelRidgeCV: Gaussian(width=3), alpha 0.1\n40 training rows, 5 columns; ")
     assert "\nPredicts price from:\ncolumn   taken for " in said
-    assert "Error on rows it had not seen: " in said
+    assert "\n\nOn rows it had not seen: " in said
     found = json.loads(run("inspect", "model.mercer", "--json").stdout)
     assert found["fit"]["target"] == "price"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]), "plain.mercer")
@@ -73,7 +73,7 @@ REFUSED = {
     ("fit", "xyz", "--target", "y"): "There is no file 'xyz'.",
     ("fit", ".", "--target", "y"): "'.' must be a file; got a directory.",
     ("fit", "houses.csv", "--target", "price", "--as", "size=colour"): (
-        "--as must be COLUMN=number, category, date or text; got 'size=colour'."
+        "--as must be COLUMN=number, category, date, text or drop; got 'size=colour'."
     ),
     ("fit", "houses.csv", "--target", "price", "--drop", "price"): (
         "Target 'price' cannot be dropped, or be the group, the weight or the id as well."
@@ -214,7 +214,7 @@ def test_a_full_disk_and_our_own_mistakes_get_a_sentence(run, folder, monkeypatc
 
     monkeypatch.setattr("pathlib.Path.replace", full)
     said = run("predict", "model.mercer", "new.csv", "--out", "p.csv", code=2).stderr
-    assert said == "mercer: 'p.csv' cannot be written: no space left on device.\n"
+    assert said == "mercer: The table p.csv cannot be written: no space left on device.\n"
     assert [path.name for path in folder.iterdir() if path.name.startswith((".", "p.csv"))] == []
     for out in ("p.xlsx", ".", "no/p.csv"):
         assert run("predict", "model.mercer", "new.csv", "--out", out, code=2).stderr.count("\n") == 1

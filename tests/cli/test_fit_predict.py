@@ -121,14 +121,14 @@ def test_settings_reach_the_search(run, folder):
 
 
 def test_columns_are_what_they_are_said_to_be(run, folder):
-    text = "code,note,x,y\n" + "".join(f"{i % 3},{i},{i * 0.5},{i % 3 + 0.1 * i}\n" for i in range(30))
+    text = "code,note,x,y\n" + "".join(f"{i % 3},n{i % 4}m,{i * 0.5},{i % 3 + 0.1 * i}\n" for i in range(30))
     (folder / "t.csv").write_text(text)
     said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
     assert "code    category" in said
-    assert "Column 'note' is text, which these models do not take: left out." in said
-    assert load("model.mercer").kinds == {"code": "category", "x": "number"}
-    run("predict", "model.mercer", "-", given="code,x\n1,2\n")
-    auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--drop", "note", "--folds", "2").stdout
+    assert "note    text             0  as asked; 12 runs of three letters that rows share" in said
+    assert load("model.mercer").kinds == {"code": "category", "note": "text", "x": "number"}
+    run("predict", "model.mercer", "-", given="code,note,x\n1,n2m,2\n")
+    auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=drop", "--folds", "2").stdout
     assert "code    category" in auto
     assert load("model.mercer").kinds == {"code": "category", "x": "number"}
 

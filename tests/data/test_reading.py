@@ -80,7 +80,10 @@ REFUSED = {
     ),
     "inf": (
         b"a,b\n1,1\n-inf,2\n",
-        "Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the cell, or leave it empty.",
+        (
+            "Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the cell, or leave it empty; "
+            "for fit there is also --missing drop, mean or mark."
+        ),
     ),
     "1e400": (
         b"a,b\n1,1\n1e400,2\n",
@@ -242,6 +245,19 @@ def test_kinds_that_were_asked_for(read):
     assert read(b"a,b\n1,2\n", others="text").columns["b"].tolist() == ["2"]
 
 
+def test_infinite_numbers_are_counted_or_taken_as_missing(read):
+    raw = b"a,b\n1,x\ninf,y\n3,x\n-Infinity,y\n"
+    assert sentence_of(read, raw).startswith(
+        "Column 'a' must be finite numbers; got 2 infinite cells, the first 'inf' in line 3 of t.csv. "
+    )
+    found = read(raw, infinite="missing")
+    assert np.array_equal(found.columns["a"], [1, np.nan, 3, np.nan], equal_nan=True)
+    assert found.notes == ("Column 'a': 'inf' (1), '-Infinity' (1) taken as missing.",)
+    found = read(as_parquet(a=[1.0, float("inf"), -float("inf")]), "t.parquet", infinite="missing")
+    assert np.array_equal(found.columns["a"], [1, np.nan, np.nan], equal_nan=True)
+    assert found.notes == ("Column 'a': 2 infinite cells taken as missing.",)
+
+
 def test_rows_are_found_by_line(read):
     found = read(b'a,b\n"x\ny",1\n\nz,2\n')
     assert [found.where(row) for row in range(2)] == ["line 2 of t.csv", "line 5 of t.csv"]
@@ -314,7 +330,8 @@ def test_parquet_that_is_refused(read):
     )
     assert read(as_parquet(a=[[1], [2]]), unused=["a"]).columns["a"].tolist() == ["", ""]
     assert said(as_parquet(a=[1.0, float("inf")])) == (
-        "Column 'a' must be finite numbers; got inf in row 2 of t.parquet. Correct the cell, or leave it empty."
+        "Column 'a' must be finite numbers; got 'inf' in row 2 of t.parquet. Correct the cell, or leave it empty; for "
+        "fit there is also --missing drop, mean or mark."
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
         "Column 'a' must be whole numbers of at most 15 digits; got 9007199254740993 in row 2 of t.parquet. Leave the "

@@ -15,6 +15,7 @@ Task: TypeAlias = Literal["regression", "classification"]
 
 _FEWEST = 3  # rows of a label, so that folds can have some
 _FEW = 10  # whole numbers with no more distinct values may be labels
+MANY = 50_000  # rows beyond which a model of landmarks takes minutes and one of all pairs of rows takes hours
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,17 +129,22 @@ _NEEDS = {
     "checkpoint": "--checkpoint",
     "group": "--group",
     "weight": "--weight",
+    "without_data": "--without-data",
 }
 
 
-def choose_model(task: Task, given: dict[str, Any]) -> tuple[str, str]:
-    """The class of the model, and why.
+def choose_model(task: Task, given: dict[str, Any], rows: int = 0) -> tuple[str, str]:
+    """The class of the model, and why; the first line that fits decides.
 
-    =====================================================  ===========================================
+    =====================================================  ===============================================
+    --dask, or more than 50 000 rows                       NystroemRidgeCV or NystroemRidgeClassifierCV
     any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
-    --repeats, --checkpoint, --group, --weight
+    --repeats, --checkpoint, --group, --weight,
+    --without-data
     none of them                                           AutoRegressor or AutoClassifier
-    =====================================================  ===========================================
+    =====================================================  ===============================================
+
+    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
 
     Examples
     --------
@@ -146,6 +152,9 @@ def choose_model(task: Task, given: dict[str, Any]) -> tuple[str, str]:
     ('KernelRidgeCV', 'because of --rule')
     """
     asked = [option for name, option in _NEEDS.items() if given.get(name)]
+    if (given.get("dask") or rows > MANY) and not given.get("without_data"):
+        name = "NystroemRidgeCV" if task == "regression" else "NystroemRidgeClassifierCV"
+        return name, "because of --dask" if given.get("dask") else f"landmarks in place of all pairs of {rows} rows"
     if asked:
         name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
         return name, f"because of {' and '.join(asked)}"

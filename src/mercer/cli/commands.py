@@ -53,14 +53,15 @@ _COLUMNS = _options(
     click.argument("table"),
     click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
     click.option("--task", type=click.Choice(["regression", "classification"]), help="Seen from the target otherwise."),
-    click.option("--as", "kinds", multiple=True, metavar="COLUMN=KIND", help="number, category, date or text."),
+    click.option("--as", "kinds", multiple=True, metavar="COLUMN=KIND", help="number, category, date, text or drop."),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."),
     click.option("--id", "row_id", metavar="COLUMN", help="Names the rows; not learned from."),
     click.option("--group", metavar="COLUMN", help="Rows of one group are never on both sides of a split."),
     click.option("--weight", metavar="COLUMN", help="How much each row counts in training."),
     click.option(
-        "--missing", type=click.Choice(["mark", "drop", "refuse"]), default="mark", show_default=True,
-        help="Missing cells: fill and mark, drop the rows, or refuse.",
+        "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
+        help="Missing cells: fill and mark them (if nothing is said), fill with the mean, drop the rows, or refuse. "
+        "Infinite numbers are refused, or with mark, mean or drop taken as missing.",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -79,6 +80,8 @@ _SETTINGS = _options(
     click.option("--memory-limit", metavar="SIZE", help="Refuse work that needs more, as 2GB."),
     click.option("--threads", type=click.IntRange(1), metavar="N", help="How many to use."),
     click.option("--checkpoint", metavar="FILE", help="Keeps finished parts of a search, to go on later."),
+    click.option("--dask", metavar="ADDRESS", help="Of a Dask scheduler, to work there; a model of landmarks."),
+    click.option("--without-data", is_flag=True, help="Keep no training row in the model, where the kernel allows it."),
 )
 
 
@@ -92,6 +95,7 @@ _SETTINGS = _options(
 @_COLUMNS
 @_SETTINGS
 @click.option("--out", default="model.mercer", show_default=True, metavar="FILE", help="Where the model goes.")
+@click.option("--report", metavar="FILE", help="Also write a report, one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
 @click.option("--quiet", is_flag=True, help="Print nothing but warnings.")
 def fit(**options: Any) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
+from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
+from mercer.kernels import Kernel, parse
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
+_FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
 _FOLDS = 10
 # Scores that are minus a mean of squares: people want the root.
 _SQUARES = {None, "neg_mean_squared_error", "mean_squared_error"}
@@ -34,6 +37,8 @@ class Asked:
     checkpoint: str | None = None
     seed: int = 0
     verbose: int = 1
+    dask: str | None = None
+    without_data: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,8 @@ class Judgement:
         Out-of-fold predictions of numbers; NaN where time ran out.
     share : bool
         Whether it is a share of wrong labels.
+    result : Evaluation, NestedCrossValidation or None
+        The outer loop, where one was run.
     """
 
     measure: str
@@ -64,6 +71,7 @@ class Judgement:
     smaller_is_better: bool = True
     predictions: Array | None = None
     share: bool = False
+    result: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +87,12 @@ class Fitted:
 def fit(table: Prepared, asked: Asked, group: str | None, weight: str | None) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     given = vars(asked) | {"group": group, "weight": weight}
-    name, why = choose_model(table.target.task, given)
+    name, why = choose_model(table.target.task, given, len(table.target.values))
+    make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        auto = name.startswith("Auto")
-        model, judgement = _fit_auto(name, table, asked) if auto else _fit_search(name, table, asked)
-    return Fitted(model, why, judgement, worth_telling(heard, auto=auto))
+        model, judgement = make(name, table, asked)
+    return Fitted(model, why, judgement, worth_telling(heard, auto=make is _fit_auto))
 
 
 def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -> list[str]:
@@ -102,7 +110,8 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
 
 def _without_python(said: str) -> str:
     """The way out, as the command line has it."""
-    return said.replace("Try further ones, or use extend_grid=True.", "Try others with --kernel or --alphas.")
+    ours = "Try others with --kernel or --alphas."
+    return said.replace("Try further ones, or use extend_grid=True.", ours).replace("Try further ones.", ours)
 
 
 def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
@@ -113,30 +122,22 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
     if folds > len(y):
         raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
     budget = None if asked.time_budget is None else asked.time_budget / (folds + 1)
-    make = getattr(mercer, name)
-    model = make(time_budget=budget, random_state=asked.seed, verbose=asked.verbose).fit(table.features, y)
+    encoder = TableEncoder.from_settings(table.encoder.settings)
+    how = {"time_budget": budget, "encoder": encoder, "random_state": asked.seed, "verbose": asked.verbose}
+    model = getattr(mercer, name)(**how).fit(table.features, y)
     classes = table.target.task == "classification"
     measure = "share of wrong labels" if classes else "root mean squared error"
     if not folds:
         error = float(model.error_)
         spread = math.sqrt(error * (1 - error) / len(y)) if classes else float(model.error_standard_error_)
-        how = f"out of fold: {model._how()}"
+        told = f"out of fold: {model._how()}"
         held_out = None if classes or len(model.committee_.held_out) < len(y) else _held_out(model)
-        return model, Judgement(measure, error, spread, model.baseline_, how, predictions=held_out, share=classes)
-    model.verbose = _OuterLoop(asked.verbose)
+        return model, Judgement(measure, error, spread, model.baseline_, told, predictions=held_out, share=classes)
     result = model.evaluate(table.features, y, folds=folds)
-    model.verbose = asked.verbose
-    how = f"{len(result.errors)} outer folds, everything repeated in each"
+    told = f"{len(result.errors)} outer folds, everything repeated in each"
     held = None if classes else result.predictions
     numbers = result.error, result.standard_error, result.baseline
-    return model, Judgement(measure, *numbers, how, predictions=held, share=classes)
-
-
-class _OuterLoop(int):
-    """Tells the progress of an outer loop, and not that of every fold: what is cloned from it is silent."""
-
-    def __deepcopy__(self, _: Any) -> int:
-        return 0
+    return model, Judgement(measure, *numbers, told, predictions=held, share=classes, result=result)
 
 
 def _held_out(model: Any) -> Array:
@@ -146,14 +147,13 @@ def _held_out(model: Any) -> Array:
 def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
     """The search that was asked for, not fitted yet, and the table as numbers."""
     import mercer
-    from mercer.cli.kernel_text import kernels_of
 
     y = table.target.values
     if asked.folds is not None and not 3 <= asked.folds <= len(y):
         must_be = f"from 3 to the number of rows, {len(y)}, for a search"
         raise InputError(sentence("--folds", must_be, asked.folds, "Its error comes from nested cross-validation."))
     options: dict[str, Any] = {
-        "kernels": kernels_of(asked.kernel, table.encoder) if asked.kernel else _FAMILIES,
+        "kernels": _kernels(table, asked),
         "alphas": sorted(asked.alphas) or None,
         "cv": asked.folds or min(_FOLDS, _most_folds(table)),
         "repeats": asked.repeats or 1,
@@ -167,6 +167,27 @@ def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
     return getattr(mercer, name)(**options), table.encoder.transform(table.features)
 
 
+def _kernels(table: Prepared, asked: Asked) -> list[Any]:
+    from mercer.cli.kernel_text import kernels_of
+
+    if not asked.without_data:
+        return kernels_of(asked.kernel or _FAMILIES, table.encoder)
+    kernels = kernels_of(asked.kernel or _FINITE, table.encoder)
+    for kernel in kernels:
+        refuse_rows_needed(parse(f"{kernel}()") if isinstance(kernel, str) else kernel, len(table.encoder.names_out_))
+    return kernels
+
+
+def refuse_rows_needed(kernel: Kernel, columns: int) -> None:
+    """Refuse a kernel that predicts from training rows, before the work and not after."""
+    from mercer.data.rows import Rows
+
+    if kernel.count_features(Rows(np.zeros((1, columns)))) is None:
+        must_be = "for kernels with a finite feature map, as linear() or polynomial(degree=2)"
+        got = f"{kernel!r}, which predicts from its training rows"
+        raise InputError(sentence("--without-data", must_be, got, "Name another --kernel, or keep the data."))
+
+
 def _most_folds(table: Prepared) -> int:
     """As many as there are rows, groups, or rows of the rarest label."""
     if table.groups is not None:
@@ -176,10 +197,8 @@ def _most_folds(table: Prepared) -> int:
 
 
 def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
     import mercer
-    from mercer.selection.progress import duration
+    from mercer.backends.progress import duration
 
     search, Z = search_for(name, table, asked)
     y, groups, weights = table.target.values, table.groups, table.weights
@@ -195,18 +214,64 @@ def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgemen
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IllConditionedWarning)  # the search has said it
         nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
-    dummy = DummyRegressor() if table.target.task == "regression" else DummyClassifier()
-    base = mercer.cross_validate(dummy, Z, y, scoring=asked.scoring, **how).mean
-    return search, _judged(nested, base, asked.scoring, table)
+    base = _baseline(Z, y, asked.scoring, how)
+    return search, replace(_judged(nested, base, asked.scoring, table), result=nested)
+
+
+def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
+    """A search on landmarks, not fitted yet, and the table as numbers."""
+    import mercer
+
+    if asked.repeats:
+        raise InputError(sentence("--repeats", "left out with many rows or --dask", asked.repeats, "One is enough."))
+    if asked.dask is not None and "://" not in asked.dask:
+        raise InputError(sentence("--dask", "the address of a scheduler, as tcp://10.0.0.1:8786", repr(asked.dask)))
+    options: dict[str, Any] = {
+        "kernels": _kernels(table, asked),
+        "alphas": sorted(asked.alphas) or None,
+        "cv": asked.folds or _FOLDS,
+        "nested": True,
+        "scoring": asked.scoring,
+        "fit_intercept": True,
+        "rule": asked.rule or "best",
+        "backend": asked.dask,
+        "checkpoint": asked.checkpoint,
+        "random_state": asked.seed,
+        "verbose": asked.verbose,
+    }
+    if asked.time_budget is not None:
+        options["budget"] = asked.time_budget
+    return getattr(mercer, name)(**options), table.encoder.transform(table.features)
+
+
+def _fit_landmarks(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
+    search, Z = landmarks_for(name, table, asked)
+    y = table.target.values
+    search.fit(Z, y, sample_weight=table.weights, groups=table.groups)
+    base = _baseline(Z[:, :1], y, asked.scoring, {"cv": search.cv, "random_state": asked.seed})
+    judged = _judged(search.nested_, base, asked.scoring, table)
+    how = f"nested cross-validation, {search.cv} folds by hash"
+    return search, replace(judged, how=how, predictions=None)
+
+
+def _baseline(Z: Array, y: Array, scoring: str | None, how: dict[str, Any]) -> float:
+    """The same score of always saying the mean, or the most common label."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    import mercer
+
+    dummy = DummyRegressor() if y.dtype.kind == "f" else DummyClassifier()
+    return float(mercer.cross_validate(dummy, Z, y, scoring=scoring, **how).mean)
 
 
 def _judged(nested: Any, base: float, scoring: str | None, table: Prepared) -> Judgement:
-    how = f"nested cross-validation, {nested.folds}"
-    held = nested.predictions.mean(axis=0) if table.target.task == "regression" else None
+    how = f"nested cross-validation, {getattr(nested, 'folds', '')}"
+    held = getattr(nested, "predictions", None)
+    held = None if held is None or table.target.task == "classification" else held.mean(axis=0)
     if table.target.task == "regression" and scoring in _SQUARES:
         error = math.sqrt(max(-nested.mean, 0.0))
         spread = nested.standard_error / (2 * error) if error else 0.0
         return Judgement("root mean squared error", error, spread, math.sqrt(-base), how, True, held)
     if scoring in {None, "accuracy"}:
         return Judgement("share of wrong labels", 1 - nested.mean, nested.standard_error, 1 - base, how, share=True)
-    return Judgement(nested.scoring, nested.mean, nested.standard_error, base, how, False, held)
+    return Judgement(str(scoring), nested.mean, nested.standard_error, base, how, False, held)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from mercer.data.reading import Reading
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.table_model import TableModel
+from mercer.models.disk import write_whole
 
 
 def predicted(
@@ -35,6 +34,11 @@ def predicted(
         if model.is_classifier:
             way_out = "Classes have probabilities instead, which are always written."
             raise InputError(sentence("--interval", "for models of numbers", "a model of classes", way_out))
+        if not hasattr(model.model, "predict_interval"):
+            kind = type(model.model).__name__
+            raise InputError(
+                sentence("--interval", "for models that keep held-out errors", f"a {kind}", "Leave it out.")
+            )
         answer["lower"], answer["upper"] = model.predict_interval(taken, confidence)
     if model.is_classifier:
         shares = model.predict_proba(taken)
@@ -62,7 +66,7 @@ def write(answer: dict[str, Array], out: str) -> None:
         content = as_csv(answer, "\t" if ending == ".tsv" else ",").encode()
     else:
         raise InputError(sentence("--out", "a file that ends in .csv, .tsv or .parquet", repr(out)))
-    _write_whole(Path(out), content)
+    write_whole(Path(out), [content], "table")
 
 
 def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
@@ -93,26 +97,3 @@ def _as_parquet(answer: dict[str, Array]) -> bytes:
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
     return file.getvalue()
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    if path.is_dir():
-        raise InputError(sentence("--out", "a file", f"the directory {str(path)!r}"))
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

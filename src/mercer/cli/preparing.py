@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.backends import promise
 from mercer.cli.choices import Target, choose_task
 from mercer.data.encoding import TableEncoder
 from mercer.data.reading import Reading, read_table
@@ -15,7 +17,9 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
 _FEWEST = 6  # rows that folds can be made of
-_KINDS = ("number", "category", "date", "text")
+# Bytes of memory for each byte of a file, whose cells are texts before they are numbers: 17.3 for a CSV of numbers.
+_PER_BYTE = 17
+_KINDS = ("number", "category", "date", "text", "drop")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Said:
     weight: str | None = None
     row_id: str | None = None
     task: str | None = None
-    missing: str = "mark"
+    missing: str | None = None
+    rows_kept: bool = True
     separator: str | None = None
     decimal: str | None = None
 
@@ -76,43 +81,65 @@ def asked_kinds(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, _, kind = text.rpartition("=")
         if not name or kind not in _KINDS:
-            raise InputError(sentence("--as", "COLUMN=number, category, date or text", repr(text)))
+            raise InputError(sentence("--as", "COLUMN=number, category, date, text or drop", repr(text)))
         kinds[name] = kind
     return kinds
 
 
 def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns."""
-    aside = [name for name in (said.group, said.row_id) if name is not None]
-    kinds = said.kinds | ({said.weight: "number"} if said.weight is not None else {})
-    table = read_table(source, kinds=kinds, unused=[*said.drop, *aside], separator=said.separator, decimal=said.decimal)
-    for name in (said.target, *kinds, *said.drop, *aside):
+    kinds = {name: kind for name, kind in said.kinds.items() if kind != "drop"}
+    drop = [*said.drop, *(name for name in said.kinds if name not in kinds)]
+    aside = [*drop, *(name for name in (said.group, said.row_id) if name is not None)]
+    weight = {} if said.weight is None else {said.weight: "number"}
+    _promise_reading(source)
+    table = read_table(
+        source,
+        kinds=kinds | weight,
+        unused=aside,
+        separator=said.separator,
+        decimal=said.decimal,
+        infinite="refuse" if said.missing in {None, "refuse"} else "missing",
+    )
+    for name in (said.target, *said.kinds, *weight, *aside):
         table.column(name)
-    apart = {said.target, *said.drop, *aside, *([said.weight] if said.weight is not None else [])}
-    if said.target in {*said.drop, *aside, said.weight}:
+    if said.target in {*aside, *weight}:
         raise InputError(f"Target {said.target!r} cannot be dropped, or be the group, the weight or the id as well.")
-    texts = [name for name, kind in said.kinds.items() if kind == "text" and name not in apart]
-    features = {name: column for name, column in table.columns.items() if name not in {*apart, *texts}}
+    apart = {said.target, *aside, *weight}
+    features = {name: column for name, column in table.columns.items() if name not in apart}
     if not features:
         raise InputError(f"{table.what} has no column to learn from besides the target {said.target!r}.")
-    notes = [*table.notes, *(f"Column {name!r} is text, which these models do not take: left out." for name in texts)]
+    notes = list(table.notes)
     rows = _rows_to_keep(table, said, features, notes)
     if len(rows) < _FEWEST:
         raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{len(rows)}"))
-    encoder = TableEncoder().fit({name: column[rows] for name, column in features.items()})
+    features = {name: column[rows] for name, column in features.items()}
+    encoder = _encoder({name: kind for name, kind in kinds.items() if name in features}, said).fit(features)
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
         raise InputError(f"No column of {table.what} can be learned from ({reasons}).")
     return Prepared(
         table,
-        {name: column[rows] for name, column in features.items()},
-        encoder,
+        features,
+        encoder if said.rows_kept else encoder.rounded(),
         choose_task(said.target, table.columns[said.target][rows], said.task),
         _groups(table, said.group, rows),
         _weights(table, said.weight, rows),
         tuple(name for name in table.columns if name not in features and name != said.target),
         notes,
     )
+
+
+def _promise_reading(source: str) -> None:
+    """Refuse a file that does not fit in memory as a table, before it is read."""
+    path = Path(source)
+    if source != "-" and path.is_file():
+        way_out = "mercer.NystroemRidgeCV in Python reads tables of numbers from files, block by block."
+        promise(_PER_BYTE * path.stat().st_size, f"Reading {path.name}", way_out)
+
+
+def _encoder(kinds: dict[str, str], said: Said) -> TableEncoder:
+    return TableEncoder(kinds, missing="mean" if said.missing == "mean" else "mark")
 
 
 def is_missing(column: Array) -> Array:
@@ -128,7 +155,7 @@ def _rows_to_keep(table: Reading, said: Said, features: dict[str, Array], notes:
     """The rows that are learned from: all, or with `--missing drop` those without missing cells."""
     named = {said.target: table.columns[said.target]}
     named |= {name: table.columns[name] for name in (said.group, said.weight) if name is not None}
-    looked_at = named if said.missing == "mark" else named | features
+    looked_at = named | (features if said.missing in {"drop", "refuse"} else {})
     gone = np.zeros(table.rows, dtype=bool)
     for name, column in looked_at.items():
         missing = is_missing(column)
@@ -136,8 +163,9 @@ def _rows_to_keep(table: Reading, said: Said, features: dict[str, Array], notes:
         if missing.any() and said.missing != "drop":
             count = int(missing.sum())
             cells = f"{count} empty cell{'s' * (count > 1)}, the first in {table.where(int(np.argmax(missing)))}"
-            way_out = "To leave such rows out, say --missing drop."
-            raise InputError(sentence(f"Column {name!r}", "there in every row", cells, way_out))
+            raise InputError(
+                sentence(f"Column {name!r}", "there in every row", cells, "To leave such rows out, say --missing drop.")
+            )
     if gone.all():
         raise InputError(f"Every row of {table.what} has a missing cell, so --missing drop leaves none.")
     if gone.any():

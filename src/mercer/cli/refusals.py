@@ -20,7 +20,7 @@ class Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Say it on stderr."""
-        click.echo(f"mercer: {self.message}", err=True, file=file)
+        click.echo(f"{click.style('mercer:', fg='red')} {self.message}", err=True, file=file)
 
 
 class BrokenOff(Refusal):

@@ -15,9 +15,10 @@ from typing import Any
 import click
 
 from mercer.backends import readable, threads
-from mercer.cli.fitting import Asked, fit, search_for
+from mercer.cli import reporting
+from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.data.reading import read_table
+from mercer.data.reading import DECIMAL_COMMAS, read_table
 from mercer.errors import InputError, nearest, sentence
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
@@ -26,50 +27,67 @@ _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
-    from mercer.cli.summary import as_json, choice_words, data_words, error_words
+    from mercer.cli.summary import as_json, data_words
 
     begin = time.monotonic()
     out, target = options["out"], options["target"]
     speak = not options["as_json"] and not options["quiet"]
-    _refuse_out(out)
+    _refuse_out(out, "--out", "the model")
+    _refuse_out(options["report"], "--report", "the report")
     with _limits(options):
         table = prepare(options["table"], _said(options))
         if speak:
             click.echo(data_words(table, target) + "\n")
         asked = _asked(options, verbose=0 if options["quiet"] else 1)
+        reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked, options["group"], options["weight"])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
     summary = as_json(table, found, target, time.monotonic() - begin)
-    _save(table, found.model, options, summary)
+    whole = _save(table, found.model, options, summary)
+    reporting.write(whole, table, found, options)
     if options["as_json"]:
-        click.echo(json.dumps(summary | {"out": out}, ensure_ascii=False))
-        return
+        paths = {"out": out} | ({"report": options["report"]} if options["report"] else {})
+        click.echo(json.dumps(summary | paths, ensure_ascii=False))
+    else:
+        _tell(table, found, options)
+
+
+def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
+    """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
+    from mercer.cli.summary import choice_words, error_words
+
+    out, speak = options["out"], not options["quiet"]
     if speak:
         click.echo(choice_words(found))
-        click.echo(error_words(found.judgement, target, table.target.values))
+        click.echo(error_words(found.judgement, options["target"], table.target.values))
     for warning in found.warned:
-        click.echo(f"Warning: {warning}", err=True)
+        click.echo(f"{click.style('Warning:', fg='yellow')} {warning}", err=True)
     if speak:
         size = readable(Path(out).stat().st_size)
         click.echo(f"Written to {out} ({size}). Next: mercer predict {out} NEW_TABLE")
+        if options["report"]:
+            click.echo(f"The report is in {options['report']}; it opens in a browser.")
 
 
-def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> None:
+def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
     from mercer.estimators.table_model import TableModel
     from mercer.models import save
 
     encoder = None if hasattr(model, "encoder_") else table.encoder
     whole = TableModel(model, encoder, options["target"], options["row_id"] or "", table.ignored, summary)
-    save(whole, options["out"])
+    save(whole, options["out"], rows=not options["without_data"])
+    return whole
 
 
-def _refuse_out(out: str) -> None:
+def _refuse_out(out: str | None, option: str, what: str) -> None:
     """What cannot be written is refused before the work, not after."""
+    if out is None:
+        return
     path = Path(out)
     if out == "-" or path.is_dir():
-        raise InputError(sentence("--out of fit", "a file to write the model to", repr(out)))
+        raise InputError(sentence(f"{option} of fit", f"a file to write {what} to", repr(out)))
     if not path.parent.is_dir():
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
@@ -86,6 +104,7 @@ def _said(options: dict[str, Any]) -> Said:
         row_id=options["row_id"],
         task=options["task"],
         missing=options["missing"],
+        rows_kept=not options.get("without_data"),
         separator=_sign(options["separator"]),
         decimal=options["decimal"],
     )
@@ -109,7 +128,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> Asked:
             hint = nearest(scoring, get_scorer_names())
             hint = hint if hint.startswith("Did") else "Scores are called as in scikit-learn, r2 for one."
             raise InputError(f"There is no score {scoring!r}. {hint}")
-    names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed")
+    names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
     given = {name: options[name] for name in names}
     return Asked(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
@@ -163,14 +182,15 @@ def run_explain(options: dict[str, Any]) -> None:
         table = prepare(options["table"], _said(options))
         asked = _asked(options)
         given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
-        name, why = choose_model(table.target.task, given)
+        name, why = choose_model(table.target.task, given, len(table.target.values))
         click.echo(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
         if name.startswith("Auto"):
             click.echo(auto_plan(table, asked))
             return
-        search, Z = search_for(name, table, asked)
+        search, Z = (landmarks_for if name.startswith("Nystroem") else search_for)(name, table, asked)
         click.echo(str(search.explain(Z, table.target.values, table.weights, table.groups)))
-        click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
+        if not name.startswith("Nystroem"):
+            click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
 
 
 def run_predict(options: dict[str, Any]) -> None:
@@ -186,7 +206,8 @@ def run_predict(options: dict[str, Any]) -> None:
         decimal=options["decimal"],
     )
     for note in table.notes:
-        click.echo(note, err=True)
+        if note != DECIMAL_COMMAS:  # as in training, and nothing to worry about
+            click.echo(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     _tell_strangers(report)
@@ -200,7 +221,8 @@ def _tell_strangers(report: Any) -> None:
             f"{each.missing} missing, where none was in training" if each.missing else "",
         ]
         said = "; ".join(part for part in parts if part)
-        click.echo(f"Warning: column {each.name!r}, of {report.rows} cells: {said}.", err=True)
+        head = click.style("Warning:", fg="yellow")
+        click.echo(f"{head} column {each.name!r}, of {report.rows} cells: {said}.", err=True)
     if report.columns:
         click.echo("Predictions for such rows are guesses.", err=True)
 
@@ -229,15 +251,9 @@ def run_inspect(path: str, *, as_json: bool) -> None:
         file = replace(file, kind=type(table.model).__name__)
     if as_json:
         click.echo(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
-        return
-    click.echo(str(file))
-    if table is not None:
-        from mercer.cli.summary import columns_words
+    elif table is None:
+        click.echo(str(file))
+    else:
+        from mercer.cli.summary import file_words
 
-        told = table.summary.get("error", {})
-        click.echo(f"\nPredicts {table.target} from:\n{columns_words(table.columns)}")
-        if told:
-            click.echo(
-                f"\nError on rows it had not seen: {told['value']:.4g} ({told['measure']}; {told['how']}); "
-                f"without the columns {told['baseline']:.4g}."
-            )
+        click.echo(file_words(file, table))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,8 @@ import numpy as np
 from mercer.cli.fitting import Fitted, Judgement
 from mercer.cli.preparing import Prepared
 from mercer.data.encoding import Column
+from mercer.estimators.table_model import TableModel
+from mercer.models import ModelFile
 from mercer.tables import text_table
 
 _MOST = 20  # columns that are listed one by one
@@ -23,7 +29,7 @@ def data_words(table: Prepared, target: str) -> str:
     what = "Parquet" if reading.lines is None else f"{reading.kind} between cells"
     lines = [f"{reading.what}: {reading.rows} rows{used}, {len(reading.columns)} columns ({what})."]
     if table.target.task == "regression":
-        values = f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}"
+        values = f"{plain(y.min())} to {plain(y.max())}, mean {plain(y.mean())}"
     else:
         labels, counts = np.unique(y, return_counts=True)
         order = np.argsort(-counts, kind="stable")
@@ -31,7 +37,7 @@ def data_words(table: Prepared, target: str) -> str:
         values = shown + (f" and {len(labels) - 5} more labels" if labels[5:].size else "")
     lines += [f"Target {target}: {values}.", f"{table.target.task.capitalize()}: {table.target.why}.", ""]
     lines.append(columns_words(table.encoder.columns_))
-    return "\n".join([*lines, *table.notes])
+    return "\n".join([*lines, *([""] if table.notes else []), *table.notes])
 
 
 def columns_words(columns: list[Column]) -> str:
@@ -44,11 +50,19 @@ def columns_words(columns: list[Column]) -> str:
         (" ".join(each.name.split()), each.kind if each.outputs else f"{each.kind}, left out", each.missing, each.why)
         for each in shown
     ]
-    text = text_table(["column", "taken for", "missing", "why"], rows)
+    text = _cut(text_table(["column", "taken for", "missing", "why"], rows))
     if len(shown) == len(columns):
         return text
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in columns).items())
     return f"{text}\n... and {len(columns) - len(shown)} more: {kinds} in all."
+
+
+def _cut(text: str) -> str:
+    """On a terminal no line is longer than the terminal is wide."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(line if len(line) <= width else f"{line[: width - 3]}..." for line in text.splitlines())
 
 
 def choice_words(fitted: Fitted) -> str:
@@ -56,37 +70,51 @@ def choice_words(fitted: Fitted) -> str:
     model = fitted.model
     name = type(model).__name__
     if hasattr(model, "committee_"):
-        members = [f"{each.weight:.2f} {each.name.replace(', ', ' with ')}" for each in model.members_]
-        return f"Model: {name} ({fitted.why}), {' + '.join(members)}."
+        return f"Model: {name} ({fitted.why}), {member_words((each.weight, each.name) for each in model.members_)}."
     tried = len(model.kernels_) * len(model.alphas_)
     return f"Model: {name} ({fitted.why}), {model.best_kernel_!r} with alpha {model.alpha_:.3g}, best of {tried}."
 
 
+def member_words(members: Iterable[tuple[float, str]]) -> str:
+    """Weights and names of a committee.
+
+    >>> member_words([(0.7, "Gaussian"), (0.3, "Matern 5/2, width per column")])
+    '0.70 Gaussian + 0.30 Matern 5/2 with width per column'
+    """
+    return " + ".join(f"{weight:.2f} {name.replace(', ', ' with ')}" for weight, name in members)
+
+
 def error_words(judged: Judgement, target: str, y: Any) -> str:
     """The honest error, the baseline beside it, and what that means."""
-    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else f"{judged.standard_error:.2g}"
+    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = f", give or take {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     lines = [
         f"Error on rows it has not seen: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
         if judged.smaller_is_better
-        else f"Score on rows it has not seen: {judged.error:.4g}{spread} ({judged.measure}; {judged.how}).",
+        else f"Score on rows it has not seen: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
         f"Always saying {alone}: {_number(judged, judged.baseline)}.",
     ]
     gain = (judged.baseline - judged.error) * (1 if judged.smaller_is_better else -1)
     if not gain > (0 if math.isnan(judged.standard_error) else judged.standard_error):
         lines.append(f"That is no better than knowing nothing: the columns say little about {target}.")
     elif judged.predictions is not None:
-        off = np.abs(judged.predictions - y)
-        half, most = np.quantile(off[np.isfinite(off)], [0.5, 0.9])
+        half, most = _off_by(judged, y)
         lines.append(
-            f"In units of {target}: half of the predictions are off by less than {half:.3g}, nine in ten by less "
-            f"than {most:.3g}."
+            f"In units of {target}: half of the predictions are off by less than {plain(half, 3)}, nine in ten by "
+            f"less than {plain(most, 3)}."
         )
     elif judged.share:
         lines.append(f"That is {_in_hundred(judged.error)} wrong in 100 instead of {_in_hundred(judged.baseline)}.")
     return "\n".join(lines)
+
+
+def _off_by(judged: Judgement, y: Any) -> tuple[float, float]:
+    """What half of the predictions, and nine in ten, are off by at most."""
+    off = np.abs(judged.predictions - y)
+    half, most = np.quantile(off[np.isfinite(off)], [0.5, 0.9])
+    return float(half), float(most)
 
 
 def _in_hundred(share: float) -> str:
@@ -94,7 +122,38 @@ def _in_hundred(share: float) -> str:
 
 
 def _number(judged: Judgement, value: float) -> str:
-    return f"{100 * value:.1f} %" if judged.share else f"{value:.4g}"
+    return f"{100 * value:.1f} %" if judged.share else plain(value)
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number to so many digits, as people write it.
+
+    >>> plain(361634.2), plain(0.00123456, 2), plain(1.5e13), plain(240.0)
+    ('361600', '0.0012', '1.5e+13', '240')
+    """
+    short = float(f"{value:.{digits}g}")
+    if short and not 1e-4 <= abs(short) < 1e9:
+        return f"{value:.{digits}g}"
+    return np.format_float_positional(short, trim="-")
+
+
+def file_words(file: ModelFile, table: TableModel) -> str:
+    """What a model file of a table holds."""
+    told, chosen = table.summary.get("error"), table.summary.get("model", {})
+    members = [(each["weight"], each["name"]) for each in chosen.get("members", [])]
+    kernel = member_words(members) if members else file.kernel
+    kind = f"{chosen['class']} without its training rows" if not file.rows and "class" in chosen else file.kind
+    lines = [str(replace(file, kind=kind, kernel=kernel)), "", f"Predicts {table.target} from:"]
+    lines.append(columns_words(table.columns))
+    if told:
+        how = f"{told['measure']}; {told['how']}"
+        base = _told(told["baseline"])
+        lines += ["", f"On rows it had not seen: {_told(told['value'])} ({how}); without the columns {base}."]
+    return "\n".join(lines)
+
+
+def _told(value: float | None) -> str:
+    return "unknown" if value is None else plain(value)
 
 
 def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dict[str, Any]:
@@ -109,11 +168,20 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     else:
         chosen |= {"kernel": repr(model.best_kernel_), "alpha": float(model.alpha_)}
     columns = [
-        {"name": each.name, "kind": each.kind, "used": bool(each.outputs), "missing": each.missing, "why": each.why}
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "used": bool(each.outputs),
+            "becomes": len(each.outputs),
+            "missing": each.missing,
+            "why": each.why,
+        }
         for each in table.encoder.columns_
     ]
     error = {"measure": judged.measure, "how": judged.how, "smaller_is_better": judged.smaller_is_better}
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
+    if judged.predictions is not None:
+        numbers["half_off_by"], numbers["nine_in_ten_off_by"] = _off_by(judged, table.target.values)
     return {
         "table": table.reading.what,
         "rows": len(table.target.values),

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.delimited import SEPARATORS, read_delimited, refuse_twice
+from mercer.data.delimited import SEPARATORS, read_delimited, refuse_twice, short
 from mercer.data.rows import Array
-from mercer.data.text_columns import Levels, Texts, choose_style, typed
+from mercer.data.text_columns import Levels, Texts, choose_style, refused_endless, typed
 from mercer.errors import InputError, nearest, sentence
 
+DECIMAL_COMMAS = "Numbers have decimal commas."
 _EXACT = 2**53  # whole numbers up to here are floats, too
 
 
@@ -53,7 +54,12 @@ class Reading:
     def column(self, name: str) -> Array:
         """One column; a name that is none gets the nearest suggested."""
         if name not in self.columns:
-            raise InputError(f"There is no column {name!r} in {self.what}. {nearest(name, self.columns)}")
+            hint = nearest(name, self.columns)
+            only = next(iter(self.columns)) if len(self.columns) == 1 else ""
+            signs = [word for sign, word in SEPARATORS.items() if sign in only]
+            if signs:
+                hint = f"It has one column, {short(only)!r}: are cells separated by a {signs[0]}? Use --separator."
+            raise InputError(f"There is no column {name!r} in {self.what}. {hint}")
         return self.columns[name]
 
 
@@ -69,6 +75,7 @@ def read_table(
     others: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    infinite: str = "refuse",
 ) -> Reading:
     r"""Read a table from a file, or from standard input if `source` is "-".
 
@@ -84,6 +91,8 @@ def read_table(
         The kind of all other columns; None finds out.
     separator, decimal : str, default=None
         What stands between cells, and the decimal sign; None finds out, and refuses what could be either.
+    infinite : {"refuse", "missing"}, default="refuse"
+        What becomes of infinite numbers.
 
     Returns
     -------
@@ -106,18 +115,19 @@ def read_table(
     raw, what = _bytes(source)
     asked = dict(kinds or {}) | dict.fromkeys(unused, "text")
     if raw[:4] == b"PAR1":
-        return _parquet(raw, what, asked, others)
+        return _parquet(raw, what, asked, others, infinite)
     table = read_delimited(raw, what, separator)
     notes = list(table.notes)
 
     def where(row: int) -> str:
         return _where(what, table.lines, row)
 
-    columns = [Texts(name, cells, where) for name, cells in zip(table.names, table.columns, strict=True)]
+    read = zip(table.names, table.columns, strict=True)
+    columns = [Texts(name, cells, where, endless=infinite == "missing") for name, cells in read]
     style = choose_style([each for each in columns if asked.get(each.name, others) in {None, "number"}], decimal)
     made = {each.name: typed(each, style, asked.get(each.name, others), notes) for each in columns}
     if style.decimal == "," and decimal is None:
-        notes.append("Numbers have decimal commas.")
+        notes.append(DECIMAL_COMMAS)
     kind = SEPARATORS.get(table.separator, table.separator)
     return Reading(made, len(table.lines), table.lines, what, kind, tuple(notes))
 
@@ -130,16 +140,21 @@ def _bytes(source: str) -> tuple[bytes, str]:
     try:
         return path.read_bytes(), path.name
     except FileNotFoundError:
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        hint = nearest(path.name, beside) if beside else ""
-        raise InputError(f"There is no file {source!r}. {hint if 'mean' in hint else ''}".strip()) from None
+        raise no_file(path) from None
     except IsADirectoryError:
         raise InputError(sentence(repr(source), "a file", "a directory")) from None
     except OSError as error:
         raise InputError(f"{source!r} cannot be read: {error.strerror or error}.") from None
 
 
-def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None) -> Reading:
+def no_file(path: Path) -> InputError:
+    """The complaint about a file that is not there, with the name of one that is much like it."""
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = nearest(path.name, beside) if beside else ""
+    return InputError(f"There is no file {str(path)!r}. {hint if 'mean' in hint else ''}".strip())
+
+
+def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None, infinite: str) -> Reading:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -152,7 +167,7 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{what} is a damaged Parquet file: {_one_line(error)}.") from None
+        raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
     if not names or not table.num_rows:
         raise InputError(
             sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
@@ -162,10 +177,14 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
         name: _arrow_column(name, table.column(place), what, asked.get(name, others), notes)
         for place, name in enumerate(names)
     }
+    for name, column in made.items():
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            made[name] = _finite(name, column, what, infinite, notes)
     return Reading(made, table.num_rows, None, what, "Parquet", tuple(notes))
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """What an error of another library says, short and without a full stop."""
     words = " ".join(str(error).split())
     return (words if len(words) <= 150 else words[:147] + "...").rstrip(".")
 
@@ -202,12 +221,19 @@ def _arrow_numbers(name: str, column: Any, what: str, asked: str | None) -> Arra
     if asked in {"category", "text"}:
         return np.array(cells, dtype=object).view(Levels) if asked == "category" else np.array(cells, dtype=object)
     values = np.array([np.nan if cell is None else float(cell) for cell in cells])
-    for row in np.flatnonzero(np.isinf(values)).tolist():
-        got = f"{values[row]} in {_where(what, None, row)}"
-        raise InputError(sentence(f"Column {name!r}", "finite numbers", got, "Correct the cell, or leave it empty."))
     for row in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
         if isinstance(cells[row], int) and int(values[row]) != cells[row]:
             got = f"{cells[row]} in {_where(what, None, row)}"
             way_out = f"Leave the column out with --drop, or keep it with --as {name}=category."
             raise InputError(sentence(f"Column {name!r}", "whole numbers of at most 15 digits", got, way_out))
     return values
+
+
+def _finite(name: str, values: Array, what: str, infinite: str, notes: list[str]) -> Array:
+    """Infinite numbers refused, or taken as missing."""
+    endless = np.isinf(values)
+    count, row = int(endless.sum()), int(np.argmax(endless))
+    if infinite == "refuse":
+        raise refused_endless(name, str(values[row]), count, _where(what, None, row))
+    notes.append(f"Column {name!r}: {count} infinite cell{'s' * (count > 1)} taken as missing.")
+    return np.where(endless, np.nan, values)

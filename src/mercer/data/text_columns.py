@@ -53,11 +53,14 @@ class Texts:
         Empty where missing.
     where : callable
         "line 7 of table.csv" for a row.
+    endless : bool
+        Whether infinite numbers are taken as missing.
     """
 
     name: str
     cells: Sequence[str]
     where: Callable[[int], str]
+    endless: bool = False
     levels: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,7 +70,11 @@ class Texts:
 
     def said(self) -> dict[str, int]:
         """The distinct cells that say something, and how often."""
-        return {text: count for text, count in self.levels.items() if text.lower() not in _GONE}
+        return {text: count for text, count in self.levels.items() if not self.is_gone(text)}
+
+    def is_gone(self, text: str) -> bool:
+        """Whether a cell means that there is nothing, in a column of numbers or dates."""
+        return text.lower() in _GONE or (self.endless and is_endless(text))
 
     def refused(self, cell: str, must_be: str, way_out: str) -> InputError:
         """The complaint about the first of such cells."""
@@ -77,6 +84,18 @@ class Texts:
     def placed(self, values: dict[str, Any], gone: Any, kind: Any) -> Array:
         """The values of the cells, `gone` where one is missing."""
         return np.array([values.get(cell, gone) for cell in self.cells], dtype=kind)
+
+
+def is_endless(text: str) -> bool:
+    """Whether a text says infinity."""
+    return text.lstrip("+-").lower() in _ENDLESS
+
+
+def refused_endless(name: str, first: str, count: int, place: str) -> InputError:
+    """The complaint about infinite numbers."""
+    got = f"{first!r} in {place}" if count == 1 else f"{count} infinite cells, the first {first!r} in {place}"
+    way_out = "Correct the cell, or leave it empty; for fit there is also --missing drop, mean or mark."
+    return InputError(sentence(f"Column {name!r}", "finite numbers", got, way_out))
 
 
 def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
@@ -136,7 +155,7 @@ def typed(column: Texts, style: NumberStyle, asked: str | None, notes: list[str]
 
 
 def _tell_gone(column: Texts, notes: list[str]) -> None:
-    gone = {text: count for text, count in column.levels.items() if text.lower() in _GONE}
+    gone = {text: count for text, count in column.levels.items() if column.is_gone(text)}
     if gone:
         words = ", ".join(f"{text!r} ({count})" for text, count in list(gone.items())[:3])
         notes.append(f"Column {column.name!r}: {words} taken as missing.")
@@ -173,9 +192,11 @@ def _refuse_spoilt(column: Texts, said: dict[str, int], unread: list[str]) -> No
     """No guess about a column of numbers or dates in which something else stands."""
     total, bad = sum(said.values()), set(unread)
     as_category = f"or say --as {column.name}=category."
-    endless = [text for text in unread if text.lstrip("+-").lower() in _ENDLESS]
+    endless = [text for text in unread if is_endless(text)]
     if endless and len(endless) == len(unread) and len(said) > len(unread):
-        raise column.refused(endless[0], "finite numbers", "Correct the cell, or leave it empty.")
+        first = min(endless, key=column.cells.index)
+        count = sum(said[text] for text in endless)
+        raise refused_endless(column.name, first, count, column.where(column.cells.index(first)))
     if all(_LOOSE.fullmatch(text) for text in said):
         way_out = f"Say how numbers are written with --decimal, {as_category}"
         raise column.refused(unread[0], "numbers written in one way", way_out)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mercer.backends import readable
 from mercer.errors import InputError, ModelFileError
+from mercer.estimators.features_only import without_rows
 from mercer.models.canonical import loads
 from mercer.models.container import VERSION, Header, packed, read_arrays, read_header
 from mercer.models.disk import checked_path, opened, write_whole
@@ -16,10 +17,10 @@ from mercer.models.records import MISFITS, Stamp, checked_account, checked_model
 __all__ = ["ModelFile", "inspect", "load", "save"]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
     """Write a fitted model to a file that `load` reads; predictions will be the same to the last bit.
 
-    The file appears whole or not at all. It holds the training rows, which kernels need to predict.
+    The file appears whole or not at all. It holds the training rows, which most kernels need to predict.
 
     Parameters
     ----------
@@ -27,6 +28,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         A fitted estimator of mercer. Kernels that hold Python functions are refused.
     path : str or path
         Where to; by custom it ends in ``.mercer``. A file that is there is replaced.
+    rows : bool, default=True
+        False leaves the training rows and targets out, where the kernel has a finite feature map; what is loaded then
+        predicts, and does nothing else.
 
     See Also
     --------
@@ -46,6 +50,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     place = checked_path(path)
     checked_model(model)
+    model = model if rows else without_rows(model)
     try:
         text, arrays = written(model, Stamp.now())
         entries = layout(text, arrays)
@@ -125,7 +130,7 @@ class ModelFile:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return (
             f"{self.kind}: {self.kernel}{alpha}\n"
-            f"{self.rows} rows, {shape}; {readable(self.size)}, format version {VERSION}\n"
+            f"{self.rows or 'no'} training rows, {shape}; {readable(self.size)}, format version {VERSION}\n"
             f"written {self.when} with {versions}"
         )
 
@@ -153,7 +158,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     ...     mercer.save(model, f"{folder}/hill.mercer")
     ...     print(inspect(f"{folder}/hill.mercer"))
     KernelRidge: Gaussian(width=0.7071067811865476), alpha 0.1
-    3 rows, 1 column; ... kB, format version 1
+    3 training rows, 1 column; ... kB, format version 1
     written ...-...-...T...:...:...+00:00 with ...
     """
     with opened(checked_path(path)) as (file, size):

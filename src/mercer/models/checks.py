@@ -9,6 +9,7 @@ import numpy as np
 from mercer.data.rows import Rows
 from mercer.errors import ModelFileError
 from mercer.estimators import KernelNeighborsClassifier, KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
+from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.names import NAMES
 from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
 from mercer.solvers import Choice, Route
@@ -121,6 +122,21 @@ def check_classifier(model: KernelRidgeClassifier) -> None:
     """A ridge on labels."""
     need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
     model.dual_coef_, model.intercept_ = model._dual, model._intercept
+
+
+def check_features(model: FeatureRegressor) -> None:
+    """Weights of features without rows."""
+    need(is_kernel(model.kernel) and is_whole(model.columns) and model.columns > 0, "a kernel on columns must be there")
+    t = len(model.intercept) if isinstance(model.intercept, np.ndarray) else 0
+    need(t > 0 and is_finite_array(model.intercept, t), "the intercepts must be finite")
+    need(is_finite_array(model.weights, None, t), "weights of features must be finite, one for each target")
+    names = model.names
+    sound = type(names) is tuple and all(type(name) is str for name in names) and len(names) in (0, model.columns)
+    need(sound, "names must be one for each column")
+    need(type(model.one_target) is bool and (t == 1 or not model.one_target), "the targets must fit the shape of y")
+    rows = Rows(np.zeros((1, model.columns)), list(names) or None)
+    model.kernel.check(rows)
+    need(model.kernel.count_features(rows) == len(model.weights), "weights of features must be as many as features")
 
 
 def _neighbors(model: Any) -> int:

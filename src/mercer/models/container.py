@@ -118,7 +118,7 @@ def read_header(file: BinaryIO, size: int) -> Header:
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 0 < length <= min(size - 8, LONGEST):
-        raise ModelFileError("it is too short, or no model file.")
+        raise ModelFileError("it is cut off, or no model file.")
     raw = first + file.read(length)
     opening = _OPENING.match(raw, 8)
     if opening is None or len(raw) != 8 + length:

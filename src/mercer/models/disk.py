@@ -13,22 +13,26 @@ from typing import Any, BinaryIO
 from mercer.errors import InputError, ModelFileError, sentence
 
 
-def checked_path(path: Any) -> Path:
+def checked_path(path: Any, what: str = "model file") -> Path:
     """A path that was given as a text or as a path."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or not isinstance(os.fspath(path), str):
-        raise InputError(sentence("The path of a model file", "a text or a path", repr(path)))
+        raise InputError(sentence(f"The path of a {what}", "a text or a path", repr(path)))
     if "\0" in os.fspath(path):
-        raise InputError(sentence("The path of a model file", "without NUL", repr(path)))
+        raise InputError(sentence(f"The path of a {what}", "without NUL", repr(path)))
     return Path(path)
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview], what: str = "model file") -> None:
     """Write beside, bring it to the disk, and only then put it in its place.
 
-    The file gets the mode that the umask gives. If anything goes wrong, what was there before is still there.
+    The file gets the mode that the umask gives. If anything goes wrong, what was there before is still there. A device
+    or a pipe, as /dev/stdout, is written to and not replaced.
     """
     if path.is_dir():
-        raise ModelFileError(f"The model file {path} cannot be written: it is a directory. Name a file inside it.")
+        raise ModelFileError(f"The {what} {path} cannot be written: it is a directory. Name a file inside it.")
+    if path.exists() and not path.is_file():
+        _write_into(path, pieces, what)
+        return
     beside = path.with_name(f".{path.name[:60]}.{secrets.token_hex(6)}.part")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -45,7 +49,16 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
             raise
         _settle(path.parent)
     except OSError as problem:
-        raise ModelFileError(f"The model file {path} cannot be written: {_reason(problem)}") from None
+        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
+
+
+def _write_into(path: Path, pieces: Iterable[bytes | memoryview], what: str) -> None:
+    try:
+        with path.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    except OSError as problem:
+        raise ModelFileError(f"The {what} {path} cannot be written: {_reason(problem)}") from None
 
 
 def _settle(folder: Path) -> None:

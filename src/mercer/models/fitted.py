@@ -20,9 +20,12 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
+from mercer.estimators.features_only import FeatureClassifier, FeatureRegressor
 from mercer.estimators.table_model import TableModel
+from mercer.models import streamed
 from mercer.models.checks import (
     check_classifier,
+    check_features,
     check_names,
     check_neighbors_classifier,
     check_neighbors_regressor,
@@ -57,7 +60,10 @@ CLASSES: dict[str, type] = {
         KernelRidgeClassifierCV,
         AutoRegressor,
         AutoClassifier,
+        FeatureRegressor,
+        FeatureClassifier,
         TableModel,
+        *streamed.CLASSES,
     )
 }
 _ROWS = ("kernel_", "X_fit_")
@@ -88,14 +94,22 @@ KEPT: dict[str, tuple[str, ...]] = {
     "KernelRidgeClassifierCV": (*_SEARCH, "temperature_"),
     "AutoRegressor": (*_AUTO, "_centre", "_scale", "_residuals", "error_standard_error_"),
     "AutoClassifier": (*_AUTO, "classes_", "temperature_"),
+    "FeatureRegressor": (),
+    "FeatureClassifier": (),
     "TableModel": (),
+    **streamed.KEPT,
 }
-MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_over", "_part_used")
+# Parameters that the first files do not name; they are named where they are not as usual.
+YOUNGER: dict[str, tuple[str, ...]] = {
+    "AutoRegressor": ("encoder",),
+    "AutoClassifier": ("encoder", "class_weight"),
+}
+MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_over", "_part_used", "costs_")
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
     "tuned_",
     "dual_coef_", "intercept_", "_used", "cv_results_", "_posterior_kept", "_weights_kept",
-    "_left_out_kept",
+    "_left_out_kept", *streamed.LEFT_OUT,
 )  # fmt: skip
 
 
@@ -154,7 +168,6 @@ def _auto(model: Any) -> tuple[int, int]:
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be true or false")
     need("_part_used" not in held or _ascending(model._part_used, n), "the rows used must be in order")
-    need(is_positive(model.error_) and is_positive(model.baseline_), "errors must be finite")
     return n, t
 
 
@@ -164,22 +177,48 @@ def _ascending(rows: Any, count: int) -> bool:
 
 def _auto_regressor(model: AutoRegressor) -> None:
     n, t = _auto(model)
-    need(t == 1 and is_finite_array(model._residuals, n), "residuals must be finite, one for each row")
-    need(is_finite(model._centre) and is_positive(model._scale), "centre and scale must be finite")
-    need(is_positive(model.error_standard_error_), "errors must be finite")
+    several = (t,) if isinstance(model._centre, np.ndarray) else ()  # numbers for one target, arrays for several
+    need(bool(several) or t == 1, "centre and scale must be one for each target")
+    need(is_finite_array(model._residuals, n, *several), "residuals must be finite, one for each row")
+    finite = is_finite_array(model._centre, t) if several else is_finite(model._centre)
+    need(finite and _positive(model._scale, several), "centre and scale must be finite")
+    need(_positive(model.error_, several) and _positive(model.baseline_, several), "errors must be finite")
+    need(_positive(model.error_standard_error_, several), "errors must be finite")
+
+
+def _positive(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether these are finite numbers that are not negative, of this shape."""
+    return is_finite_array(value, *shape) and bool((value >= 0).all()) if shape else is_positive(value)
+
+
+def is_usual(name: str, value: Any) -> bool:
+    """Whether an attribute that the first files do not have is as it always was then, and need not be written."""
+    return name == "costs_" and bool((value == 1.0).all())
 
 
 def _auto_classifier(model: AutoClassifier) -> None:
     _, t = _auto(model)
-    need(t == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
+    labels = count_labels(model.classes_, 2)
+    need(t == target_columns(labels), "the targets must fit the classes")
+    need(is_positive(model.error_) and is_positive(model.baseline_), "errors must be finite")
     need(isinstance(model.temperature_, Temperature), "a calibration must be there")
+    need(len(model.temperature_.shifts) in (0, labels), "a calibration must fit the classes")
+    model.costs_ = vars(model).get("costs_", np.ones(labels))
+    need(is_finite_array(model.costs_, labels) and (model.costs_ >= 0).all(), "costs must be one for each class")
+
+
+def _feature_classifier(model: FeatureClassifier) -> None:
+    check_features(model)
+    need(len(model.intercept) == target_columns(count_labels(model.classes_, 2)), "the weights must fit the classes")
+    calibration = model.temperature_
+    need(calibration is None or isinstance(calibration, Temperature), "a calibration must be one")
 
 
 def _table(model: TableModel) -> None:
     need(type(model.model) in CLASSES.values() and type(model.model) is not TableModel, "a table must have a model")
     need(type(model.ignored) is tuple and type(model.summary) is dict, "a table's columns and summary must be there")
     if model.encoder is not None:
-        columns = vars(model.model).get("n_features_in_")
+        columns = getattr(model.model, "n_features_in_", None)
         need(columns == len(model.encoder.names_out_), "the encoder of a table must fit its model")
 
 
@@ -192,5 +231,8 @@ _FINISH: dict[str, Callable[[Any], None]] = {
     "KernelRidgeClassifierCV": _search_classifier,
     "AutoRegressor": _auto_regressor,
     "AutoClassifier": _auto_classifier,
+    "FeatureRegressor": check_features,
+    "FeatureClassifier": _feature_classifier,
     "TableModel": _table,
+    **streamed.FINISH,
 }

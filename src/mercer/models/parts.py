@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.encoding import TableEncoder
+from mercer.data.encoding.state import Settings
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import ModelFileError
@@ -90,6 +91,15 @@ def are_members(value: Any) -> bool:
     return type(value) is list and all(isinstance(item, Member) for item in value)
 
 
+def _are_tuned(value: Any, folds: int, members: int) -> bool:
+    """Whether this is nothing, or for every fold a kernel and an alpha of every member."""
+    lists = type(value) is list and all(type(fold) is list and len(fold) == members for fold in value)
+    if not lists or len(value) not in (0, folds):
+        return False
+    pairs = [pair for fold in value for pair in fold]
+    return all(type(pair) is tuple and len(pair) == 2 and is_kernel(pair[0]) and is_positive(pair[1]) for pair in pairs)
+
+
 @dataclass(frozen=True)
 class KeptTable:
     """What is kept of the table of a search: its text."""
@@ -148,7 +158,10 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
          "negative": is_finite, "residual": is_positive},
     ),
     "Choice": (Choice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
-    "Temperature": (Temperature, {"scale": is_positive}),
+    "Temperature": (
+        Temperature,
+        {"scale": is_positive, "shifts": lambda v: type(v) is tuple and all(map(is_finite, v))},
+    ),
     "Member": (
         Member,
         {"name": is_text, "kernel": is_kernel, "alpha": is_positive, "weight": is_share, "error": is_positive,
@@ -183,10 +196,12 @@ class PartWriter(Writer):
                 "held_out": self.value(value.held_out, what),
                 "folds": self.value(value.folds, what),
                 "tuned_on": int(value.tuned_on),
-            }
+            } | ({"by_fold": self.value(value.by_fold, what)} if value.by_fold else {})
         if isinstance(value, TableEncoder):
+            if not hasattr(value, "columns_"):  # a parameter, which is never fitted
+                return {"is": "encoder settings", "record": dumps(value.settings.record())}
             record, arrays = value.state()
-            return {"is": "encoder", "record": dumps(record), "scales": self.value(arrays["scales"], what)}
+            return {"is": "encoder", "record": dumps(record)} | {n: self.value(a, what) for n, a in arrays.items()}
         if isinstance(value, Folds):
             numbers = [self.value(_fold_numbers(repeat, value.n), what) for repeat in value.repeats if value.partition]
             return {"is": "folds", "rows": value.n, "label": value.label, "numbers": numbers}
@@ -211,8 +226,10 @@ class PartReader(Reader):
             case "committee":
                 return self._committee(given)
             case "encoder":
-                record = loads(given["record"], "the encoder")
-                return TableEncoder.from_state(record, {"scales": self.value(given["scales"])})
+                arrays = {name: self.value(given[name]) for name in given if name not in {"is", "record"}}
+                return TableEncoder.from_state(loads(given["record"], "the encoder"), arrays)
+            case "encoder settings":
+                return TableEncoder.from_settings(Settings.read(loads(given["record"], "the encoder")))
             case "folds":
                 return self._folds(given)
         return super().special(given)
@@ -231,7 +248,11 @@ class PartReader(Reader):
             raise ModelFileError("its committee does not fit together.")
         if not is_whole_array(folds, len(held_out), len(held_out)):
             raise ModelFileError("the folds of its committee do not fit.")
-        return Committee([m for m in tried if m.weight > 0], tried, held_out, folds, given["tuned_on"])
+        members = [m for m in tried if m.weight > 0]
+        by_fold = self.value(given["by_fold"]) if "by_fold" in given else []
+        if not _are_tuned(by_fold, int(folds.max(initial=-1)) + 1, len(members)):
+            raise ModelFileError("the members of its folds do not fit.")
+        return Committee(members, tried, held_out, folds, given["tuned_on"], by_fold)
 
     def _folds(self, given: dict[str, Any]) -> Folds:
         n, label, numbers = given["rows"], given["label"], [self.value(each) for each in given["numbers"]]

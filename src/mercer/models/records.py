@@ -13,11 +13,12 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
+from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.table_model import TableModel
 from mercer.models.canonical import dumps, loads
 from mercer.models.checks import check_params, need
 from mercer.models.container import Entry, laid_out
-from mercer.models.fitted import CLASSES, KEPT, MAY, finish
+from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
 
@@ -62,16 +63,23 @@ class ModelWriter(PartWriter):
 
     def _model(self, value: Any, name: str) -> dict[str, Any]:
         kept = {each: getattr(value, each) for each in KEPT[name]}
-        kept |= {each: getattr(value, each) for each in MAY if each in vars(value)}
+        held = vars(value)
+        kept |= {each: held[each] for each in MAY if each in held and not is_usual(each, held[each])}
         if "table_" in kept:
             kept["plan_"] = KeptPlan(KeptRoute(value.plan_.chosen.name))
             kept["table_"] = KeptTable(value.table_.text(value._choice, value.folds_))
         return {
             "is": "model",
             "class": name,
-            "params": {n: self.value(v, f"{n} of {name}") for n, v in value.get_params(deep=False).items()},
+            "params": {n: self.value(v, f"{n} of {name}") for n, v in _named(value, name).items()},
             "fitted": {n: self.value(v, f"{n} of {name}") for n, v in kept.items()},
         }
+
+
+def _named(model: Any, name: str) -> dict[str, Any]:
+    """The parameters that a file names: all but young ones that are None, as they always were before they existed."""
+    given = model.get_params(deep=False)
+    return {n: v for n, v in given.items() if v is not None or n not in YOUNGER.get(name, ())}
 
 
 class ModelReader(PartReader):
@@ -134,14 +142,17 @@ def account(model: Any) -> dict[str, Any]:
     name = type(model).__name__
     if isinstance(model, TableModel):
         return account(model.model) | {"class": name, "columns": len(model.columns)}
-    columns = vars(model).get("n_features_in_")
-    if hasattr(model, "committee_"):
+    columns = getattr(model, "n_features_in_", None)
+    if isinstance(model, FeatureRegressor):
+        words, rows, alphas = repr(model.kernel), 0, []
+    elif hasattr(model, "committee_"):
         members = [f"{each.weight:.2f} {type(each.kernel).__name__}" for each in model.members_]
         alphas = [each.alpha for each in model.members_]
         words, rows = " + ".join(members), int(model.models_[0].X_fit_.shape[0])
     else:
         inner = getattr(model, "best_estimator_", model)
-        words, rows = repr(inner.kernel_), int(inner.X_fit_.shape[0])
+        words = repr(inner.kernel_)
+        rows = inner.n_rows_ if hasattr(inner, "landmarks_") else int(inner.X_fit_.shape[0])
         alphas = np.unique(inner._alphas).tolist() if hasattr(inner, "_alphas") else []
     words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
     alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.encoding.cells import read_cells, texts_of
-from mercer.data.encoding.columns import Column, encode, is_truth, learn, output_names
+from mercer.data.encoding.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.data.encoding.kinds import decide
 from mercer.data.encoding.report import Encoded, EncoderReport, Unfamiliar
 from mercer.data.encoding.state import Settings, read, written
@@ -23,8 +23,8 @@ class TableEncoder:
     """Turn a table of numbers, categories, dates and texts into a matrix of numbers, and say how.
 
     Numbers are standardised, categories become one column per level, dates become a number, the time of the year and
-    the day of the week, and what does not vary or only identifies rows is left out with a reason. Texts are
-    passed through by `texts`. See the page on tables for every rule.
+    the day of the week, texts become the main directions of their words or letters, and what does not vary or only
+    identifies rows is left out with a reason. See the page on tables for every rule.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class TableEncoder:
         The decimal sign of numbers that are text; "," for 3,5.
     thousands : str, default=""
         What stands between thousands in numbers that are text; "," for 1,234.
+    missing : {"mark", "mean"}, default="mark"
+        Missing numbers and dates get the median and a further column that marks them, or the mean and no mark.
 
     Attributes
     ----------
@@ -75,15 +77,16 @@ class TableEncoder:
         *,
         decimal: str = ".",
         thousands: str = "",
+        missing: str = "mark",
     ) -> None:
-        self.settings = Settings.checked(kinds, drop, decimal, thousands)
+        self.settings = Settings.checked(kinds, drop, decimal, thousands, missing)
         self._named = False
 
     def __repr__(self) -> str:
         style = self.settings.style
         return (
             f"TableEncoder(kinds={dict(self.settings.kinds)}, drop={list(self.settings.drop)}, "
-            f"decimal={style.decimal!r}, thousands={style.thousands!r})"
+            f"decimal={style.decimal!r}, thousands={style.thousands!r}, missing={self.settings.missing!r})"
         )
 
     def fit(self, X: Any) -> TableEncoder:
@@ -132,7 +135,7 @@ class TableEncoder:
         return Encoded(values, EncoderReport(table.rows, int(outside.sum()), told))
 
     def texts(self, X: Any) -> Array:
-        """The text columns as an array of objects, without white space around; missing ones are empty.
+        """The text columns as they are, for a kernel on texts; without white space around, missing ones are empty.
 
         Examples
         --------
@@ -177,9 +180,31 @@ class TableEncoder:
         ['age']
         """
         settings, columns, named = read(record, arrays)
-        style = settings.style
-        encoder = cls(dict(settings.kinds), settings.drop, decimal=style.decimal, thousands=style.thousands)
+        encoder = cls.from_settings(settings)
         encoder._set(columns, named=named)
+        return encoder
+
+    def rounded(self) -> TableEncoder:
+        """The same encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.
+
+        Levels of categories, and words that two rows share, stay as they are.
+
+        Examples
+        --------
+        >>> from mercer.data import TableEncoder
+        >>> TableEncoder().fit({"age": [20.125, 33.75, 48.5]}).rounded().columns_[0].scale.low
+        20.0
+        """
+        self._check_fitted()
+        encoder = self.from_settings(self.settings)
+        encoder._set([rounded(column) for column in self.columns_], named=self._named)
+        return encoder
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> TableEncoder:
+        """An encoder of which this was asked, and which has seen nothing yet."""
+        encoder = cls()
+        encoder.settings = settings
         return encoder
 
     def _learn(self, table: Table) -> None:
@@ -193,7 +218,7 @@ class TableEncoder:
                 continue
             cells = read_cells(name, table.column(place))
             kind, why = decide(cells, asked.get(place), self.settings.style)
-            column = learn(cells, kind, why, self.settings.style)
+            column = learn(cells, kind, why, self.settings.style, marked=self.settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
         self._set(columns, named=table.named)
@@ -250,8 +275,6 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _becomes(column: Column) -> str:
-    if column.kind == "text":
-        return "text"
     if not column.outputs:
         return "nothing"
     count = len(column.outputs)

@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from mercer.data.delimited import short
 from mercer.data.encoding.cells import Cells, texts_of
+from mercer.data.encoding.texts import FEWEST_WORDS, words_in
 from mercer.data.encoding.values import NumberStyle, numbers_of, read_day
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -58,7 +60,7 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     if not present:
         return "constant", "every value is missing"
     if is_constant(cells):
-        said = _short(texts_of(cells)[1][0])
+        said = short(texts_of(cells)[1][0])
         if present == len(cells.values):
             return "constant", f"every value is {said}"
         return "category", f"{said} or missing"
@@ -102,8 +104,8 @@ def _decide_text(cells: Cells, style: NumberStyle) -> tuple[Kind, str]:
     if not numbers.all():
         _refuse_spoilt(cells, counts, numbers, days)
     if distinct > MOST_LEVELS or distinct > present / 2:
-        words = float(np.mean([len(text.split()) for text in cells.levels]))
-        if distinct > present / 2 and words >= 3:
+        words = words_in(cells.levels)
+        if distinct > present / 2 and words >= FEWEST_WORDS:
             return "text", f"text, {words:.0f} words on average, {distinct} distinct in {present} rows"
         if distinct > 0.9 * present:
             return (
@@ -135,7 +137,3 @@ def checked_kind(column: str | int, kind: object) -> None:
     if kind not in ASKABLE:
         must_be = "'number', 'category', 'date' or 'text'"
         raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), "To leave it out, use drop."))
-
-
-def _short(text: str, most: int = 30) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."

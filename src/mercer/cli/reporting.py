@@ -1,0 +1,64 @@
+"""The report of a fit, and the command that makes it again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from mercer.cli.choices import choose_model
+from mercer.cli.fitting import Asked, Fitted
+from mercer.cli.preparing import Prepared
+from mercer.errors import InputError
+
+
+def refuse_landmarks(table: Prepared, asked: Asked, report: str | None) -> None:
+    """A report shows what was predicted of held-out rows; where nobody keeps that, it is refused before the work."""
+    name, why = choose_model(table.target.task, vars(asked), len(table.target.values))
+    if report is not None and name.startswith("Nystroem"):
+        raise InputError(
+            f"--report needs held-out predictions of every row, which {name} ({why}) does not keep. Leave it out, or "
+            "fit a sample of the rows."
+        )
+
+
+def write(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) -> None:
+    """Write the report, if one was asked for."""
+    if options["report"] is None:
+        return
+    from mercer.report import Origin, write_report
+
+    source = options["table"]
+    origin = Origin(
+        table.reading.what,
+        "" if source == "-" else source,
+        command_text(click.get_current_context()),
+        tuple(table.notes),
+    )
+    write_report(
+        whole,
+        table.features,
+        table.target.values,
+        options["report"],
+        evaluation=fitted.judgement.result,
+        sample_weight=table.weights,
+        groups=table.groups,
+        origin=origin,
+    )
+
+
+def command_text(context: click.Context) -> str:
+    """The command as it can be typed again: arguments, then every option that is not as it is by itself."""
+    said = ["mercer", context.info_name or "fit"]
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if isinstance(param, click.Argument):
+            said.append(str(value))
+        elif isinstance(param, click.Option) and param.is_flag:
+            said += [param.opts[0]] * bool(value)
+        elif isinstance(value, tuple):
+            said += [word for each in value for word in (param.opts[0], str(each))]
+        elif value is not None and value != param.get_default(context):
+            said += [param.opts[0], str(value)]
+    return shlex.join(said)
