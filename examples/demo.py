@@ -41,7 +41,7 @@ def main():
     print("Concrete: strength in MPa of 1030 mixtures, from 7 ingredients and age.")
     print(f"({table.source}; {table.licence})")
     print(f"{len(train)} of them are in mixtures.csv; {HELD_OUT} others, without their strength, in new.csv.\n")
-    mercer(folder, "fit", "mixtures.csv", "--target", "strength")
+    mercer(folder, "fit", "mixtures.csv", "--target", "strength", "--report", "report.html")
     print()
     mercer(folder, "predict", "model.mercer", "new.csv", "--interval", "0.9", "--out", "predicted.csv")
     with (folder / "predicted.csv").open(newline="") as file:
@@ -58,7 +58,7 @@ def main():
         for i in range(5)
     ]
     print(text_table(["cement", "water", "age (days)", "measured", "predicted (90 %)"], shown))
-    print(f"\nEverything is in {folder}.")
+    print(f"\nEverything is in {folder}. The report: {(folder / 'report.html').as_uri()}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,161 @@
+"""What was chosen among what, and how close it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.report.judging import Judgement
+from mercer.report.subject import Subject
+from mercer.report.wording import legible
+from mercer.selection.edges import edges_in_words
+from mercer.selection.table import SearchTable
+
+_SHOWN = 6  # candidates in the table
+_LETTERS = 120  # of a kernel
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kernel and alpha, and what it scored."""
+
+    kernel: str
+    alpha: str
+    score: float
+    standard_error: float
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SearchChoice:
+    """The winner of a search.
+
+    Attributes
+    ----------
+    kernel, alpha : str
+        The winner.
+    kernels, alphas : int
+        How many of each were tried.
+    scoring, folds, rule : str
+        How they were compared.
+    best : tuple of Candidate
+        Those that scored best, with the winner.
+    close : int
+        How many are within one standard error of the best.
+    edges : tuple of str
+        On which edges of the grid the winner stands.
+    agreed : tuple of int
+        How many outer folds chose exactly this winner, and how many there were.
+    digits : float
+        Decimal digits that can be trusted.
+    search : KernelRidgeCV or KernelRidgeClassifierCV
+        For its picture; None where its table was not kept.
+    """
+
+    kernel: str
+    alpha: str
+    kernels: int
+    alphas: int
+    scoring: str
+    folds: str
+    rule: str
+    best: tuple[Candidate, ...]
+    close: int
+    edges: tuple[str, ...]
+    agreed: tuple[int, int]
+    digits: float
+    search: Any
+
+
+@dataclass(frozen=True)
+class MemberFact:
+    """One member that was tried for a committee."""
+
+    name: str
+    weight: float
+    error: float
+    alpha: float
+    status: str
+    bounds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommitteeChoice:
+    """The committee of an automatic model.
+
+    Attributes
+    ----------
+    members : tuple of MemberFact
+        All that were tried; weight 0 means left out.
+    how : str
+        How the weights were found.
+    tuned_on : int
+        Rows that widths were tuned on.
+    digits : float
+        Decimal digits that can be trusted, of the worst member.
+    """
+
+    members: tuple[MemberFact, ...]
+    how: str
+    tuned_on: int
+    digits: float
+
+
+def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeChoice:
+    """The choice that the model stands for."""
+    return _committee(subject.model) if subject.auto else _search(subject.model, judged)
+
+
+def _committee(model: Any) -> CommitteeChoice:
+    unit = model._unit()
+    members = tuple(
+        MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, tuple(m.bounds)) for m in model.committee_.tried
+    )
+    digits = min(float(each.route_.digits) for each in model.models_)
+    return CommitteeChoice(members, model._how(), model.committee_.tuned_on, digits)
+
+
+def _search(model: Any, judged: Judgement) -> SearchChoice:
+    table, choice = model.table_, model._choice
+    kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
+    chosen = judged.result.chosen
+    same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
+    best, close = _best(model) if kept else ((), 0)
+    return SearchChoice(
+        legible(repr(model.best_kernel_), _LETTERS),
+        f"{model.alpha_:.3g}",
+        len(model.kernels_),
+        len(model.alphas_),
+        judged.result.scoring,
+        model.folds_.label,
+        model.rule,
+        best,
+        close,
+        tuple(edges_in_words(table, choice)) if kept else (),
+        (same, len(chosen)),
+        float(model.digits_),
+        model if kept and len(model.kernels_) * len(model.alphas_) > 1 else None,
+    )
+
+
+def _best(model: Any) -> tuple[tuple[Candidate, ...], int]:
+    """The best candidates and the winner, and how many are as good within one standard error."""
+    table, choice = model.table_, model._choice
+    mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
+    worth = np.where(np.isnan(mean), -np.inf, mean)
+    order = np.argsort(-worth.ravel(), kind="stable")
+    winner = choice.kernel * len(table.alphas) + choice.alphas[0]
+    listed = [int(i) for i in order[:_SHOWN]]
+    listed = listed if winner in listed else [*listed[:-1], winner]
+    best = []
+    for i in listed:
+        k, a = divmod(i, len(table.alphas))
+        numbers = float(mean[k, a]), float(error[k, a])
+        best.append(
+            Candidate(legible(repr(table.kernels[k]), _LETTERS), f"{table.alphas[a]:.3g}", *numbers, i == winner)
+        )
+    first = np.unravel_index(int(order[0]), worth.shape)
+    close = int(np.sum(worth >= worth[first] - np.nan_to_num(error[first])))
+    return tuple(best), close

@@ -1,0 +1,198 @@
+"""How good a model is on rows that it has not seen, from whatever outer loop was run."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from mercer.data.rows import Array
+from mercer.errors import IllConditionedWarning, InputError, sentence
+from mercer.estimators.as_errors import AsError
+from mercer.estimators.auto_evaluation import Evaluation
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.evaluation import cross_validate
+from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
+from mercer.report.subject import Subject
+
+_FOLDS = 10  # of the outer loop around a search that left single rows out
+_MOST_FOLDS = 20  # of a search, to be the outer folds as well: every pair of them is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How good a model is on rows that it has not seen.
+
+    Attributes
+    ----------
+    measure : str
+        What the numbers are.
+    error, standard_error, baseline : float
+        Of the model, and of the mean or the most common label.
+    how : str
+        How they were found.
+    predicted : ndarray of shape (n,)
+        What was predicted of every row by a model that had not seen it; NaN or None where there was none.
+    naive, fitted : float
+        The estimate that choosing itself gives, and the error on the rows of the fit.
+    naive_how : str
+        What `naive` is.
+    smaller_is_better : bool
+        True for errors, False for scores.
+    share : bool
+        Whether it is a share of wrong labels.
+    outer : bool
+        Whether all choices were repeated inside an outer loop.
+    result : Evaluation, NestedCrossValidation or None
+        The outer loop.
+    """
+
+    measure: str
+    error: float
+    standard_error: float
+    baseline: float
+    how: str
+    predicted: Array
+    naive: float
+    fitted: float
+    naive_how: str
+    smaller_is_better: bool = True
+    share: bool = False
+    outer: bool = True
+    result: Any = None
+
+    @property
+    def gain(self) -> float:
+        """How much better than the baseline, in the measure's own unit; negative where worse."""
+        return (self.baseline - self.error) * (1 if self.smaller_is_better else -1)
+
+    @property
+    def useful(self) -> bool:
+        """Whether it is better than the baseline by more than its standard error."""
+        return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)
+
+    @property
+    def optimism(self) -> float:
+        """How much better the naive estimate is than the honest one; negative where it is worse."""
+        return (self.error - self.naive) * (1 if self.smaller_is_better else -1)
+
+
+def judge(subject: Subject, evaluation: Any = None) -> Judgement:
+    """The honest error of a model.
+
+    ====================  =========================  ====================================================
+    model                 evaluation                 the error is that of
+    ====================  =========================  ====================================================
+    automatic             Evaluation                 the outer loop, everything repeated
+    automatic             None                       the committee out of fold, part of the fit
+    a search              NestedCrossValidation      the outer loop
+    a search              None                       `nested_cross_validate`, run here
+    ====================  =========================  ====================================================
+    """
+    wanted: type = Evaluation if subject.auto else NestedCrossValidation
+    fits = evaluation is None or isinstance(evaluation, wanted)
+    if not fits:
+        what = "what evaluate returned" if subject.auto else "what nested_cross_validate returned"
+        raise InputError(sentence("evaluation of a report", f"{what}, or None", type(evaluation).__name__))
+    return _judge_auto(subject, evaluation) if subject.auto else _judge_search(subject, evaluation)
+
+
+def out_of_fold(subject: Subject) -> tuple[Array, Array]:
+    """Rows, and what the committee said about them while they were held out: numbers, or decision values."""
+    model = subject.model
+    held = model.committee_.held_out
+    return model._part_used, held if subject.classifier else model._centre + model._scale * held[:, 0]
+
+
+def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
+    model, y, classes = subject.model, subject.y, subject.classifier
+    measure = "share of wrong labels" if classes else "root mean squared error"
+    fitted = _own(model.predict(subject.rows), y, classes)
+    naive_how = f"out of fold, {model._how()}"
+    if result is not None:
+        how = f"{len(result.errors)} outer folds, everything repeated in each"
+        numbers = result.error, result.standard_error, result.baseline
+        return Judgement(
+            measure, *numbers, how, result.predictions, model.error_, fitted, naive_how, share=classes, result=result
+        )
+    rows, held = out_of_fold(subject)
+    predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
+    predicted[rows] = _labels(model, held, y[rows]) if classes else held
+    error = float(model.error_)
+    spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
+    how = f"out of fold: {model._how()}"
+    numbers = error, spread, float(model.baseline_)
+    return Judgement(measure, *numbers, how, predicted, error, fitted, naive_how, share=classes, outer=False)
+
+
+def _labels(model: Any, votes: Array, y: Array) -> Array:
+    """Labels from out-of-fold votes as the fit counts them: calibrated without the fold that is judged."""
+    folds, numbers = model.committee_.folds, np.searchsorted(model.classes_, y)
+    found = np.empty(len(y), dtype=np.intp)
+    for fold in range(int(folds.max()) + 1):
+        rest, own = folds != fold, folds == fold
+        found[own] = model._weighted(Temperature.leaning(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
+    return np.asarray(model.classes_[found])
+
+
+def _own(predicted: Array, y: Array, classes: bool) -> float:
+    """The error on the rows of the fit."""
+    return float(np.mean(predicted != y)) if classes else float(np.sqrt(np.mean((predicted - y) ** 2)))
+
+
+def _judge_search(subject: Subject, result: NestedCrossValidation | None) -> Judgement:
+    model, y, how = subject.model, subject.y, _outer_folds(subject, given=result is not None)
+    if result is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
+            result = nested_cross_validate(model, subject.rows, y, sample_weight=subject.weights, **how)
+    dummy = DummyClassifier() if subject.classifier else DummyRegressor()
+    base = cross_validate(dummy, subject.Z, y, scoring=model.scoring, **how).mean
+    return judged_search(subject, result, base)
+
+
+def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
+    """The folds of the search where they can be outer folds, ten otherwise; for time series nobody can guess them."""
+    model, folds, groups = subject.model, subject.model.folds_, subject.groups
+    if not folds.partition and not given:
+        what = "given where the folds of the search are no partition"
+        way_out = "Run nested_cross_validate with outer folds of your own."
+        raise InputError(sentence("evaluation of a report", what, folds.label, way_out))
+    own = 3 <= len(folds.repeats[0]) <= _MOST_FOLDS
+    if own and not hasattr(model.cv, "__next__"):
+        return {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state, "groups": groups}
+    most = len(subject.y) if groups is None else len(np.unique(groups))
+    return {"cv": min(_FOLDS, most), "random_state": 0 if groups is None else None, "groups": groups}
+
+
+def judged_search(subject: Subject, nested: NestedCrossValidation, base: float) -> Judgement:
+    """The scores of a search as errors, where the score is one that is better read so."""
+    model, read = subject.model, AsError.of(subject.model.scoring, classifier=subject.classifier)
+    own = math.nan
+    if read.smaller_is_better:
+        own = _own(model.predict(subject.rows), subject.y, subject.classifier)
+    return Judgement(
+        read.measure if read.smaller_is_better else nested.scoring,
+        read.value(nested.mean),
+        read.spread(nested.standard_error, nested.mean),
+        read.value(base),
+        f"nested cross-validation, {nested.folds}",
+        nested.predictions[0] if subject.classifier else _mean(nested.predictions),
+        read.value(model.best_score_),
+        own,
+        f"the winner's own score, {model.folds_.label}",
+        smaller_is_better=read.smaller_is_better,
+        share=read.kind == "share",
+        result=nested,
+    )
+
+
+def _mean(values: Array) -> Array:
+    """The mean over repeats; NaN where a row was never held out."""
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))

@@ -1,0 +1,262 @@
+"""The pictures of a report, drawn by mercer's displays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
+from mercer.displays.look import BLACK, BLUE, GREY, MAP, VERMILION, grid_lines, named
+from mercer.estimators.nesting import NestedCrossValidation
+from mercer.report.choices import SearchChoice
+from mercer.report.estimates import estimates
+from mercer.report.facts import Facts
+from mercer.report.svg import CELLS, drawn
+from mercer.report.wording import legible, number, percent
+
+POINTS = 1500  # drawn at most; more make the file large, and hide one another
+_BARS = 15
+_FOLDS = 30
+_FAINTEST = 0.35  # points that can be seen in the dark, too
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing and the sentence below it."""
+
+    svg: str
+    caption: str
+
+
+def pictures(facts: Facts) -> dict[str, Picture]:
+    """All pictures that these facts have something for, by name."""
+    found = {}
+    with warnings.catch_warnings(), _look():
+        # letters that the measuring font lacks are the browser's business, and layout is best effort
+        warnings.simplefilter("ignore", UserWarning)
+        for name, draw in _DRAWERS.items():
+            made = draw(facts)
+            if made is not None:
+                figure, title, caption = made
+                found[name] = Picture(drawn(figure, f"picture-{name}", title, caption), caption)
+    return found
+
+
+def _look() -> Any:
+    from matplotlib import style
+
+    own = {"svg.fonttype": "none", "svg.hashsalt": "mercer", "font.size": 10.0, "axes.unicode_minus": True}
+    return style.context(["default", own])
+
+
+Made = tuple[Any, str, str]
+
+
+def _axes(width: float, height: float) -> Any:
+    """Axes of a figure that no window knows of."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def plain(name: str, most: int = 28) -> str:
+    r"""A name as matplotlib takes it: no mathematics between dollars.
+
+    >>> plain("cost in $ or $")
+    'cost in \\$ or \\$'
+    """
+    return legible(name, most).replace("$", r"\$")
+
+
+def _surface(facts: Facts) -> Made | None:
+    choice = facts.choice
+    if not isinstance(choice, SearchChoice) or choice.search is None:
+        return None
+    ax = _axes(max(6.0, min(9.0, 2.8 + 0.35 * choice.kernels)), 4.6)
+    SearchDisplay.from_estimator(choice.search, ax=ax)
+    ax.collections[0].set_gid(CELLS)
+    text = (
+        f"Scores of {choice.kernels} kernels and {choice.alphas} alphas. The star is the choice, {choice.kernel} with "
+        f"alpha {choice.alpha}; inside the outline are the {choice.close} within one standard error of the best."
+    )
+    return ax.figure, "Scores of all candidates", text
+
+
+def _estimates(facts: Facts) -> Made:
+    found, judged = estimates(facts), facts.judged
+    ax = _axes(6.4, 0.9 + 0.42 * len(found))
+    grid_lines(ax, "x")
+    places = np.arange(len(found))
+    scale = 100.0 if judged.share else 1.0
+    colours = [BLUE if each.honest else GREY for each in found]
+    ax.barh(places, [scale * each.value for each in found], color=colours, height=0.6)
+    if np.isfinite(judged.standard_error):
+        honest = [place for place, each in enumerate(found) if each.honest]
+        spread = judged.standard_error * scale
+        ax.errorbar([judged.error * scale], honest, xerr=[spread], color=BLACK, capsize=4, linewidth=1.5)
+    ax.set_yticks(places, [each.name for each in found])
+    ax.invert_yaxis()
+    _bare(ax)
+    named(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
+    better = "shorter bars are better" if judged.smaller_is_better else "larger scores are better"
+    said = "; ".join(f"{each.name}: {each.text}" for each in found)
+    return ax.figure, "Naive and honest estimates", f"{said} ({better})."
+
+
+def _of_target(facts: Facts) -> str:
+    judged = facts.judged
+    return f"{judged.measure} of {facts.data.target}" if judged.smaller_is_better else judged.measure
+
+
+def _bare(ax: Any) -> None:
+    """As displays have it: no frame on top and to the right, lines below what is drawn."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+
+
+def _nested(facts: Facts) -> Made | None:
+    result = facts.judged.result
+    if not isinstance(result, NestedCrossValidation) or result.scores.size < 2:
+        return None
+    several = len(result.chosen) == result.scores.size
+    count = min(result.scores.size, _FOLDS)
+    texts = [plain(f"{each['kernel']!r}, {each['alpha']:.3g}", 34) for each in result.chosen] if several else []
+    ax = _axes(7.2, 1.7 + 0.26 * count)
+    inner, outer = result.inner_scores.ravel()[:count], result.scores.ravel()[:count]
+    NestedDisplay(inner, outer, texts[:count], plain(result.scoring, 50)).plot(ax)
+    text = (
+        "What each outer fold chose (kernel, alpha), the score it was chosen by (squares) and the honest one (dots). "
+        "Inner scores come from fewer training rows, so that they can be the worse ones."
+    )
+    return ax.figure, "Outer folds", text
+
+
+def _points(facts: Facts) -> tuple[Any, Any, str]:
+    """Observed and predicted, a part of many."""
+    held = facts.held
+    assert held is not None  # noqa: S101 - asked for by pictures of numbers alone
+    if len(held.rows) <= POINTS:
+        return held.observed, held.predicted, ""
+    some = np.sort(np.random.default_rng(0).permutation(len(held.rows))[:POINTS])
+    return held.observed[some], held.predicted[some], f" {POINTS} of {len(held.rows)} rows are drawn."
+
+
+def _against(facts: Facts, kind: str) -> Made | None:
+    if facts.held is None:
+        return None
+    observed, predicted, part = _points(facts)
+    ax = _axes(4.9, 4.5)
+    ResidualDisplay.from_predictions(observed, predicted, kind=kind, y_label=plain(facts.data.target), ax=ax)
+    ax.set_title("", loc="left")
+    ax.lines[0].set_alpha(max(float(ax.lines[0].get_alpha()), _FAINTEST))
+    if kind == "observed":
+        text = f"Observed against predicted {legible(facts.data.target)}; on the dashed line they agree.{part}"
+        return ax.figure, "Predicted and observed", text
+    text = f"Observed less predicted against predicted {legible(facts.data.target)}; a pattern would be unused.{part}"
+    return ax.figure, "Residuals", text
+
+
+def _confusion(facts: Facts) -> Made | None:
+    if facts.labels is None:
+        return None
+    names, matrix = [plain(name, 16) for name in facts.labels.names], facts.labels.matrix
+    many = len(names)
+    size = min(7.0, 3.4 + 0.42 * many)
+    ax = _axes(size, size - 0.5)
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    ax.pcolormesh(share, cmap=MAP, vmin=0.0, vmax=1.0).set_gid(CELLS)
+    for i in range(many):
+        for j in range(many):
+            # fixed colours, since the ground below is the same in the light and in the dark
+            colour = "#fffffe" if share[i, j] < 0.6 else "#000001"
+            ax.text(j + 0.5, i + 0.5, str(int(matrix[i, j])), ha="center", va="center", color=colour)
+    turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
+    ax.set_xticks(np.arange(many) + 0.5, names, **turned)
+    ax.set_yticks(np.arange(many) + 0.5, names)
+    ax.invert_yaxis()
+    ax.set_aspect("equal")
+    named(ax, "said", "observed")
+    right = int(np.trace(matrix))
+    text = f"Rows by observed and said label; {right} of {int(matrix.sum())} on the diagonal are right."
+    return ax.figure, "Right and wrong labels", text
+
+
+def _calibration(facts: Facts) -> Made | None:
+    if facts.labels is None:
+        return None
+    found = facts.labels.calibration
+    ax = _axes(4.9, 4.5)
+    grid_lines(ax)
+    ax.plot([0, 1], [0, 1], "--", color=BLACK, linewidth=1.2, label="as sure as it should be")
+    spread = np.sqrt(np.maximum(found.seen * (1 - found.seen), 0.25 / found.rows) / found.rows)
+    bars = {"color": BLUE, "markersize": 5, "linewidth": 1.6, "elinewidth": 1.0}
+    ax.errorbar(found.said, found.seen, yerr=spread, fmt="-o", label=f"found, {int(found.rows.sum())} rows", **bars)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.set_aspect("equal")
+    _bare(ax)
+    named(ax, f"probability of {plain(found.of)}", "how often it was so")
+    ax.legend(frameon=False, loc="upper left")
+    off = percent(found.gap)
+    text = f"Held-out probabilities of {legible(found.of)} in bins of equally many rows; on average {off} off."
+    return ax.figure, "How far probabilities can be believed", text
+
+
+def _coverage(facts: Facts) -> Made | None:
+    if not facts.coverage:
+        return None
+    ax = _axes(4.9, 4.5)
+    CoverageDisplay.from_coverages(facts.coverage, ax=ax)
+    shares = ", ".join(f"{100 * each.confidence:.0f} %: {percent(float(each))}" for each in facts.coverage[-3:])
+    return ax.figure, "Interval coverage", f"Share of unseen targets inside, by confidence asked for ({shares})."
+
+
+def _spectrum(facts: Facts) -> Made | None:
+    if facts.spectrum is None:
+        return None
+    ax = _axes(6.2, 3.8)
+    facts.spectrum.display.plot(ax)
+    degrees = facts.spectrum.degrees
+    said = "" if degrees is None else f"; alpha leaves {degrees:.3g} degrees of freedom"
+    return ax.figure, "Spectrum", f"Eigenvalues of the kernel matrix of {facts.spectrum.rows} rows{said}."
+
+
+def _influence(facts: Facts) -> Made | None:
+    shown = facts.influence[:_BARS]
+    if not shown:
+        return None
+    scale = 100.0 if facts.labels is not None else 1.0
+    ax = _axes(6.4, 1.0 + 0.32 * len(shown))
+    grid_lines(ax, "x")
+    places = np.arange(len(shown))
+    rises, spreads = (scale * np.array([getattr(each, name) for each in shown]) for name in ("rise", "standard_error"))
+    sure = rises > 2 * spreads
+    ax.barh(places, rises, color=[BLUE if each else GREY for each in sure], height=0.6)
+    ax.errorbar(rises, places, xerr=spreads, fmt="none", ecolor=VERMILION, elinewidth=1.4, capsize=3)
+    ax.set_yticks(places, [plain(each.name) for each in shown])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color=BLACK, linewidth=0.8)
+    _bare(ax)
+    rise = "more % of labels wrong" if facts.labels is not None else f"rise of the error of {facts.data.target}"
+    named(ax, f"{plain(rise, 60)} when shuffled", "")
+    first = shown[0]
+    rise = f"{100 * first.rise:.0f} percentage points" if facts.labels is not None else number(first.rise)
+    text = f"Columns by influence, with standard errors; the first, {legible(first.name)}, costs {rise} when shuffled."
+    return ax.figure, "Influence of columns", text
+
+
+_DRAWERS: dict[str, Callable[[Facts], Made | None]] = {
+    "surface": _surface,
+    "estimates": _estimates,
+    "nested": _nested,
+    "observed": lambda facts: _against(facts, "observed"),
+    "residuals": lambda facts: _against(facts, "residuals"),
+    "confusion": _confusion,
+    "calibration": _calibration,
+    "coverage": _coverage,
+    "spectrum": _spectrum,
+    "influence": _influence,
+}

@@ -1,0 +1,259 @@
+"""Sentences and worries, at the edges of what there is to say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.insight.intervals import Coverage
+from mercer.kernels import Gaussian, Linear
+from mercer.report import estimates, words
+from mercer.report.choices import CommitteeChoice
+from mercer.report.data import Origin
+from mercer.report.facts import gather
+from mercer.report.labels import LabelFact
+from mercer.report.refits import Influence
+from mercer.report.subject import subject_of
+from mercer.report.worries import worries
+
+
+def titles(facts):
+    return {worry.title: worry for worry in worries(facts)}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """One column, one kernel, few rows."""
+    rng = np.random.default_rng(0)
+    Z = rng.uniform(0.0, 6.0, size=(30, 1))
+    y = np.sin(Z[:, 0]) + 0.1 * rng.normal(size=30)
+    search = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
+    return gather(subject_of(search, Z, y, target="height (m)"), None, Origin())
+
+
+@pytest.fixture(scope="module")
+def constant():
+    """Predictions that are all the same: noise, and a penalty that leaves nothing."""
+    rng = np.random.default_rng(1)
+    Z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    search = mercer.KernelRidgeCV([Linear()], [1e12], cv=5, random_state=0, fit_intercept=True).fit(Z, y)
+    return gather(subject_of(search, Z, y, target="y"), None, Origin())
+
+
+def test_one_column_and_no_gap(small):
+    said = words.summary(small, worries(small))
+    assert said[0] == "This model predicts height (m), a number, from 1 column. It learned from 30 rows."
+    assert said[1].startswith(
+        "On rows that it had not seen, the typical error (root mean squared error) was 0.08612\u00a0±\u00a0"
+    )
+    assert "Always saying the mean of height (m) gives 0." in said[1]
+    assert said[2].startswith("In units of height (m): half of the predictions were off by less than ")
+    assert said[3] == "What matters most: x1."
+    assert said[4].startswith("A 90 % interval is 0.")
+    assert words.data_words(small)[0] == "30 rows, 1 column; no cell is missing."
+
+
+def test_one_candidate_is_no_choice(small):
+    assert words.choice_words(small) == [
+        "One kernel and one alpha were given: Gaussian(width=1.0) with alpha 0.1. Nothing was chosen."
+    ]
+
+
+def test_constant_predictions_are_called_what_they_are(constant):
+    said = words.summary(constant, worries(constant))
+    assert said[1].endswith("That is no better than knowing nothing.")
+    assert not any("In units of" in line for line in said)
+    assert said[-1] == "Before you use it: no better than knowing nothing."
+    assert "No better than knowing nothing" in titles(constant)
+    assert words.influence_words(constant)[-1] == "No influence that can be told from chance: x2 and x1."
+
+
+def test_the_table_is_described_with_its_gaps_and_what_was_set_aside(search_facts):
+    said = words.data_words(search_facts)
+    missing = search_facts.data.missing
+    assert said[0] == f"60 rows, 4 columns; {missing} cells are missing."
+    assert said[1].startswith("The target, price (EUR), goes from ")
+    assert said[2:] == ["Set aside, and not learned from: house.", "Numbers have commas."]
+
+
+def test_three_labels_are_counted_and_the_worst_is_named(label_facts):
+    said = words.data_words(label_facts)[1]
+    assert said.startswith("The target, class, has 3 labels: ")
+    worst = min(label_facts.labels.each, key=lambda each: each.found)
+    assert words.held_out_words(label_facts)[1].startswith(f"Label {worst.label} was found least often: ")
+    assert (
+        "of the labels were wrong. Always saying the most common label is wrong in "
+        in words.summary(label_facts, [])[1]
+    )
+    assert words.calibration_words(label_facts)[0].startswith("Held-out probabilities are ")
+    assert words.coverage_words(label_facts) == []
+
+
+def test_more_labels_than_a_sentence_holds():
+    rng = np.random.default_rng(0)
+    Z = np.repeat(np.arange(7.0), 8)[:, None] + 0.01 * rng.normal(size=(56, 1))
+    y = np.repeat(list("abcdefg"), 8)
+    search = mercer.KernelRidgeClassifierCV([Gaussian(0.5)], [0.1], cv=4, random_state=0).fit(Z, y)
+    facts = gather(subject_of(search, Z, y, target="y"), None, Origin())
+    assert words.data_words(facts)[1].endswith("e (8) and 2 more.")
+    assert facts.judged.error == 0.0
+    assert estimates.quantity(facts.judged, 0.0) == "0 %"
+
+
+def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
+    said = words.choice_words(search_facts)
+    choice = search_facts.choice
+    tried = f"{choice.kernels} kernels and 3 alphas were compared by neg_mean_squared_error (4-fold, shuffled). "
+    assert said[0] == f"{tried}Taken was the best mean score: {choice.kernel} with alpha {choice.alpha}."
+    assert said[-1].endswith("outer folds chose exactly this; the others chose a neighbour or something else.") or (
+        said[-1] == "All 4 outer folds chose the same."
+    )
+    same = replace(search_facts, choice=replace(choice, agreed=(4, 4), close=1))
+    assert words.choice_words(same)[1:] == ["All 4 outer folds chose the same."]
+    other = replace(search_facts, choice=replace(choice, agreed=(0, 4), close=1))
+    assert words.choice_words(other)[1].startswith("None of 4 outer folds chose exactly this")
+    alone = replace(search_facts, choice=replace(choice, agreed=(1, 1), close=1))
+    assert words.choice_words(alone)[1:] == []
+
+
+def test_the_choice_of_a_committee_says_who_votes(auto_facts):
+    said = words.choice_words(auto_facts)
+    assert isinstance(auto_facts.choice, CommitteeChoice)
+    assert said[0].startswith("4 kernels were tuned by the gradient of the leave-one-out error on 45 rows; ")
+    assert said[1].startswith("On its own, ")
+
+
+def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_facts):
+    found = estimates.estimates(search_facts)
+    assert [each.honest for each in found] == [False, False, True, False]
+    assert [each.value for each in found][2] == search_facts.judged.error
+    assert found[2].worth == "Honest: nested cross-validation, 4-fold, shuffled. Quote this one."
+    plain = replace(auto_facts, judged=replace(auto_facts.judged, outer=False))
+    assert [each.name for each in estimates.estimates(plain)] == [
+        "On the rows it was fitted to", "Out of fold", "Always the mean",
+    ]  # fmt: skip
+    assert estimates.optimism_words(plain)[0].startswith("No outer loop was run.")
+
+
+@pytest.mark.parametrize(
+    ("naive", "spread", "said"),
+    [
+        (3.0, 0.5, "The naive estimate is too good by 1."),
+        (3.9, 0.5, "The naive estimate is too good by 0.1, less than the standard error."),
+        (4.0, 0.5, "The naive and the honest estimate agree."),
+        (5.0, np.nan, "The naive estimate is worse than the honest one by 1: chance, or smaller training folds."),
+    ],
+)
+def test_optimism_is_told_with_its_sign(search_facts, naive, spread, said):
+    judged = replace(search_facts.judged, error=4.0, naive=naive, standard_error=spread)
+    assert estimates.optimism_words(replace(search_facts, judged=judged)) == [said]
+
+
+def test_one_score_has_no_standard_error(search_facts):
+    assert estimates.give_or_take(replace(search_facts.judged, standard_error=np.nan)) == ""
+    assert estimates.give_or_take(replace(search_facts.judged, standard_error=0.123)) == "\u00a0±\u00a00.12"
+
+
+def test_scores_are_not_called_errors(search_facts):
+    judged = replace(search_facts.judged, measure="r2", smaller_is_better=False, error=0.9, baseline=0.0)
+    said = words.summary(replace(search_facts, judged=judged), [])
+    assert said[1].startswith("On rows that it had not seen, r2 was 0.9")
+    assert said[1].endswith("Without the columns it is 0.")
+
+
+def test_intervals_without_ends_are_called_so(search_facts):
+    endless = replace(search_facts, coverage=(Coverage(1.0, np.inf, 0.9, "share found", 8),))
+    assert words.coverage_words(endless)[0] == "90 % intervals held 100 % of 8 unseen targets. They have no ends."
+
+
+def test_flexibility_is_told_with_and_without_a_penalty(auto_facts, search_facts):
+    assert "the member with the largest weight: alpha leaves " in words.spectrum_words(auto_facts)[0]
+    assert words.spectrum_words(search_facts)[0].startswith("Of the winner: alpha leaves ")
+    none = replace(search_facts, spectrum=replace(search_facts.spectrum, degrees=None, rows=20))
+    assert words.spectrum_words(none) == [
+        "Of the winner, on 20 rows drawn at random: without a penalty every eigenvalue counts."
+    ]
+    assert words.spectrum_words(replace(none, spectrum=None)) == ["No column varies, so there is no spectrum."]
+
+
+def test_columns_that_were_not_tried_are_told(search_facts):
+    few = replace(search_facts, influence=search_facts.influence[:2], tried_on=40)
+    said = words.influence_words(few)
+    assert ", of 40 drawn at random (a fifth at a time" in said[0]
+    assert said[1] == "Of 4 columns, the 2 that say most on their own were tried."
+    assert words.influence_words(replace(few, influence=())) == ["No column is learned from."]
+    dull = replace(few, influence=tuple(replace(each, rise=0.0) for each in few.influence))
+    assert "No single column matters on its own: each can be made up for by the others." in words.summary(dull, [])
+
+
+# -- what to worry about --------------------------------------------------------------------------
+
+
+def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
+    assert titles(small)["Only 30 rows"].level == "look"
+    edge = titles(search_facts)["The winner stands on the edge of the grid"]
+    assert edge.text.startswith("Its alpha, 0.01, is the smallest of those tried.")
+    assert words.summary(search_facts, worries(search_facts))[-1].startswith(
+        "Worth a look: the winner stands on the edge"
+    )
+
+
+def test_a_column_that_gives_the_target_away_is_serious(search_facts):
+    leak = replace(search_facts, influence=(Influence("final price", 90.0, 1.0, 0.999),))
+    found = worries(leak)
+    assert (found[0].level, found[0].title) == ("serious", "Column final price alone nearly gives the target away")
+    two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.98)))
+    assert worries(two)[0].title == "Columns final price and tax alone nearly give the target away"
+    assert words.summary(leak, found)[-1].startswith("Before you use it: column final price alone")
+
+
+def test_outliers_are_named_by_row(search_facts):
+    held = replace(search_facts.held, outliers=(7,))
+    found = titles(replace(search_facts, held=held))["1 residual stands far out"]
+    assert found.text.startswith(f"The largest: row {int(held.rows[7]) + 1} (observed ")
+
+
+def test_gaps_extremes_and_copies_are_worries(search_facts):
+    columns = [replace(each, extreme=20.0) if each.name == "size" else each for each in search_facts.data.columns]
+    data = replace(search_facts.data, columns=tuple(columns), copies=1)
+    found = titles(replace(search_facts, data=data))
+    assert "Many missing values in cost $ in $" in found
+    assert "Values far from all others in size" in found
+    assert found["1 row of 60 repeats another one in every column"].level == "note"
+    many = titles(replace(search_facts, data=replace(data, copies=20)))
+    assert many["20 rows of 60 repeat another one in every column"].level == "look"
+
+
+def test_a_rare_label_is_a_worry(label_facts):
+    counts = (("common", 70), ("rare", 5))
+    labels = replace(label_facts.labels, each=(LabelFact("rare", 5, 0.2, 0.5),))
+    facts = replace(label_facts, data=replace(label_facts.data, counts=counts), labels=labels)
+    assert titles(facts)["Label rare is rare"].text.startswith("5 rows of 75. Of those, 20 % were found.")
+
+
+def test_a_label_that_is_mostly_missed_is_a_worry(label_facts):
+    labels = replace(label_facts.labels, each=(LabelFact("ill", 30, 0.3, 0.5), LabelFact("well", 45, 0.9, 0.8)))
+    found = titles(replace(label_facts, labels=labels))["Most rows of ill get another label"]
+    assert found.text.startswith("Found were: ill 30 % of 30. ")
+
+
+def test_intervals_that_do_not_hold_and_choices_that_flatter_are_worries(search_facts):
+    short = replace(search_facts, coverage=(Coverage(0.7, 1.0, 0.9, "share found", 200),))
+    assert titles(short)["Intervals hold less than they promise"].text.startswith("90 % intervals held 70 % of 200")
+    judged = replace(search_facts.judged, error=4.0, naive=2.0, standard_error=0.3)
+    assert "Choosing looked much better than it was" in titles(replace(search_facts, judged=judged))
+
+
+def test_bounds_and_digits_are_good_to_know(auto_facts):
+    choice = auto_facts.choice
+    members = tuple(replace(each, weight=0.25, bounds=("alpha",)) for each in choice.members[:1])
+    found = titles(replace(auto_facts, choice=replace(choice, members=members, digits=3.0)))
+    assert "Tuning ended on a bound for Laplacian" in found
+    assert found["A nearly singular system"].text.startswith("About 3 decimal digits")
+
+
+def test_every_report_says_where_it_knows_nothing(small, label_facts):
+    where = "Outside the ranges in the table of columns it knows nothing"
+    assert "drift back to the average" in titles(small)[where].text
+    assert "drift back to the most common labels" in titles(label_facts)[where].text
