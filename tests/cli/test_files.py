@@ -154,7 +154,7 @@ def test_the_address_of_a_scheduler_must_be_one(run):
 def test_a_file_too_large_for_memory_is_refused_before_it_is_read(run):
     said = run("fit", "houses.csv", "--target", "price", "--memory-limit", "1kB", code=2).stderr
     assert said.startswith("mercer: Reading houses.csv needs ")
-    assert "reads tables of numbers from files, block by block." in said
+    assert "A Parquet table of more than 200000 rows is read block by block: turn it into one." in said
 
 
 # Files

@@ -133,11 +133,12 @@ _NEEDS = {
 }
 
 
-def choose_model(task: Task, given: dict[str, Any], rows: int = 0) -> tuple[str, str]:
+def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: bool = False) -> tuple[str, str]:
     """The class of the model, and why; the first line that fits decides.
 
     =====================================================  ===============================================
-    --dask, or more than 50 000 rows                       NystroemRidgeCV or NystroemRidgeClassifierCV
+    --dask, more than 50 000 rows, or a table that is      NystroemRidgeCV or NystroemRidgeClassifierCV
+    read in passes (`streamed`)
     any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
     --repeats, --checkpoint, --group, --weight,
     --without-data
@@ -152,7 +153,7 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0) -> tuple[str,
     ('KernelRidgeCV', 'because of --rule')
     """
     asked = [option for name, option in _NEEDS.items() if given.get(name)]
-    if (given.get("dask") or rows > MANY) and not given.get("without_data"):
+    if (given.get("dask") or rows > MANY or streamed) and not given.get("without_data"):
         name = "NystroemRidgeCV" if task == "regression" else "NystroemRidgeClassifierCV"
         return name, "because of --dask" if given.get("dask") else f"landmarks in place of all pairs of {rows} rows"
     if asked:

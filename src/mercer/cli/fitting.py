@@ -19,8 +19,7 @@ from mercer.kernels import Kernel, parse
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
 _FOLDS = 10
-# Scores that are minus a mean of squares: people want the root.
-_SQUARES = {None, "neg_mean_squared_error", "mean_squared_error"}
+_MANY = 200_000  # rows that a mean is judged by
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Fitted:
 def fit(table: Prepared, asked: Asked, group: str | None, weight: str | None) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     given = vars(asked) | {"group": group, "weight": weight}
-    name, why = choose_model(table.target.task, given, len(table.target.values))
+    name, why = choose_model(table.target.task, given, len(table.target.values), streamed=table.stream is not None)
     make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -218,8 +217,8 @@ def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgemen
     return search, replace(_judged(nested, base, asked.scoring, table), result=nested)
 
 
-def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
-    """A search on landmarks, not fitted yet, and the table as numbers."""
+def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, tuple[Any, ...]]:
+    """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     import mercer
 
     if asked.repeats:
@@ -241,14 +240,17 @@ def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]
     }
     if asked.time_budget is not None:
         options["budget"] = asked.time_budget
-    return getattr(mercer, name)(**options), table.encoder.transform(table.features)
+    search = getattr(mercer, name)(**options)
+    if table.stream is not None:
+        return search, (table.stream,)
+    return search, (table.encoder.transform(table.features), table.target.values, table.weights, table.groups)
 
 
 def _fit_landmarks(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
-    search, Z = landmarks_for(name, table, asked)
-    y = table.target.values
-    search.fit(Z, y, sample_weight=table.weights, groups=table.groups)
-    base = _baseline(Z[:, :1], y, asked.scoring, {"cv": search.cv, "random_state": asked.seed})
+    search, given = landmarks_for(name, table, asked)
+    search.fit(*given)
+    y = table.target.values[:: 1 + len(table.target.values) // _MANY]
+    base = _baseline(np.zeros((len(y), 1)), y, asked.scoring, {"cv": search.cv, "random_state": asked.seed})
     judged = _judged(search.nested_, base, asked.scoring, table)
     how = f"nested cross-validation, {search.cv} folds by hash"
     return search, replace(judged, how=how, predictions=None)
@@ -265,13 +267,12 @@ def _baseline(Z: Array, y: Array, scoring: str | None, how: dict[str, Any]) -> f
 
 
 def _judged(nested: Any, base: float, scoring: str | None, table: Prepared) -> Judgement:
+    from mercer.estimators.as_errors import AsError
+
     how = f"nested cross-validation, {getattr(nested, 'folds', '')}"
     held = getattr(nested, "predictions", None)
     held = None if held is None or table.target.task == "classification" else held.mean(axis=0)
-    if table.target.task == "regression" and scoring in _SQUARES:
-        error = math.sqrt(max(-nested.mean, 0.0))
-        spread = nested.standard_error / (2 * error) if error else 0.0
-        return Judgement("root mean squared error", error, spread, math.sqrt(-base), how, True, held)
-    if scoring in {None, "accuracy"}:
-        return Judgement("share of wrong labels", 1 - nested.mean, nested.standard_error, 1 - base, how, share=True)
-    return Judgement(str(scoring), nested.mean, nested.standard_error, base, how, False, held)
+    read = AsError.of(scoring, classifier=table.target.task == "classification")
+    numbers = read.value(nested.mean), read.spread(nested.standard_error, nested.mean), read.value(base)
+    share = read.kind == "share"
+    return Judgement(read.measure, *numbers, how, read.smaller_is_better, None if share else held, share=share)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
 _FEWEST = 6  # rows that folds can be made of
+LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
 # Bytes of memory for each byte of a file, whose cells are texts before they are numbers: 17.3 for a CSV of numbers.
 _PER_BYTE = 17
 _KINDS = ("number", "category", "date", "text", "drop")
@@ -59,6 +60,8 @@ class Prepared:
         Columns that are not learned from.
     notes : list of str
         What should be told.
+    stream : callable or None
+        Starts a pass over blocks of all rows, for a table of which only a sample is held here.
     """
 
     reading: Reading
@@ -69,6 +72,22 @@ class Prepared:
     weights: Array | None
     ignored: tuple[str, ...]
     notes: list[str]
+    stream: Callable[[], Iterator[Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """The columns of a table by what they are there for."""
+
+    kinds: dict[str, str]
+    aside: list[str]
+    weight: dict[str, str]
+    features: list[str]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What was said of the columns that are read."""
+        return self.kinds | self.weight
 
 
 def asked_kinds(given: Sequence[str]) -> dict[str, str]:
@@ -86,60 +105,82 @@ def asked_kinds(given: Sequence[str]) -> dict[str, str]:
     return kinds
 
 
-def prepare(source: str, said: Said) -> Prepared:
-    """Read a table and sort its columns."""
+def sort_columns(said: Said, column: Callable[[str], Any], names: Sequence[str], what: str) -> Sorted:
+    """Which columns are learned from; names that are none are refused by `column`."""
     kinds = {name: kind for name, kind in said.kinds.items() if kind != "drop"}
     drop = [*said.drop, *(name for name in said.kinds if name not in kinds)]
     aside = [*drop, *(name for name in (said.group, said.row_id) if name is not None)]
     weight = {} if said.weight is None else {said.weight: "number"}
-    _promise_reading(source)
-    table = read_table(
-        source,
-        kinds=kinds | weight,
-        unused=aside,
-        separator=said.separator,
-        decimal=said.decimal,
-        infinite="refuse" if said.missing in {None, "refuse"} else "missing",
-    )
     for name in (said.target, *said.kinds, *weight, *aside):
-        table.column(name)
+        column(name)
     if said.target in {*aside, *weight}:
         raise InputError(f"Target {said.target!r} cannot be dropped, or be the group, the weight or the id as well.")
-    apart = {said.target, *aside, *weight}
-    features = {name: column for name, column in table.columns.items() if name not in apart}
-    if not features:
-        raise InputError(f"{table.what} has no column to learn from besides the target {said.target!r}.")
+    features = [name for name in names if name not in {said.target, *aside, *weight}]
+    if not features and names:
+        raise InputError(f"{what} has no column to learn from besides the target {said.target!r}.")
+    return Sorted(kinds, aside, weight, features)
+
+
+def prepare(source: str, said: Said) -> Prepared:
+    """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
+    from mercer.data.long_tables import LongTable
+
+    long = LongTable.found(source, above=LONG)
+    if long is not None:
+        from mercer.cli.preparing_long import prepare_long
+
+        return prepare_long(long, said)
+    _promise_reading(source)
+    columns = sort_columns(said, str, (), source)
+    table = read_table(
+        source,
+        kinds=columns.asked,
+        unused=columns.aside,
+        separator=said.separator,
+        decimal=said.decimal,
+        infinite=infinite_cells(said),
+    )
+    columns = sort_columns(said, table.column, list(table.columns), table.what)
+    features = {name: table.columns[name] for name in columns.features}
     notes = list(table.notes)
-    rows = _rows_to_keep(table, said, features, notes)
-    if len(rows) < _FEWEST:
-        raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{len(rows)}"))
+    looked_at = [said.target, *columns.weight, *([] if said.group is None else [said.group])]
+    looked_at += columns.features if said.missing in {"drop", "refuse"} else []
+    gaps = {name: is_missing(table.columns[name]) for name in looked_at}
+    rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
     features = {name: column[rows] for name, column in features.items()}
-    encoder = _encoder({name: kind for name, kind in kinds.items() if name in features}, said).fit(features)
-    if not encoder.names_out_:
-        reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
-        raise InputError(f"No column of {table.what} can be learned from ({reasons}).")
     return Prepared(
         table,
         features,
-        encoder if said.rows_kept else encoder.rounded(),
+        fitted_encoder(features, columns, said, table.what),
         choose_task(said.target, table.columns[said.target][rows], said.task),
-        _groups(table, said.group, rows),
-        _weights(table, said.weight, rows),
+        checked_groups(table, said.group, rows),
+        checked_weights(table, said.weight, rows),
         tuple(name for name in table.columns if name not in features and name != said.target),
         notes,
     )
+
+
+def infinite_cells(said: Said) -> str:
+    """What becomes of infinite numbers."""
+    return "refuse" if said.missing in {None, "refuse"} else "missing"
+
+
+def fitted_encoder(features: Mapping[str, Array], columns: Sorted, said: Said, what: str) -> TableEncoder:
+    """The encoder of these columns; refused where none can be learned from."""
+    kinds = {name: kind for name, kind in columns.kinds.items() if name in features}
+    encoder = TableEncoder(kinds, missing="mean" if said.missing == "mean" else "mark").fit(features)
+    if not encoder.names_out_:
+        reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
+        raise InputError(f"No column of {what} can be learned from ({reasons}).")
+    return encoder if said.rows_kept else encoder.rounded()
 
 
 def _promise_reading(source: str) -> None:
     """Refuse a file that does not fit in memory as a table, before it is read."""
     path = Path(source)
     if source != "-" and path.is_file():
-        way_out = "mercer.NystroemRidgeCV in Python reads tables of numbers from files, block by block."
+        way_out = f"A Parquet table of more than {LONG} rows is read block by block: turn it into one."
         promise(_PER_BYTE * path.stat().st_size, f"Reading {path.name}", way_out)
-
-
-def _encoder(kinds: dict[str, str], said: Said) -> TableEncoder:
-    return TableEncoder(kinds, missing="mean" if said.missing == "mean" else "mark")
 
 
 def is_missing(column: Array) -> Array:
@@ -151,14 +192,13 @@ def is_missing(column: Array) -> Array:
     return np.array([cell is None or cell == "" or cell != cell for cell in column], dtype=bool)  # noqa: PLR0124 - NaN
 
 
-def _rows_to_keep(table: Reading, said: Said, features: dict[str, Array], notes: list[str]) -> Array:
-    """The rows that are learned from: all, or with `--missing drop` those without missing cells."""
-    named = {said.target: table.columns[said.target]}
-    named |= {name: table.columns[name] for name in (said.group, said.weight) if name is not None}
-    looked_at = named | (features if said.missing in {"drop", "refuse"} else {})
+def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: list[str]) -> Array:
+    """The rows that are not learned from: with `--missing drop` those with missing cells, otherwise none.
+
+    Gaps are refused otherwise: of the target, the group and the weight always, of other columns if that was asked for.
+    """
     gone = np.zeros(table.rows, dtype=bool)
-    for name, column in looked_at.items():
-        missing = is_missing(column)
+    for name, missing in gaps.items():
         gone |= missing
         if missing.any() and said.missing != "drop":
             count = int(missing.sum())
@@ -170,10 +210,13 @@ def _rows_to_keep(table: Reading, said: Said, features: dict[str, Array], notes:
         raise InputError(f"Every row of {table.what} has a missing cell, so --missing drop leaves none.")
     if gone.any():
         notes.append(f"{int(gone.sum())} of {table.rows} rows have missing cells and were left out.")
-    return np.flatnonzero(~gone)
+    if (~gone).sum() < _FEWEST:
+        raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{int((~gone).sum())}"))
+    return gone
 
 
-def _groups(table: Reading, name: str | None, rows: Array) -> Array | None:
+def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | None:
+    """The groups of these rows, as texts."""
     if name is None:
         return None
     groups = np.array([str(cell) for cell in table.columns[name][rows]])
@@ -184,7 +227,8 @@ def _groups(table: Reading, name: str | None, rows: Array) -> Array | None:
     return groups
 
 
-def _weights(table: Reading, name: str | None, rows: Array) -> Array | None:
+def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | None:
+    """The weights of these rows."""
     if name is None:
         return None
     weights: Any = table.columns[name][rows]

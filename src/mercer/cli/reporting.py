@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -15,7 +18,8 @@ from mercer.errors import InputError
 
 def refuse_landmarks(table: Prepared, asked: Asked, report: str | None) -> None:
     """A report shows what was predicted of held-out rows; where nobody keeps that, it is refused before the work."""
-    name, why = choose_model(table.target.task, vars(asked), len(table.target.values))
+    streamed = table.stream is not None
+    name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
     if report is not None and name.startswith("Nystroem"):
         raise InputError(
             f"--report needs held-out predictions of every row, which {name} ({why}) does not keep. Leave it out, or "
@@ -36,16 +40,32 @@ def write(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) 
         command_text(click.get_current_context()),
         tuple(table.notes),
     )
-    write_report(
-        whole,
-        table.features,
-        table.target.values,
-        options["report"],
-        evaluation=fitted.judgement.result,
-        sample_weight=table.weights,
-        groups=table.groups,
-        origin=origin,
-    )
+    with telling("writing the report", quiet=options["quiet"]):
+        write_report(
+            whole,
+            table.features,
+            table.target.values,
+            options["report"],
+            evaluation=fitted.judgement.result,
+            sample_weight=table.weights,
+            groups=table.groups,
+            origin=origin,
+        )
+
+
+@contextmanager
+def telling(what: str, *, quiet: bool) -> Iterator[None]:
+    """On a terminal, say what is going on for as long as it goes on."""
+    shown = sys.stderr.isatty() and not quiet
+    if shown:
+        sys.stderr.write(f"{what} ...")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[2K")
+            sys.stderr.flush()
 
 
 def command_text(context: click.Context) -> str:

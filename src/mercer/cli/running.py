@@ -182,14 +182,18 @@ def run_explain(options: dict[str, Any]) -> None:
         table = prepare(options["table"], _said(options))
         asked = _asked(options)
         given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
-        name, why = choose_model(table.target.task, given, len(table.target.values))
+        streamed = table.stream is not None
+        name, why = choose_model(table.target.task, given, len(table.target.values), streamed=streamed)
         click.echo(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
         if name.startswith("Auto"):
             click.echo(auto_plan(table, asked))
             return
-        search, Z = (landmarks_for if name.startswith("Nystroem") else search_for)(name, table, asked)
-        click.echo(str(search.explain(Z, table.target.values, table.weights, table.groups)))
-        if not name.startswith("Nystroem"):
+        if name.startswith("Nystroem"):
+            search, rows = landmarks_for(name, table, asked)
+            click.echo(str(search.explain(*rows)))
+        else:
+            search, Z = search_for(name, table, asked)
+            click.echo(str(search.explain(Z, table.target.values, table.weights, table.groups)))
             click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
 
 

@@ -168,6 +168,14 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
         if isinstance(error, InputError):
             raise
         raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
+    return arrow_reading(table.rename_columns(names), what, asked, others=others, infinite=infinite)
+
+
+def arrow_reading(
+    table: Any, what: str, asked: Mapping[str, str], *, others: str | None = None, infinite: str = "refuse"
+) -> Reading:
+    """A table of pyarrow's as named columns; `asked`, `others` and `infinite` as for `read_table`."""
+    names = table.column_names
     if not names or not table.num_rows:
         raise InputError(
             sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
@@ -217,6 +225,13 @@ def _arrow_column(name: str, column: Any, what: str, asked: str | None, notes: l
 
 
 def _arrow_numbers(name: str, column: Any, what: str, asked: str | None) -> Array:
+    from pyarrow import types
+
+    plain = types.is_floating(column.type) or (types.is_integer(column.type) and not column.null_count)
+    if plain and asked not in {"category", "text"}:
+        values = np.array(column.to_numpy(), dtype=np.float64)
+        if types.is_floating(column.type) or not (np.abs(values) >= _EXACT).any():
+            return values
     cells = column.to_pylist()
     if asked in {"category", "text"}:
         return np.array(cells, dtype=object).view(Levels) if asked == "category" else np.array(cells, dtype=object)

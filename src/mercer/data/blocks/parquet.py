@@ -63,15 +63,16 @@ class ParquetPart:
     def _read(self, groups: tuple[int, ...], done: int, at_once: int) -> Iterator[Block]:
         self.stamp.check()
         name = Path(self.stamp.path).name
-        with _opened(self.stamp.path) as file:
+        with opened(self.stamp.path) as file:
             batches = file.iter_batches(at_once, row_groups=list(groups), columns=self.roles.wanted)
-            for batch in _guarded(batches, self.stamp.path):
+            for batch in guarded(batches, self.stamp.path):
                 yield block_of(batch, self.roles, Place(name, self.before + done + 1, self.start + done))
                 done += batch.num_rows
         self.stamp.check()
 
 
-def _opened(path: str | Path) -> Any:
+def opened(path: str | Path) -> Any:
+    """A Parquet file, whose pages are read when they are needed."""
     package = pyarrow("Parquet")
     from pyarrow import parquet
 
@@ -81,7 +82,7 @@ def _opened(path: str | Path) -> Any:
         raise InputError(f"{str(path)!r} is no Parquet file that can be read: {one_line(problem)}.") from None
 
 
-def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
+def guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
     """What goes wrong in reading, in a sentence."""
     package = pyarrow("Parquet")
     try:
@@ -92,13 +93,13 @@ def _guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
 
 def open_parquet(path: Path, asked: Asked) -> Source:
     """A Parquet file, or all files of a directory in the order of their names."""
-    files = _files(path) if path.is_dir() else [path]
+    files = files_of(path) if path.is_dir() else [path]
     parts: list[ParquetPart] = []
     start = 0
     roles: Roles | None = None
     for file in files:
-        with _opened(file) as opened:
-            schema, metadata = opened.schema_arrow, opened.metadata
+        with opened(file) as found:
+            schema, metadata = found.schema_arrow, found.metadata
         names = [str(name) for name in schema.names]
         if roles is None:
             roles = find_roles(names, asked, file.name, _index(schema))
@@ -126,7 +127,8 @@ def _index(schema: Any) -> list[str]:
     return [name for name in kept if isinstance(name, str)]
 
 
-def _files(folder: Path) -> list[Path]:
+def files_of(folder: Path) -> list[Path]:
+    """The Parquet files of a directory, in the order of their names."""
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
     if deeper:

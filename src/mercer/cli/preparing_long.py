@@ -1,0 +1,98 @@
+"""A table of many rows prepared from one look at it: a sample for the encoder, and passes over the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.choices import choose_task
+from mercer.cli.preparing import (
+    Prepared,
+    Said,
+    checked_groups,
+    checked_weights,
+    fitted_encoder,
+    infinite_cells,
+    is_missing,
+    rows_left_out,
+    sort_columns,
+)
+from mercer.data.encoding import TableEncoder
+from mercer.data.long_tables import LongTable
+from mercer.data.reading import arrow_reading
+from mercer.data.rows import Array
+from mercer.errors import InputError, nearest, sentence
+
+_SAMPLE = 20_000  # rows that columns are judged by
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Starts a pass over all rows that are learned from: encoded columns, targets, weights and groups of each block."""
+
+    table: LongTable
+    encoder: TableEncoder
+    infinite: str
+    kept: Array
+    y: Array
+    weights: Array | None
+    groups: Array | None
+
+    def __call__(self) -> Iterator[tuple[Any, ...]]:
+        """Blocks from the first to the last row."""
+        used = {column.name: column.kind for column in self.encoder.columns_ if column.outputs}
+        row = at = 0
+        for block in self.table.blocks(list(used)):
+            what = f"the block of {self.table.what} that begins with row {row + 1}"
+            found = arrow_reading(block, what, used, others="text", infinite=self.infinite)
+            kept = np.flatnonzero(self.kept[row : row + block.num_rows])
+            blank = np.full(len(kept), "", dtype=object)  # of columns that are known and not used
+            columns = {c.name: found.columns[c.name][kept] if c.outputs else blank for c in self.encoder.columns_}
+            own = slice(at, at + len(kept))
+            row, at = row + block.num_rows, own.stop
+            if len(kept):
+                yield self.encoder.transform(columns), *(each if each is None else each[own] for each in self._beside())
+
+    def _beside(self) -> tuple[Array | None, ...]:
+        return self.y, self.weights, self.groups
+
+
+def prepare_long(table: LongTable, said: Said) -> Prepared:
+    """Look at a long table once, and sort its columns."""
+
+    def column(name: str) -> None:
+        if name not in table.names:
+            raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
+
+    if not said.rows_kept:
+        way_out = "Leave it out: a model of landmarks holds few rows."
+        raise InputError(sentence("--without-data", "for tables that are read whole", f"{table.rows} rows", way_out))
+    columns = sort_columns(said, column, table.names, table.what)
+    named = [said.target, *columns.weight, *([] if said.group is None else [said.group])]
+    survey = table.survey(named, columns.features if said.missing in {"drop", "refuse"} else [], _SAMPLE)
+    asked = columns.asked | dict.fromkeys(columns.aside, "text")
+    sample = arrow_reading(survey.sample, table.what, asked, infinite=infinite_cells(said))
+    whole = arrow_reading(survey.whole, table.what, asked, infinite=infinite_cells(said))
+    notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
+    gaps = {name: is_missing(whole.columns[name]) for name in named} | survey.gaps
+    kept = ~rows_left_out(whole, said, gaps, notes)
+    rows = np.flatnonzero(kept)
+    notes.append(f"Columns were judged by {sample.rows} rows at even distances; all rows are read in passes.")
+    features = {name: sample.columns[name] for name in columns.features}
+    encoder = fitted_encoder(features, columns, said, table.what)
+    target = choose_task(said.target, whole.columns[said.target][rows], said.task)
+    groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
+    return Prepared(
+        replace(sample, rows=table.rows),
+        features,
+        encoder,
+        target,
+        groups,
+        weights,
+        tuple(name for name in table.names if name not in features and name != said.target),
+        notes,
+        Passes(table, encoder, infinite_cells(said), kept, target.values, weights, groups),
+    )
