@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from mercer import threads
+from mercer.backends.progress import Progress
 from mercer.data.folds import draw
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian
 from mercer.selection.plan import Work, plan
 from mercer.selection.problem import Problem, Removals
-from mercer.selection.progress import Progress
 from mercer.selection.sweep import Sweep
 
 

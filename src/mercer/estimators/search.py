@@ -33,8 +33,10 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         stands for a ladder; widths come from quantiles of the distances in X, before any split.
     alphas : array-like, default=None
         Candidates. None: a ladder from the spectra of the kernels on X, before any split.
-    cv : int, splitter, iterable of (train, test) or None, default=None
+    cv : int, splitter, iterable of (train, test), "gcv", "held-out" or None, default=None
         None is leave-one-out. An int is scikit-learn's unshuffled KFold, shuffled with `repeats` or `random_state`.
+        For rows too many to factor: "gcv" is leave-one-out with the mean of all leverages for each of them, the one
+        that needs no factor; "held-out" fits four fifths of the rows and judges by the last fifth.
     repeats : int, default=1
         How often the folds are drawn.
     scoring : str, scorer, callable or None, default=None
@@ -68,7 +70,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     best_estimator_ : KernelRidge
         The winner fitted to all rows.
     cv_results_ : dict
-        As GridSearchCV has it, with pooled_test_score, condition and refits beside.
+        As GridSearchCV has it, with pooled_test_score, condition and refits beside; with "gcv" also probe_error, the
+        standard error of a mean squared error that is due to the random vectors it was found with.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
         Held-out predictions of the winner.
     kernels_, alphas_ : list of Kernel, ndarray
@@ -136,7 +139,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         problem = Problem(y.reshape(len(y), -1), weights, bool(self.fit_intercept), gram=self._is_gram(kernels))
         folds = self._folds(X, y, groups, classifier=False)
         scoring = resolve_scoring(self.scoring, classifier=False)
-        return Search(rows, y, problem, folds, scoring, per_target=bool(self.alpha_per_target)), kernels, alphas
+        per_target, method = bool(self.alpha_per_target), self._method()
+        return Search(rows, y, problem, folds, scoring, per_target=per_target, method=method), kernels, alphas
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, choose, and fit the winner to all rows.

@@ -130,7 +130,13 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         )
         folds = self._folds(X, y, groups, classifier=True)
         scoring = resolve_scoring(self.scoring, classifier=True)
-        return Search(rows, np.asarray(y), problem, folds, scoring, classes, refit_only=balanced), kernels, alphas
+        method = self._method()
+        if method == "gcv" and balanced:
+            way_out = "Give the weights as a dict, or use cv='held-out'."
+            must_be = "weights that do not change with every split where cv is 'gcv'"
+            raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, "'balanced'", way_out))
+        search = Search(rows, np.asarray(y), problem, folds, scoring, classes, refit_only=balanced, method=method)
+        return search, kernels, alphas
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, choose, calibrate, and fit the winner to all rows.

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from mercer.backends.checkpoint import checked_path
 from mercer.data.checks import checked_gram, checked_intercept, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
@@ -22,9 +23,9 @@ from mercer.estimators.names import is_positive_only, is_precomputed, takes_spar
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.kernels.slopes import tunable
-from mercer.selection.checkpoint import checked_path
 from mercer.selection.edges import edges_in_words, further_alphas, further_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.selection.named import method_of, named_folds
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
 from mercer.selection.table import Choice, SearchTable, digits_left, joined
@@ -100,7 +101,17 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
         raise NotImplementedError
 
+    def _method(self) -> str:
+        """The name that `cv` is, with what does not go with it refused."""
+        method, owner = method_of(self.cv), type(self).__name__
+        if method == "gcv" and self.verify:
+            way_out = "It is no cross-validation that refitting could confirm."
+            raise InputError(sentence(f"verify of {owner}", "False with cv='gcv'", "True", way_out))
+        return method
+
     def _folds(self, X: Any, y: Any, groups: Any, *, classifier: bool) -> Folds:
+        if self._method() != "folds":
+            return named_folds(self.cv, X, y, groups=groups, random_state=self.random_state, repeats=self.repeats)
         if self.checkpoint is not None:
             checked_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
@@ -131,6 +142,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.kernels_, self.alphas_ = list(table.kernels), table.alphas
         self.folds_, self.plan_, self.table_ = search.folds, route, table
         self.cv_results_ = table.results()
+        if search.method == "gcv":
+            self.cv_results_ |= ordered.probe_errors(table)
         self.best_kernel_ = self.kernels_[choice.kernel]
         mean = table.mean[choice.kernel]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))

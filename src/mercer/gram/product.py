@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mercer.backends import run
+from mercer.backends import run, thread_count
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Scratch
 from mercer.kernels.tiles import between, blocks, per_thread, tile
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+Tile: TypeAlias = tuple[slice, slice]
+
+# Sums that a symmetric product is gathered in; a fixed number, so that threads do not change the order of additions.
+SUMS = 8
 
 
 def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
@@ -40,8 +49,23 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
     return result
 
 
-def symmetric_times(kernel: Kernel, x: Rows, V: Array) -> Array:
+def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64) -> Array:
     """k(X, X) V, each tile above the diagonal computed once and used for both of its sides.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    x : Rows
+        The rows.
+    V : ndarray of shape (n, t)
+        What is multiplied.
+    dtype : dtype, default=float64
+        Precision of the tiles and of their products; sums are always of float64.
+
+    Returns
+    -------
+    ndarray of shape (n, t)
 
     Examples
     --------
@@ -53,26 +77,38 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array) -> Array:
     array([[3.],
            [6.]])
     """
-    cuts = blocks(len(x))
-    jobs = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
-    parts: list[Array] = []
-    local, scratch, lock = threading.local(), per_thread(), threading.Lock()
 
-    def add(job: tuple[slice, slice]) -> None:
-        if not hasattr(local, "sum"):
-            local.sum = np.zeros((len(x), V.shape[1]))
-            with lock:
-                parts.append(local.sum)
-        rows, columns = job
-        buffers = scratch()
-        values = tile(kernel, x[rows], x[columns], same=rows == columns, scratch=buffers)
-        local.sum[rows] += values @ V[columns]
-        if rows != columns:
-            local.sum[columns] += values.T @ V[rows]
-        buffers.give(values)
+    def values(_: int, place: Tile, buffers: Scratch) -> Array:
+        rows, columns = place
+        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=buffers)
 
-    run(add, jobs)
-    return np.asarray(sum(parts))
+    return gathered(upper_tiles(len(x)), values, V.astype(dtype, copy=False))
+
+
+def upper_tiles(n: int) -> list[Tile]:
+    """The tiles on and above the diagonal of an n x n matrix."""
+    cuts = blocks(n)
+    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
+
+
+def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Array], V: Array) -> Array:
+    """A V in float64 for a symmetric A whose upper tiles are given, one at a time, by `values`."""
+    count = min(max(SUMS, thread_count()), len(places))
+    sums = np.zeros((count, *V.shape))
+    scratch = per_thread()
+
+    def add(which: int) -> None:
+        total, buffers = sums[which], scratch()
+        for number in range(which, len(places), count):
+            rows, columns = places[number]
+            block = values(number, places[number], buffers)
+            total[rows] += block @ V[columns]
+            if rows != columns:
+                total[columns] += block.T @ V[rows]
+            buffers.give(block)
+
+    run(add, range(count))
+    return np.asarray(sums.sum(axis=0))
 
 
 def columns_against(kernel: Kernel, x: Rows, z: Rows) -> Iterator[tuple[slice, Array]]:

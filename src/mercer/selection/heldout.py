@@ -31,11 +31,14 @@ class HeldOut:
         Estimated condition number of the full system.
     refits : int
         How many removals were refitted because the closed form does not hold there.
+    spread : float
+        Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
     """
 
     values: Array
     condition: float
     refits: int
+    spread: float = 0.0
 
 
 class KernelSystem:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mercer.backends import readable
+from mercer.backends.progress import duration
 from mercer.data.rows import Array
 from mercer.errors import MemoryRefusal
 from mercer.selection.problem import Removals
-from mercer.selection.progress import duration
+from mercer.solvers.plan import WORTH_ITERATING, cg_bytes, pivots
 from mercer.tables import text_table
 
 # What BLAS and the allocator keep for themselves.
@@ -20,6 +21,9 @@ _BASE = 1e7
 KEPT = 256_000_000  # bytes of held-out values that are kept, so that the winner's need not be made again
 # The table of scores is there up to three times: itself, as cv_results_ has it, and while their spread is taken.
 SCORE_BYTES = 24
+PROBES = 16  # random vectors behind a trace
+_FEW_SETS = 20  # that are fitted one by one without a factor
+_PRODUCTS = 40  # with K, for a typical alpha
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,10 @@ class Work:
         Whether the winner is fitted on all rows at the end.
     kept : float
         Bytes of what is kept of every candidate until the end: scores, and held-out values.
+    iterable : bool
+        Whether all kernels are of rows, so that conjugate gradients can do without their matrices.
+    method : str
+        "gcv" and "held-out" where `cv` says so; otherwise "folds".
     """
 
     n: int
@@ -127,6 +135,8 @@ class Work:
     more: Array | None = None
     refit: bool = True
     kept: float = 0.0
+    iterable: bool = False
+    method: str = "folds"
 
     @staticmethod
     def of(
@@ -141,14 +151,17 @@ class Work:
         refit_only: bool = False,
         refit: bool = True,
         kept: float = 0.0,
+        iterable: bool = False,
+        method: str = "folds",
     ) -> Work:
         """The work that these removals make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
         tests = removals.counts.astype(float)
         more = None if removals.bases is None else removals.bases >= 0
         return Work(
-            n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit, kept
-        )
+            n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit, kept,
+            iterable, method,
+        )  # fmt: skip
 
     @property
     def single(self) -> bool:
@@ -177,7 +190,7 @@ class Work:
         """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
         enough candidates to share out.
         """
-        if self.n > (2500 if route == "spectral" else 4000):
+        if route in {"gcv", "cg"} or self.n > (2500 if route == "spectral" else 4000):
             return 1
         wanted = self.threads if route == "spectral" else math.ceil(8 / max(1, self.alphas))
         return min(self.kernels, max(1, wanted))
@@ -247,7 +260,12 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
     spectral  Gram matrix, one eigendecomposition  n^2 (leave-one-out); n |S|^2 or n^3 once, |S|^3 / 3
     primal    n D^2                                n D^2, |S| D min(|S|, D) per set
     refit     Gram matrix                          |train|^3 / 3 per set
+    cg        7 sqrt(n) columns of it              about 40 products with it per set, by tiles
+    gcv       7 sqrt(n) columns of it              about 40 products with it
     ========= ==================================== ====================================================
+
+    cg is there for at most 20 sets; it is taken where no other route fits, and with cv="held-out" from 10 000 rows on
+    where it is the cheapest. gcv is the one route of cv="gcv".
 
     Parameters
     ----------
@@ -265,14 +283,14 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
     Plan
     """
     rates = rates or Rates()
-    routes = sorted(_routes(work, rates), key=lambda route: route.seconds)
+    routes = sorted(_routes(work, rates, memory), key=lambda route: route.seconds)
     fitting = [route for route in routes if route.bytes <= memory]
     if not fitting:
         least = min(routes, key=lambda route: route.bytes)
         raise MemoryRefusal(
             f"Model selection on {work.n} rows needs {readable(least.bytes)} of memory by its leanest route "
             f"({least.name}); {readable(memory)} is available. "
-            f"About {_fitting_rows(work, rates, memory)} rows would fit."
+            f"About {_fitting_rows(work, rates, memory)} rows would fit{_leaner(work, memory)}."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
 
@@ -285,13 +303,58 @@ def _fitting_rows(work: Work, rates: Rates, memory: int) -> int:
         smaller = replace(
             work, n=int(n), sizes=work.sizes * share, trains=work.trains * share, tests=work.tests * share
         )
-        if min(route.bytes for route in _routes(smaller, rates)) <= memory:
+        if min(route.bytes for route in _routes(smaller, rates, memory)) <= memory:
             break
         n *= 0.9
     return int(n)
 
 
-def _routes(work: Work, rates: Rates) -> list[RouteCost]:
+def _leaner(work: Work, memory: int) -> str:
+    """Which other `cv` would do with the memory, if one does."""
+    if not work.iterable or work.method != "folds" or iterated_bytes(work, 1) > memory:
+        return ""
+    return "; with cv='gcv' or cv='held-out' all of them do"
+
+
+def iterated_bytes(work: Work, vectors: int) -> float:
+    """Memory of conjugate gradients on so many right-hand sides, without any kept tiles."""
+    return cg_bytes(work.n, 0) + 176.0 * work.n * vectors + 24 * float(work.tests.sum()) + work.kept + _BASE
+
+
+def _iterated(work: Work, rates: Rates) -> list[RouteCost]:
+    """Routes without a Gram matrix, where there are any."""
+    n, sets = float(work.n), len(work.sizes)
+    generalised = work.method == "gcv"
+    if not (work.iterable and not work.refit_only and (generalised or sets <= _FEW_SETS)):
+        return []
+    vectors = work.targets + (PROBES + 1 if generalised else 1)
+    sets = 1 if generalised else sets
+    r = float(pivots(work.n))
+    # columns and tiles in single precision; then products from those tiles, and two in double precision
+    once = 0.5 * n * n / (2.5 * rates.values) + 4 * n * r * r / rates.product
+    pair = 0.5 * n * n / (16 * rates.values) + (n * n + 8 * n * r) * vectors / rates.product
+    each = _PRODUCTS * pair + 2 * 0.5 * n * n / rates.values
+    fits = work.kernels * sets
+    return [
+        RouteCost(
+            "gcv" if generalised else "cg",
+            fits * (4 * n * r * r + work.alphas * _PRODUCTS * 2 * n * n * vectors),
+            fits * (once + work.alphas * each) + rates.start,
+            iterated_bytes(work, vectors),
+            "conjugate gradients for each alpha" + (", the trace from random vectors" if generalised else " and set"),
+        )
+    ]
+
+
+def _routes(work: Work, rates: Rates, memory: float) -> list[RouteCost]:
+    exact = [] if work.method == "gcv" else _exact(work, rates)
+    many = work.method == "held-out" and work.n >= WORTH_ITERATING
+    if many or not any(route.bytes <= memory for route in exact):
+        return exact + _iterated(work, rates)
+    return exact
+
+
+def _exact(work: Work, rates: Rates) -> list[RouteCost]:
     n, kernels, alphas, threads = float(work.n), work.kernels, work.alphas, work.threads
     candidates = kernels * alphas
     active = min(threads, candidates)

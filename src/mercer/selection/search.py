@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import available_bytes, thread_count
+from mercer.backends.checkpoint import Checkpoint
+from mercer.backends.progress import Progress
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.selection.checkpoint import Checkpoint, fingerprint
-from mercer.selection.heldout import HeldOut, KernelSystem
+from mercer.selection.checkpoint import fingerprint
+from mercer.selection.heldout import HeldOut
+from mercer.selection.iterated import Candidate
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Problem, Removals
-from mercer.selection.progress import Progress
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.sweep import Sweep
 from mercer.selection.table import SearchTable
@@ -53,6 +56,8 @@ class Search:
         Whether scores are kept for each target.
     refit_only : bool
         Whether weights change with every split, so that nothing but refitting is exact.
+    method : str
+        "gcv" or "held-out" where `cv` was one of them; otherwise "folds".
     """
 
     rows: Rows
@@ -63,6 +68,7 @@ class Search:
     classes: Classes | None = None
     per_target: bool = False
     refit_only: bool = False
+    method: str = "folds"
 
     def ordered(self) -> Ordered:
         """The same search with rows ordered by fold, so that sets are slices."""
@@ -72,6 +78,10 @@ class Search:
 
     def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
         """Which route would be taken, at what cost; nothing is run."""
+        if self.method == "gcv" and self.problem.gram:
+            raise InputError(
+                "cv='gcv' takes kernels of rows; a matrix that is given has room for leave-one-out, cv=None."
+            )
         removals, t = Removals.of(self.folds.splits, self.folds.n), self.problem.Y.shape[1]
         values = 8 * len(removals.rows) * t * len(kernels) * len(alphas)
         scores = SCORE_BYTES * len(removals) * (t if self.per_target else 1) * len(kernels) * len(alphas)
@@ -85,6 +95,8 @@ class Search:
             threads=thread_count(),
             refit_only=self.refit_only,
             kept=scores + (values if values <= KEPT else 0),
+            iterable=all(kernel.kind != "gram" for kernel in kernels),
+            method=self.method,
         )
         return plan(work, available_bytes(), rates, self.folds.label)
 
@@ -120,6 +132,7 @@ class Ordered:
         self.kept: dict[Kernel, dict[float, Array]] = {}
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
+        self.spreads: dict[tuple[Kernel, float], float] = {}
         self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
 
     def run(
@@ -140,6 +153,7 @@ class Ordered:
 
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
+            self.spreads[kernels[k], float(alphas[a])] = held_out.spread
             if size <= KEPT:
                 kept[k][float(alphas[a])] = held_out.values
 
@@ -155,6 +169,12 @@ class Ordered:
             stop.table = table  # type: ignore[attr-defined]
             raise
         return table
+
+    def probe_errors(self, table: SearchTable) -> dict[str, Array]:
+        """Standard error of every squared score that is due to the random vectors of its trace."""
+        pairs = [(kernel, float(alpha)) for kernel in table.kernels for alpha in table.alphas]
+        spread = np.array([self.spreads.get(pair, np.nan) for pair in pairs])
+        return {"probe_error": spread * np.abs(table.mean.mean(axis=2).ravel())}
 
     def _empty(self, kernels: Sequence[Kernel], alphas: Array) -> SearchTable:
         targets = self.problem.Y.shape[1] if self.search.per_target else 1
@@ -203,7 +223,7 @@ class Ordered:
         A candidate that was tried is done again as it was then; any other by this route.
         """
         found: dict[float, HeldOut] = {}
-        systems: dict[int, KernelSystem] = {}
+        systems: dict[int, Candidate] = {}
         other = Sweep([kernel], np.array(alphas), self.rows, self.problem, self.removals, route)
         for alpha in sorted(set(alphas)):
             tried = (sweep for sweep in self.runs if kernel in sweep.kernels and alpha in sweep.alphas)

@@ -1,8 +1,8 @@
 """(K + alpha I)^-1 without a factor of K: conjugate gradients, preconditioned by a few columns of it.
 
-With F F' close to K, (F F' + alpha I)^-1 is cheap to apply and leaves a system whose eigenvalues lie close
-together. Products with K come from a single-precision copy where there is room for one, and otherwise from tiles
-made anew; what is still missing is computed in double precision, from tiles, before the answer is believed.
+With F F' close to K, (F F' + alpha I)^-1 is cheap to apply and leaves a system whose eigenvalues lie close together.
+Two iterations are nested. The inner one multiplies by K in single precision and is stopped after a few digits. The
+outer one takes what it found as a direction, multiplies it by K in double precision, and so knows what is missing.
 """
 
 from __future__ import annotations
@@ -10,18 +10,93 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import ConvergenceWarning
-from mercer.solvers.route import Route
+from mercer.solvers.route import EPS, Route
 from mercer.solvers.solution import Solution, bordered, solve_bordered
 
-# What the residual is brought down to, relative to the right-hand side, and by how much at a time in single precision.
+# What the residual is brought down to, relative to the right-hand side. Coefficients are good to the residual times
+# the condition in the worst case, predictions to much more: 1e-8 keeps them within 1e-4 where 1e-6 need not.
 TOLERANCE = 1e-8
-_AT_A_TIME = 1e-5
-_STEPS, _ROUNDS = 300, 8
+# The most that single precision is asked for at a time, and the least that a round must gain for it to go on.
+_AT_A_TIME, _SLOW = 1e-5, 0.1
+_STEPS, _ROUNDS = 300, 12
+MOST, _DOUBLE = 3000, 15
+
+Product = Callable[[Array], Array]
+
+
+class LowRank:
+    """(F F' + alpha I)^-1, which F (n x r) alone gives.
+
+    Parameters
+    ----------
+    F : ndarray of shape (n, r)
+        Tall and narrow.
+    inner : ndarray of shape (r, r)
+        F'F.
+    alpha : float
+        Positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers.conjugate import LowRank
+    >>> F = np.array([[1.0], [2.0], [0.0]])
+    >>> LowRank(F, F.T @ F, 1.0)(np.array([[1.0], [2.0], [3.0]])).round(3).ravel().tolist()
+    [0.167, 0.333, 3.0]
+    """
+
+    def __init__(self, F: Array, inner: Array, alpha: float) -> None:
+        self.F, self.alpha = F, alpha
+        shifted = inner.copy()
+        shifted.flat[:: len(inner) + 1] += alpha
+        self._factor = np.linalg.cholesky(shifted) if len(inner) else shifted
+
+    def __call__(self, R: Array) -> Array:
+        """(F F' + alpha I)^-1 R."""
+        if not self.F.shape[1]:
+            return R / self.alpha
+        from scipy.linalg import cho_solve
+
+        result = self.F @ cho_solve((self._factor, True), self.F.T @ R, check_finite=False)
+        np.subtract(R, result, out=result)
+        result /= self.alpha
+        return np.asarray(result)
+
+    def trace(self) -> float:
+        """Trace of the inverse: 1 / alpha for what F does not reach, and that of (F'F + alpha I)^-1."""
+        from scipy.linalg.lapack import dtrtri
+
+        n, r = self.F.shape
+        inverse = dtrtri(self._factor, lower=1)[0] if r else self._factor
+        return float((n - r) / self.alpha + np.vdot(inverse, inverse))
+
+
+@dataclass
+class Tally:
+    """What an iteration has taken so far, and how far it came."""
+
+    single: int = 0
+    double: int = 0
+    residual: float = 0.0
+
+    @property
+    def products(self) -> int:
+        """In either precision."""
+        return self.single + self.double
+
+    @property
+    def effort(self) -> int:
+        """In products of single precision, from kept tiles."""
+        return self.single + _DOUBLE * self.double
+
+    def __str__(self) -> str:
+        return f"{self.single} + {self.double} products, residual {self.residual:.0e}"
 
 
 class Conjugate:
@@ -33,82 +108,95 @@ class Conjugate:
         B -> V K V B, possibly in single precision.
     exact : callable
         The same in double precision.
-    F : ndarray of shape (n, r)
-        V times a factor with F F' close to K.
-    alpha : float
-        Added to the diagonal; positive.
+    nearby : LowRank
+        The inverse of a system close to this one, with its alpha.
     reason : str
         For the record.
     largest : float
-        Largest eigenvalue of V K V, about.
+        Largest eigenvalue of V K V + alpha I, about.
+    tolerance : float, default=TOLERANCE
+        Wanted of ||b - A x|| / ||b||, for every right-hand side.
+    most : int, default=3000
+        Products with K after which it ends as it is; one in double precision counts as 15.
 
     Attributes
     ----------
-    residual : float
-        The largest relative residual ||b - A x|| / ||b|| that was reached.
-    steps : int
-        How many products with K it took.
+    tally : Tally
+        How many products with K were made in single and in double precision, and the largest relative residual
+        that was left. Residuals are those of double precision.
     """
 
     def __init__(
-        self, quick: Callable[[Array], Array], exact: Callable[[Array], Array], F: Array, alpha: float, reason: str,
+        self,
+        quick: Product,
+        exact: Product,
+        nearby: LowRank,
+        reason: str,
         largest: float,
-    ) -> None:  # fmt: skip
-        self.quick, self.exact, self.F, self.alpha, self.reason = quick, exact, F, alpha, reason
-        self.n, self.largest = len(F), largest
-        inner = F.T @ F
-        inner.flat[:: len(inner) + 1] += alpha
-        self._factor = np.linalg.cholesky(inner) if len(inner) else inner
-        self.residual, self.steps = 0.0, 0
-
-    def _precondition(self, R: Array) -> Array:
-        """(F F' + alpha I)^-1 R."""
-        if not self.F.shape[1]:
-            return R / self.alpha
-        from scipy.linalg import cho_solve
-
-        return np.asarray((R - self.F @ cho_solve((self._factor, True), self.F.T @ R, check_finite=False)) / self.alpha)
+        tolerance: float = TOLERANCE,
+        most: int = MOST,
+    ) -> None:
+        self.quick, self.exact, self.nearby, self.reason = quick, exact, nearby, reason
+        self.n, self.alpha, self.largest, self.tolerance = len(nearby.F), nearby.alpha, largest, tolerance
+        self.most, self.tally = most, Tally()
 
     def solve(self, B: Array) -> Array:
-        """G B; each round corrects the last by what double precision says is missing."""
+        """G B; every round knows in double precision what is missing, and each direction is new to the last."""
         X, R = np.zeros_like(B), B.copy()
-        goal = TOLERANCE * np.maximum(_lengths(B), 1e-300)
-        before = math.inf
+        goal = self.tolerance * np.maximum(_lengths(B), 1e-300)
+        before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
-            if missing <= 1.0 or missing > 0.5 * before:
+            if missing <= 1.0 or self.tally.effort >= self.most:
                 break
+            if missing > _SLOW * before:
+                if product is self.exact:
+                    break
+                product, last = self.exact, None
             before = missing
-            X += self._descend(R, max(_AT_A_TIME, 0.3 / missing))
-            R = B - self.exact(X) - self.alpha * X
-        self.residual = max(self.residual, TOLERANCE * float((_lengths(R) / goal).max(initial=0.0)))
-        return X
-
-    def _descend(self, B: Array, share: float) -> Array:
-        """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
-        X, R = np.zeros_like(B), B.copy()
-        Z = self._precondition(R)
-        D = Z.copy()
-        rz = np.einsum("ij,ij->j", R, Z)
-        goal = share * _lengths(B)
-        for _ in range(_STEPS):
-            AD = self.quick(D) + self.alpha * D
-            self.steps += 1
-            curvature = np.einsum("ij,ij->j", D, AD)
-            step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
+            D = self._descend(R, product, _share(missing, exact=product is self.exact))
+            if last is not None:
+                D -= _ratio(_dots(D, last[1]), _dots(*last)) * last[0]
+            AD = self.exact(D) + self.alpha * D
+            self.tally.double += 1
+            step = _ratio(_dots(D, R), _dots(D, AD))
             X += step * D
             R -= step * AD
-            if (_lengths(R) <= goal).all() or not step.any():
+            if (EPS * self.largest * _lengths(X) > 0.01 * goal).any():  # rounding may have led the update astray
+                R = B - self.exact(X) - self.alpha * X
+                self.tally.double += 1
+            last = D, AD
+        self.tally.residual = max(self.tally.residual, self.tolerance * float((_lengths(R) / goal).max(initial=0.0)))
+        return X
+
+    def _descend(self, B: Array, product: Product, share: float) -> Array:
+        """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
+        X, R = np.zeros_like(B), B.copy()
+        Z = self.nearby(R)
+        D = Z.copy()
+        rz = _dots(R, Z)
+        goal = share * _lengths(B)
+        for _ in range(_STEPS):
+            AD = product(D) + self.alpha * D
+            if product is self.exact:
+                self.tally.double += 1
+            else:
+                self.tally.single += 1
+            step = _ratio(rz, _dots(D, AD))
+            X += step * D
+            R -= step * AD
+            if (_lengths(R) <= goal).all() or not step.any() or self.tally.effort >= self.most:
                 break
-            Z = self._precondition(R)
-            last, rz = rz, np.einsum("ij,ij->j", R, Z)
-            D = Z + np.divide(rz, last, out=np.zeros_like(rz), where=last > 0) * D
+            Z = self.nearby(R)
+            last, rz = rz, _dots(R, Z)
+            D *= _ratio(rz, last)
+            D += Z
         return X
 
     @property
     def converged(self) -> bool:
         """Whether the residual is what was asked for."""
-        return self.residual <= 1.001 * TOLERANCE
+        return self.tally.residual <= 1.001 * self.tolerance
 
     def null_part(self, B: Array) -> Array | None:
         """A is regular."""
@@ -116,23 +204,45 @@ class Conjugate:
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
-        reason = f"{self.reason}, {self.F.shape[1]} pivots, {self.steps} products, residual {self.residual:.0e}"
-        return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=self.residual)
+        reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
+        if not self.converged:
+            reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
+        residual = self.tally.residual
+        return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 
 def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
-    """Coefficients, and a sentence where they are not as good as asked for."""
+    """Coefficients, with an intercept from a system of its own where there is one."""
     border = bordered(G, root[:, None]) if intercept else None
-    solution = solve_bordered(G, root, border, Y)
+    return solve_bordered(G, root, border, Y)
+
+
+def warn_if_short(G: Conjugate) -> None:
+    """A sentence where the coefficients are not as good as asked for."""
     if not G.converged:
+        tally = G.tally
         warnings.warn(
-            f"Conjugate gradients stopped at a relative residual of {G.residual:.1e} (wanted {TOLERANCE:.0e}) after "
-            f"{G.steps} products. A larger alpha, more memory, or solver='cholesky' gives more digits.",
+            f"Conjugate gradients stopped at a relative residual of {tally.residual:.1e} (wanted {G.tolerance:.0e}) "
+            f"after {tally.products} products. A larger alpha or solver='cholesky' gives more digits.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
-    return solution
+
+
+def _share(missing: float, *, exact: bool) -> float:
+    """What one round must leave of the residual: all at once in double precision, else the same share each round."""
+    rounds = 1 if exact else max(1, math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)))
+    return 0.5 * float(missing ** (-1.0 / rounds))
+
+
+def _dots(A: Array, B: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 def _lengths(B: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", B, B)))
+    return np.asarray(np.sqrt(_dots(B, B)))
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    """above / below; 0 where the divisor is not positive."""
+    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))

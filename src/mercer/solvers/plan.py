@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mercer.backends import available_bytes, promise
 from mercer.errors import InputError, nearest, sentence
+from mercer.gram.kept import kept_bytes
 
 SOLVERS = ("auto", "cholesky", "spectral", "primal", "cg")
 
@@ -15,16 +16,17 @@ _SPECTRUM = 20
 # Below this many rows a factorisation takes milliseconds, and single precision saves nothing.
 _WORTH_SPLITTING = 1500
 # From this many rows on conjugate gradients are faster than any factor.
-_WORTH_ITERATING = 10_000
+WORTH_ITERATING = 10_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A route, why it was taken, and the bytes it takes at its peak."""
+    """A route, why it was taken, the bytes it takes at its peak, and whether a factor may take over from it."""
 
     name: str
     reason: str
     bytes: int
+    replaceable: bool = False
 
 
 def choose(
@@ -44,12 +46,13 @@ def choose(
     primal     phi is finite with fewer features than rows            8 (4 n D + 4 D^2)
     spectral   more than 20 distinct alphas                           8 (3.2 n^2)
     mixed      one alpha, 1500 rows or more, and the memory is there  8 (1.6 n^2)
-    cg         10 000 rows or more, or a factor does not fit          4 n^2 + 8 n r, or 24 n r
+    cg         10 000 rows or more, or a factor does not fit          8 (2 n r + 300 n), 2 n^2 more if there
     cholesky   otherwise                                              8 (1.1 n^2)
     ========== ====================================================== ==========================
 
-    r = 7 sqrt(n) is the number of pivots; without room for n^2 numbers in single precision, values of the kernel
-    are computed anew for every product. `iterable` says whether the kernel allows it (a given matrix does not).
+    r = 7 sqrt(n) is the number of pivots. Up to half of the memory keeps tiles of the kernel in single precision;
+    those for which there is no room are computed anew in every product. `iterable` says whether the kernel allows it
+    (a given matrix does not). Where "auto" took cg and it does not end within the time of a factor, a factor is taken.
 
     Examples
     --------
@@ -72,12 +75,10 @@ def choose(
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
         return Choice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
     too_large = int(8.8 * n * n) > there
-    if solver == "cg" or (solver == "auto" and iterable and (n >= _WORTH_ITERATING or too_large)):
+    if solver == "cg" or (solver == "auto" and iterable and (n >= WORTH_ITERATING or too_large)):
         if not iterable:
             raise InputError("solver='cg' takes a kernel of rows; a matrix that is there already is factored faster.")
-        stored = 4 * n * n + 8 * n * pivots(n)
-        fits = stored <= there
-        return Choice("cg", f"dual, {_many(n, 'row')}", stored if fits else 24 * n * pivots(n))
+        return Choice("cg", f"dual, {_many(n, 'row')}", cg_bytes(n, there), solver == "auto" and not too_large)
     mixed = int(12.8 * n * n)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
         return Choice("mixed", f"dual, {_many(n, 'row')}", mixed)
@@ -89,8 +90,39 @@ def pivots(n: int) -> int:
     return min(n, max(50, int(7 * math.sqrt(n))))
 
 
+def worth_products(n: int) -> int:
+    """Products with kept tiles that take about as long as a Cholesky factor."""
+    return max(300, n // 16)
+
+
+def _lean_bytes(n: int) -> int:
+    """Conjugate gradients that keep no tiles: the pivots' columns twice, and a few blocks of columns and vectors."""
+    return 16 * n * pivots(n) + 2400 * n
+
+
+def cg_bytes(n: int, memory: int) -> int:
+    """Conjugate gradients with as many tiles kept as so much memory allows."""
+    return _lean_bytes(n) + min(kept_bytes(n), room_for_tiles(n, memory))
+
+
+def room_for_tiles(n: int, memory: int) -> int:
+    """Bytes that may keep tiles: what conjugate gradients leave, but never more than half of the memory."""
+    return max(0, min(memory // 2, memory - _lean_bytes(n)))
+
+
 def _many(count: int, thing: str) -> str:
     return f"{count} {thing}" + ("" if count == 1 else "s")
+
+
+def _rows_that_fit(memory: int) -> int:
+    """Rows for which conjugate gradients fit, by bisection."""
+    low, high = 0, 2
+    while _lean_bytes(high) <= memory:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _lean_bytes(middle) <= memory else (low, middle)
+    return low
 
 
 def promise_spectrum(n: int) -> None:
@@ -108,7 +140,7 @@ def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
     largest = int(math.sqrt(there / 8.8))
     way_out = f"About {largest} rows would fit by Cholesky"
     if choice.name == "cg":
-        way_out = f"About {max(largest, int((there / 168) ** (2 / 3)))} rows would fit"
+        way_out = f"About {max(largest, _rows_that_fit(there))} rows would fit"
     if choice.name == "primal":
         numbers = choice.bytes / 32  # D (n + D), and so many fit
         features = (math.sqrt(n * n + 4 * numbers) - n) / 2

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.backends import available_bytes
+from mercer.backends import available_bytes, promise
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
+from mercer.gram import training_matrix
+from mercer.gram.kept import KeptTiles
 from mercer.gram.landmarks import pivoted_cholesky
-from mercer.gram.product import symmetric_times
+from mercer.gram.product import SUMS, symmetric_times
 from mercer.kernels.base import Kernel
-from mercer.kernels.tiles import gram
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.conjugate import Conjugate, solved_by_gradients
-from mercer.solvers.plan import Choice, pivots
+from mercer.solvers.conjugate import MOST, TOLERANCE, Conjugate, LowRank, solved_by_gradients, warn_if_short
+from mercer.solvers.dual import DualSystem
+from mercer.solvers.plan import Choice, pivots, room_for_tiles, worth_products
 from mercer.solvers.solution import DualSolved, Solution
+
+# Tables of the size of the right-hand sides that an iteration holds at once, beside the sums of a product.
+_TABLES = 14
 
 
 class StreamedSystem:
@@ -32,6 +37,11 @@ class StreamedSystem:
         Whether the model has an unpenalised constant.
     choice : Choice
         Why, for the record.
+
+    Attributes
+    ----------
+    tiles : KeptTiles
+        Products in single precision.
 
     Examples
     --------
@@ -51,35 +61,73 @@ class StreamedSystem:
     def __init__(self, kernel: Kernel, rows: Rows, weights: Array | None, *, intercept: bool, choice: Choice) -> None:
         self.kernel, self.rows, self.intercept, self.choice = kernel, rows, intercept, choice
         self.n = len(rows)
+        _refuse_infinite(kernel, rows)
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
-        factor, _ = pivoted_cholesky(kernel, rows, pivots(self.n), np.random.default_rng(0))
-        self.F = factor * self.root[:, None]
-        self._single: Array | None = None
-        if 4 * self.n * self.n <= 0.8 * available_bytes():
-            self._single = gram(kernel, rows, dtype=np.float32)
-        inner = self.F.T @ self.F
-        self.largest = largest_eigenvalue(inner.__matmul__, rich_start(len(inner))) if len(inner) else 1.0
+        self.weighted = weights is not None
+        self._factored: DualSystem | None = None
+        room = room_for_tiles(self.n, available_bytes())
+        self.F, _ = pivoted_cholesky(kernel, rows, pivots(self.n), np.random.default_rng(0))
+        self.F *= self.root[:, None]
+        self.inner = self.F.T @ self.F
+        r = len(self.inner)
+        self.largest = largest_eigenvalue(self.inner.__matmul__, rich_start(r)) if r else 1.0
+        self.tiles = KeptTiles(kernel, rows, room)
 
-    def _exact(self, B: Array) -> Array:
+    def exact(self, B: Array) -> Array:
+        """V K V B in double precision, from tiles made anew."""
         return self.root[:, None] * symmetric_times(self.kernel, self.rows, self.root[:, None] * B)
 
-    def _quick(self, B: Array) -> Array:
-        if self._single is None:
-            return self._exact(B)
-        scale = np.maximum(np.abs(B).max(axis=0), 1e-300)  # so that nothing leaves single precision's range
-        product = self._single @ (self.root[:, None] * (B / scale)).astype(np.float32)
-        return np.asarray(self.root[:, None] * (product.astype(np.float64) * scale))
+    def quick(self, B: Array) -> Array:
+        """V K V B in single precision, from the tiles that are kept."""
+        return self.root[:, None] * self.tiles(self.root[:, None] * B)
+
+    def inverse(self, alpha: float, targets: int, tolerance: float = TOLERANCE, most: int = MOST) -> Conjugate:
+        """G for this alpha and so many right-hand sides at once, as good as asked for or after so many products."""
+        if alpha <= 0:
+            raise InputError(
+                "Conjugate gradients need alpha above 0; got 0. Use a small one, or a factor (solver='spectral')."
+            )
+        needed = 8 * self.n * targets * (SUMS + _TABLES)
+        promise(needed, f"Conjugate gradients on {self.n} rows and {targets} targets", "Fit fewer targets at a time.")
+        quick = self.quick if self.tiles.single else self.exact
+        nearby = LowRank(self.F, self.inner, alpha)
+        return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)
 
     def solve(self, Y: Array, alpha: float, solver: str = "cg") -> Solution:
-        """Coefficients for targets Y (n x t)."""
-        if alpha <= 0:
-            raise InputError("solver='cg' needs alpha above 0; got 0. Use a small one, or solver='spectral'.")
-        G = Conjugate(self._quick, self._exact, self.F, alpha, self.choice.reason, self.largest + alpha)
-        return solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+        """Coefficients for targets Y (n x t); by a factor where that was allowed and the iteration took too long."""
+        if self._factored is None:
+            G = self.inverse(alpha, Y.shape[1], most=worth_products(self.n) if self.choice.replaceable else MOST)
+            solution = solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+            if not G.converged and self.choice.replaceable:
+                self._factored = self._replaced(G)
+            if self._factored is None:
+                warn_if_short(G)
+                return solution
+        return self._factored.solve(Y, alpha, "cholesky")
+
+    def _replaced(self, G: Conjugate) -> DualSystem | None:
+        """The system with its matrix, for a factor, if there is room for one once the tiles are gone."""
+        self.tiles = KeptTiles(self.kernel, self.rows, 0)
+        if int(8.8 * self.n * self.n) > available_bytes():
+            return None
+        reason = f"{self.choice.reason}; conjugate gradients were too slow: {G.tally}"
+        K, weights = training_matrix(self.kernel, self.rows), self.root**2 if self.weighted else None
+        return DualSystem(K, weights, intercept=self.intercept, reason=reason)
 
     def at(self, alpha: float, solver: str = "cg") -> DualSolved:
         """Refused: variances, evidence and degrees of freedom need a factor."""
         raise InputError(
             f"Standard deviations, evidence and degrees of freedom need a factor of all {self.n} rows; this model was "
             "fitted by conjugate gradients. Fit with solver='cholesky', or to fewer rows."
+        )
+
+
+def _refuse_infinite(kernel: Kernel, rows: Rows) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        diagonal = kernel.diagonal(rows)
+    bad = np.flatnonzero(~np.isfinite(diagonal))
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(
+            sentence(f"k(x, x) of {kernel!r}", "finite", f"{diagonal[row]} in row {row}", "Scale the columns of X.")
         )
