@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import course, displays, kernels, testing
+    from mercer import course, displays, kernels, report, testing
     from mercer.backends import thread_count, threads
     from mercer.estimators import (
         AutoClassifier,
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
         KernelRidgeClassifier,
         KernelRidgeClassifierCV,
         KernelRidgeCV,
+        NystroemRidge,
+        NystroemRidgeClassifier,
+        NystroemRidgeClassifierCV,
+        NystroemRidgeCV,
         cross_validate,
         nested_cross_validate,
     )
@@ -42,6 +46,10 @@ _PLACES = {
     "KernelRidgeCV": "mercer.estimators",
     "KernelRidgeClassifier": "mercer.estimators",
     "KernelRidgeClassifierCV": "mercer.estimators",
+    "NystroemRidge": "mercer.estimators",
+    "NystroemRidgeCV": "mercer.estimators",
+    "NystroemRidgeClassifier": "mercer.estimators",
+    "NystroemRidgeClassifierCV": "mercer.estimators",
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",
@@ -54,7 +62,7 @@ _PLACES = {
     "threads": "mercer.backends",
     "tune": "mercer.selection.tuning",
 }
-_MODULES = ("course", "displays", "kernels", "testing")
+_MODULES = ("course", "displays", "kernels", "report", "testing")
 
 __all__ = [
     "AutoClassifier",
@@ -65,6 +73,10 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "NystroemRidge",
+    "NystroemRidgeCV",
+    "NystroemRidgeClassifier",
+    "NystroemRidgeClassifierCV",
     "bias_variance",
     "check_mercer",
     "course",
@@ -75,6 +87,7 @@ __all__ = [
     "nested_cross_validate",
     "noise_estimate",
     "repair",
+    "report",
     "save",
     "testing",
     "thread_count",

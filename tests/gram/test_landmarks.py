@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.data.rows import Rows
-from mercer.gram.landmarks import pivoted_cholesky
+from mercer.data.rows import Rows, as_rows
+from mercer.errors import InputError
+from mercer.gram.features import Features
+from mercer.gram.landmarks import draw_landmarks, pivoted_cholesky
 from mercer.gram.product import symmetric_times, times
 from mercer.kernels import Constant, Gaussian, Laplacian, Linear, Spectrum
 
@@ -55,3 +57,41 @@ def test_the_seed_decides(rng):
 def test_a_symmetric_product_is_the_product(rng):
     rows, V = Rows(rng.normal(size=(1203, 2))), rng.normal(size=(1203, 3))
     np.testing.assert_allclose(symmetric_times(Gaussian(1.0), rows, V), times(Gaussian(1.0), rows, rows, V), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["pivoted", "kmeans", "uniform"])
+def test_landmarks_are_different_rows_and_as_many_as_asked(method, rng):
+    rows = as_rows(rng.normal(size=(200, 3)))
+    drawn = draw_landmarks(Gaussian(1.0), rows, 30, method, rng)
+    assert len(drawn) == len(set(drawn.tolist())) == 30
+
+
+@pytest.mark.parametrize("method", ["pivoted", "kmeans", "uniform"])
+def test_no_more_landmarks_are_drawn_than_there_are_rows(method, rng):
+    rows = as_rows(rng.normal(size=(7, 2)))
+    assert sorted(draw_landmarks(Gaussian(1.0), rows, 50, method, rng).tolist()) == list(range(7))
+
+
+@pytest.mark.parametrize("method", ["pivoted", "kmeans"])
+def test_a_row_that_is_there_many_times_is_drawn_once(method, rng):
+    rows = as_rows(np.repeat(rng.normal(size=(5, 2)), 20, axis=0))
+    drawn = draw_landmarks(Gaussian(1.0), rows, 50, method, rng)
+    assert len(np.unique(rows.values[drawn], axis=0)) == len(drawn) == 5
+
+
+def test_pivots_leave_less_open_than_rows_drawn_by_chance(rng):
+    crowd, few = rng.normal(scale=0.1, size=(950, 2)), rng.normal(scale=5.0, size=(50, 2))
+    rows = as_rows(np.vstack([crowd, few]))
+    kernel = Gaussian(1.0)
+
+    def left_open(drawn):
+        return float((1.0 - (Features.of(kernel, rows.values[drawn]).phi(rows.values) ** 2).sum(axis=1)).sum())
+
+    uniform, mild = (left_open(draw_landmarks(kernel, rows, 40, method, rng)) for method in ("uniform", "pivoted"))
+    assert left_open(pivoted_cholesky(kernel, rows, 40, rng)[1]) < 0.2 * uniform
+    assert mild < 0.6 * uniform
+
+
+def test_an_unknown_method_is_refused(rng):
+    with pytest.raises(InputError, match=r"must be a known name; got 'pivot'\. Did you mean 'pivoted'\?"):
+        draw_landmarks(Gaussian(1.0), as_rows([[1.0]]), 1, "pivot", rng)

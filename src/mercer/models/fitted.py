@@ -179,7 +179,8 @@ def _auto_regressor(model: AutoRegressor) -> None:
     n, t = _auto(model)
     several = (t,) if isinstance(model._centre, np.ndarray) else ()  # numbers for one target, arrays for several
     need(bool(several) or t == 1, "centre and scale must be one for each target")
-    need(is_finite_array(model._residuals, n, *several), "residuals must be finite, one for each row")
+    rows = None if vars(model).get("_left_over") else n  # of many rows those of some that were held out
+    need(is_finite_array(model._residuals, rows, *several), "residuals must be finite, one for each row")
     finite = is_finite_array(model._centre, t) if several else is_finite(model._centre)
     need(finite and _positive(model._scale, several), "centre and scale must be finite")
     need(_positive(model.error_, several) and _positive(model.baseline_, several), "errors must be finite")

@@ -109,10 +109,13 @@ def rounded(ladder: Array) -> Array:
     return np.array([float(f"{rung:.3g}") for rung in ladder])
 
 
-def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows) -> Array:
-    """The ladder of alphas: as given, or from the spectra of the kernels on a sample of rows."""
+def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows, n: int | None = None) -> Array:
+    """The ladder of alphas: as given, or from the spectra of the kernels on a sample of rows.
+
+    `n`: how many rows there are, where `rows` are but a sample of them.
+    """
     if alphas is None:
-        return _alpha_ladder(kernels, rows)
+        return _alpha_ladder(kernels, rows, len(rows) if n is None else n)
     try:
         given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
@@ -122,7 +125,7 @@ def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows) -> Array:
     return given
 
 
-def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows) -> Array:
+def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
     """From a penalty that leaves about one degree of freedom down to one that hardly penalises."""
     sample = _sample(rows)
     largest, typical = [], []
@@ -132,7 +135,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows) -> Array:
             K = between(kernel, rows, column_numbers(rows))[np.ix_(part, part)]
         else:
             K = gram(kernel, sample)
-        largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K)), steps=30) * len(rows) / len(sample))
+        largest.append(largest_eigenvalue(K.__matmul__, rich_start(len(K)), steps=30) * n / len(sample))
         typical.append(float(np.mean(np.diagonal(K))))
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)

@@ -1,0 +1,220 @@
+"""Kernel ridge regression on landmarks: one pass over the rows, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mercer.data.blocks import Block, Source
+from mercer.data.rows import Array
+from mercer.estimators.nystroem_core import NystroemCore
+from mercer.estimators.nystroem_input import opened
+from mercer.selection.streamed_sides import numbers_of
+from mercer.solvers.fold_sums import Targets
+
+
+class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ignore[misc]
+    """Kernel ridge regression on the features of a few landmark rows, from one pass over all rows.
+
+    The rows are read block by block and never held together; the model keeps the landmarks alone. With every row as a
+    landmark it is kernel ridge regression.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        Regularisation, not negative; the same as `KernelRidge` has.
+    kernel : Kernel, str or callable, default="gaussian"
+        As for `KernelRidge`, of rows of numbers. "gaussian" has gamma = 1 / n_features.
+    landmarks : int, array-like of shape (n_landmarks, n_features) or None, default=None
+        How many, or the rows themselves. None: as many as rows, memory and `budget` suggest, at most 2000.
+    method : {"pivoted", "kmeans", "uniform"}, default="pivoted"
+        How landmarks are drawn from a sample: by what those before leave open (randomly pivoted Cholesky), by the
+        seeding of k-means++ in feature space, or by chance.
+    fit_intercept : bool, default=False
+        Whether the model has an unpenalised constant.
+    budget : float, default=120.0
+        Seconds that the pass may take, by prediction, where the number of landmarks is left open.
+    backend : str, Client or None, default=None
+        Where blocks are summed: "serial", "threads", "dask", a scheduler's address or a Dask client. None: Dask for
+        Dask collections while a client is there, otherwise here.
+    checkpoint : path, default=None
+        File that keeps the sums; a pass that was killed goes on from it.
+    block_rows : int or None, default=None
+        Rows read together; None: about 30 MB of kernel values.
+    random_state : int, RandomState or None, default=0
+        Of the landmarks.
+    verbose : int, default=0
+        1: progress on a terminal. 2: everywhere.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        Those that tell something new.
+    dual_coef_ : ndarray of shape (n_landmarks,) or (n_landmarks, n_targets)
+        f(x) = k(x, landmarks_) dual_coef_ + intercept_.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    kernel_ : Kernel
+        The kernel itself.
+    n_rows_ : int
+        Rows that were summed.
+    condition_ : float
+        A bound of the condition number of the system.
+    plan_ : StreamPlan
+        What the pass was predicted to take.
+
+    See Also
+    --------
+    mercer.NystroemRidgeCV : Chooses kernel and alpha, from the same pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NystroemRidge
+    >>> from mercer.kernels import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0.0, 6.0, size=(5000, 1))
+    >>> model = NystroemRidge(1e-3, kernel=Gaussian(1.0), landmarks=20).fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[1.0], [2.0]]).round(3)
+    array([0.841, 0.909])
+
+    Blocks that come one after the other, from anywhere:
+
+    >>> def blocks():
+    ...     for seed in range(5):
+    ...         X = np.random.default_rng(seed).uniform(0.0, 6.0, size=(1000, 1))
+    ...         yield X, np.sin(X[:, 0])
+    >>> NystroemRidge(1e-3, kernel=Gaussian(1.0), landmarks=20).fit(blocks).predict([[1.0]]).round(3)
+    array([0.841])
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "gaussian",
+        landmarks: Any = None,
+        method: str = "pivoted",
+        fit_intercept: bool = False,
+        budget: float = 120.0,
+        backend: Any = None,
+        checkpoint: Any = None,
+        block_rows: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.landmarks = landmarks
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.budget = budget
+        self.backend = backend
+        self.checkpoint = checkpoint
+        self.block_rows = block_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
+        return opened(self, X, y, sample_weight, labels=False, reset=reset)
+
+    def _targets_of(self, sample: Block, source: Source) -> Targets:
+        return numbers_of(sample)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw landmarks, read all rows once, and solve.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            Rows: a table in memory; the path of a .npy, .csv, .tsv or .parquet file or of a folder of Parquet files; or
+            blocks (X, y) or (X, y, weights), as something that can be iterated over again or a function that returns
+            an iterator.
+        y : array-like, column name or list of them, path or None
+            Targets; None where blocks bring their own.
+        sample_weight : float, array-like, column name or path, default=None
+            Weights of the squared errors.
+
+        Returns
+        -------
+        self
+        """
+        return self._fitted(X, y, sample_weight, more=False)
+
+    def _publish(self) -> None:
+        self.dual_coef_ = self._out(self._dual)
+        self.intercept_ = self._out(self._intercept[None])[0]
+
+    def _out(self, table: Array) -> Array:
+        return table[:, 0] if self._one_target else table
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
+
+        The first call draws the landmarks, from its own rows alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import NystroemRidge
+        >>> X = np.linspace(0.0, 6.0, 900)[:, None]
+        >>> whole = NystroemRidge(landmarks=X[::100]).fit(X, np.sin(X[:, 0]))
+        >>> pieces = NystroemRidge(landmarks=X[::100])
+        >>> for part in (slice(0, 300), slice(300, 900)):
+        ...     pieces = pieces.partial_fit(X[part], np.sin(X[part, 0]))
+        >>> bool(np.abs(pieces.predict(X) - whole.predict(X)).max() < 1e-9)
+        True
+        """
+        if not hasattr(self, "_dual"):
+            return self._fitted(X, y, sample_weight, more=True)
+        return self._more(X, y, sample_weight)
+
+    def predict(self, X: Any) -> Array:
+        """Predict, block by block; only the predictions are held.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows; of a table with names, the columns of training are taken and others are left alone.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        return self._out(self._values(X))
+
+    def predict_blocks(self, X: Any) -> Iterator[Array]:
+        """Predictions that do not fit in memory: those of one block of rows after the other.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import NystroemRidge
+        >>> X = np.linspace(0.0, 6.0, 40_000)[:, None]
+        >>> model = NystroemRidge(landmarks=20).fit(X, np.sin(X[:, 0]))
+        >>> [len(values) for values in model.predict_blocks(X)]
+        [32768, 7232]
+        """
+        for values in self._value_blocks(X):
+            yield self._out(np.asarray(values))

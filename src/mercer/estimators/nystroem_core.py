@@ -1,0 +1,222 @@
+"""What the streaming ridges share: landmarks from a sample, sums from one pass, a model that keeps no rows."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.backends import promise
+from mercer.data.blocks import Block, Source
+from mercer.data.checks import checked_alpha, checked_intercept
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, NotMercerWarning, SingularSystemWarning, sentence
+from mercer.estimators.base import KernelSetter
+from mercer.estimators.names import is_positive_only, resolve
+from mercer.estimators.nystroem_input import (
+    checked_kernel,
+    checked_settings,
+    landmark_choice,
+    new_blocks,
+    seed_of,
+)
+from mercer.estimators.search_core import warn_if_ill
+from mercer.gram.features import Features
+from mercer.kernels import Kernel
+from mercer.selection.plan import Rates
+from mercer.selection.streamed_passes import Reading
+from mercer.selection.streamed_plan import StreamPlan, block_rows, stream_plan
+from mercer.selection.streamed_sides import LandmarkChoice, drawn_sample, reading_passes, sides_of
+from mercer.solvers.fold_models import Moments
+from mercer.solvers.fold_sums import FoldSums, State, Targets
+
+_ENDLESS = 10**9  # rows, where more may come
+
+
+class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
+    """A ridge on the features of landmarks, from sums over the rows."""
+
+    alpha: Any
+    kernel: Any
+    landmarks: Any
+    method: str
+    fit_intercept: bool
+    budget: float
+    backend: Any
+    checkpoint: Any
+    block_rows: Any
+    random_state: Any
+    verbose: int
+    kernel_: Kernel
+    landmarks_: Array
+    _dual: Array
+    _intercept: Array
+    _work: FoldSums
+    _state: State
+
+    _labels: ClassVar[bool] = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.positive_only = is_positive_only(self.kernel)
+        return tags
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    def _targets_of(self, sample: Block, source: Source) -> Targets:
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """A second fit forgets the first."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        for name in ("_state", "_work", "_dual"):
+            self.__dict__.pop(name, None)
+
+    def _settled(self, source: Source, *, more: bool = False) -> tuple[FoldSums, StreamPlan]:
+        """Everything that a pass needs, from a sample; `more` rows may come later."""
+        owner = type(self).__name__
+        checked_settings(self)
+        checked_intercept(owner, self.fit_intercept)
+        choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
+        kernel = checked_kernel(owner, resolve(owner, self.kernel, source.width))
+        sample = drawn_sample(source, choice, 1, 1, seed, self.backend)
+        kernel.check(Rows(sample.X[:1], self._names()))
+        if kernel.verdict()[0] is False:
+            message = f"{kernel!r} is not a Mercer kernel: {kernel.verdict()[1]}. The fit may minimise nothing."
+            warnings.warn(message, NotMercerWarning, stacklevel=4)
+        targets = self._targets_of(sample, source)
+        alphas = checked_alpha(owner, self.alpha, len(targets.offset))
+        features = self._features(choice, kernel, sample, int(source.rows or 0), seed)
+        rows = _ENDLESS if more else int(source.rows or 0)
+        sides = sides_of([features], rows, float(alphas.min()), sample, targets, intercept=bool(self.fit_intercept))
+        work = FoldSums(sides, targets, 1, seed, bool(self.fit_intercept), weighted=True)
+        return work, self._plan(source, work, None)
+
+    def _features(self, choice: LandmarkChoice, kernel: Kernel, sample: Block, rows: int, seed: int) -> Features:
+        return choice.features(kernel, sample.X, self._names(), choice.count(rows, 1, 1), seed)
+
+    def _plan(self, source: Source, work: FoldSums, rates: Rates | None) -> StreamPlan:
+        side = work.sides[0]
+        return stream_plan(
+            rows=int(source.rows or 0), columns=source.width, landmarks=[side.features.count],
+            whitened=[side.whitened], alphas=1, folds=1, targets=len(work.targets.offset), groups=[[0]], beside=False,
+            second_pass=False, nested=False, block=self.block_rows or block_rows(work.sizes()[0]),
+            before=reading_passes(source) + self._labels, rates=rates,
+        )  # fmt: skip
+
+    def _summed(self, source: Source, work: FoldSums, checkpoint: Any = None) -> State:
+        side = work.sides[0]
+        reading = Reading(source, self.backend, checkpoint, self.block_rows, int(self.verbose))
+        classes = getattr(work.targets, "classes", None)
+        settings = [side.features.kernel, side.features.landmarks, side.whitened, side.constant, work.targets.offset,
+                    classes, work.intercept]  # fmt: skip
+        return reading.run(work, block_rows(work.sizes()[0]), "summing", "", settings)
+
+    def _solve(self, work: FoldSums, state: State) -> None:
+        """The model from the sums, which are kept as they are for rows that may come."""
+        owner = type(self).__name__
+        weight = float(state["weights"].sum())
+        if not weight > 0:
+            raise InputError(f"sample_weight of {owner} must be positive for at least one row; got only zeros.")
+        alphas = checked_alpha(owner, self.alpha, len(work.targets.offset))
+        moments = Moments.read(work, {name: array.copy() for name, array in state.items()}, 0)
+        ladder, places = np.unique(alphas, return_inverse=True)
+        models = moments.without().solve(ladder)
+        targets = np.arange(len(alphas))
+        self._keep(work.sides[0].features, models.weights[places, :, targets].T, models.intercept[places, targets])
+        self._alphas, self.n_rows_ = alphas, int(state["rows"].sum())
+        self.condition_ = float(models.condition.max())
+        if models.rank < len(models.weights[0]) and ladder[0] == 0:
+            warnings.warn(
+                f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the shortest solution is "
+                "given. Use alpha above 0.",
+                SingularSystemWarning,
+                stacklevel=4,
+            )
+        else:
+            warn_if_ill(f"The system of {owner}", self.condition_, stacklevel=5)
+
+    def _keep(self, features: Features, weights: Array, intercept: Array) -> None:
+        """What predictions need."""
+        self.kernel_, self.landmarks_ = features.kernel, features.landmarks
+        self._dual = np.ascontiguousarray(features.coefficients(np.ascontiguousarray(weights)))
+        self._intercept = np.array(intercept, dtype=np.float64)
+
+    def explain(self, X: Any, y: Any = None, sample_weight: Any = None, rates: Rates | None = None) -> StreamPlan:
+        """Passes, time and memory that `fit` on this data would take; only a sample is read.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        rates : Rates, default=None
+            Speeds of the machine, as `mercer.selection.plan.measure()` finds them; otherwise fixed ones.
+
+        Returns
+        -------
+        StreamPlan
+            Prints as a table.
+        """
+        fresh = copy.copy(self)  # so that nothing looks fitted that is not
+        source = fresh._opened(X, y, sample_weight)
+        work, _ = fresh._settled(source)
+        return fresh._plan(source, work, rates)
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
+        raise NotImplementedError
+
+    def _fitted(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
+        self._forget()
+        source = self._opened(X, y, sample_weight)
+        work, self.plan_ = self._settled(source, more=more)
+        needed, count = self.plan_.bytes, self.plan_.landmarks[0]
+        promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
+        self._one_target = source.targets_1d
+        self._finish(work, self._summed(source, work, self.checkpoint))
+        return self
+
+    def _finish(self, work: FoldSums, state: State) -> None:
+        self._solve(work, state)
+        self._work, self._state = work, state
+        self._publish()
+
+    def _publish(self) -> None:
+        """Attributes that follow from what predictions need."""
+        raise NotImplementedError
+
+    def _more(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Add rows to the sums."""
+        if not hasattr(self, "_state"):
+            raise InputError(
+                f"partial_fit of {type(self).__name__} goes on from the sums of fit, which a model from a file or a "
+                "search does not keep. Fit again, with its landmarks_ as landmarks."
+            )
+        source, work = self._opened(X, y, sample_weight, reset=False), self._work
+        if not self._labels and source.targets != len(work.targets.offset):
+            must_be = f"{len(work.targets.offset)}, as at the first fit"
+            raise InputError(sentence("The number of targets", must_be, source.targets))
+        self._finish(work, work.merge(self._state, self._summed(source, work)))
+        return self
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def _value_blocks(self, X: Any) -> Iterator[Array]:
+        """f of new rows (rows x t), block by block."""
+        check_is_fitted(self, "landmarks_")
+        features = Features(self.kernel_, self.landmarks_, np.empty((0, 0)), self._names())
+        for rows in new_blocks(self, X):
+            yield features.times(rows, self._dual) + self._intercept
+
+    def _values(self, X: Any) -> Array:
+        return np.concatenate(list(self._value_blocks(X)))

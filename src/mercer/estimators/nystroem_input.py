@@ -1,0 +1,144 @@
+"""What the streaming estimators take: tables in memory, checked as scikit-learn does, and everything read in passes."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from mercer.backends.passes import checked_backend
+from mercer.data.blocks import Source, as_source
+from mercer.data.rows import Array
+from mercer.errors import InputError, nearest, sentence
+from mercer.gram.landmarks import METHODS
+from mercer.kernels import Kernel
+from mercer.selection.streamed_sides import LandmarkChoice
+
+PREDICTED_AT_ONCE = 32_768  # rows
+
+
+def is_stream(X: Any, y: Any = None) -> bool:
+    """Whether X is read in passes: a path, a memory map, a Dask collection, blocks, or a table whose y is a column."""
+    if isinstance(X, str | os.PathLike | np.memmap) or type(X).__module__.partition(".")[0].startswith("dask"):
+        return True
+    if hasattr(X, "columns"):
+        return isinstance(y, str) or (isinstance(y, list) and bool(y) and all(isinstance(name, str) for name in y))
+    if isinstance(X, list | tuple):
+        return bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 2
+    if hasattr(X, "shape") or hasattr(X, "__array__"):
+        return False
+    return callable(X) or hasattr(X, "__iter__")
+
+
+def opened(
+    estimator: Any, X: Any, y: Any, weights: Any = None, groups: Any = None, *, labels: bool, reset: bool = True,
+    least: int = 1,
+) -> Source:  # fmt: skip
+    """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+    if is_stream(X, y):
+        source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+        if source.targets is None:
+            raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
+        _columns(estimator, source, reset=reset)
+        return source
+    how = {} if labels else {"multi_output": True, "y_numeric": True}
+    table, truth = validate_data(
+        estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
+    )
+    if labels:
+        check_classification_targets(truth)
+    if weights is not None:
+        weights = _check_sample_weight(weights, table, dtype=np.float64)
+    return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+
+
+def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = source.width
+        if source.names is not None:
+            estimator.feature_names_in_ = np.array(source.names, dtype=object)
+        return
+    if source.width != estimator.n_features_in_:
+        got = f"{source.width} columns"
+        raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns, as at the first fit", got))
+
+
+def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
+    """Rows to predict, block by block, their columns in the order of training."""
+    if not is_stream(X):
+        table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
+        for start in range(0, len(table), PREDICTED_AT_ONCE):
+            yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
+        return
+    source = as_source(X)
+    names, places = getattr(estimator, "feature_names_in_", None), None
+    if names is not None and source.names is not None:
+        missing = [name for name in names if name not in source.names]
+        if missing:
+            raise InputError(f"The rows to predict need the column {missing[0]!r}. {nearest(missing[0], source.names)}")
+        places = [source.names.index(name) for name in names]
+    elif source.width != estimator.n_features_in_:
+        raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns", f"{source.width} columns"))
+    for block in source.blocks(PREDICTED_AT_ONCE):
+        yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
+
+
+def checked_settings(estimator: Any) -> None:
+    """The parameters that say how a table is read."""
+    owner = type(estimator).__name__
+    checked_backend(estimator.backend)
+    if estimator.block_rows is not None and not _whole(estimator.block_rows):
+        must_be = "a whole number above 0, or None"
+        raise InputError(sentence(f"block_rows of {owner}", must_be, repr(estimator.block_rows)))
+    good = isinstance(estimator.budget, numbers.Real) and not isinstance(estimator.budget, bool)
+    if not good or not 0 < estimator.budget < np.inf:
+        raise InputError(sentence(f"budget of {owner}", "a number of seconds above 0", repr(estimator.budget)))
+    if not isinstance(estimator.verbose, numbers.Integral):
+        raise InputError(sentence(f"verbose of {owner}", "0, 1 or 2", repr(estimator.verbose)))
+    if estimator.checkpoint is not None and estimator.random_state is None:
+        way_out = "Without a seed the next run would draw other landmarks and folds, and could not go on."
+        raise InputError(sentence(f"random_state of {owner}", "a number where checkpoint is given", "None", way_out))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
+    """`landmarks` and `method`, checked."""
+    owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
+    if not isinstance(method, str) or method not in METHODS:
+        way_out = nearest(method, METHODS) if isinstance(method, str) else ""
+        raise InputError(sentence(f"method of {owner}", "'pivoted', 'kmeans' or 'uniform'", repr(method), way_out))
+    if given is None or _whole(given):
+        return LandmarkChoice(given, method, float(estimator.budget))
+    if np.ndim(given) != 2:
+        must_be = "None, a whole number above 0, or a table of rows"
+        raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
+    rows = np.array(given, dtype=np.float64)
+    if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
+        got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
+        raise InputError(sentence(f"landmarks of {owner}", f"rows of {columns} finite numbers, as X has", got))
+    return LandmarkChoice(rows, method, float(estimator.budget))
+
+
+def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
+    """Refuse kernels that do not take rows of numbers."""
+    if kernel.kind in ("gram", "objects"):
+        way_out = "Use KernelRidge for it."
+        raise InputError(sentence(f"kernel of {owner}", "a kernel of rows of numbers", repr(kernel), way_out))
+    return kernel
+
+
+def seed_of(random_state: Any) -> int:
+    """`random_state` as the seed of landmarks and folds."""
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

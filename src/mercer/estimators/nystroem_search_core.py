@@ -1,0 +1,218 @@
+"""What searches over streams share: candidates from a sample, one pass or a few, the choice and its warnings."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.blocks import Block, Source
+from mercer.data.checks import checked_intercept
+from mercer.data.rows import Rows
+from mercer.errors import EdgeOfGridWarning, InputError, sentence
+from mercer.estimators.base import KernelSetter
+from mercer.estimators.names import is_positive_only
+from mercer.estimators.nystroem_input import checked_kernel, checked_settings, landmark_choice, seed_of
+from mercer.estimators.search_core import warn_if_ill, warn_of_failures
+from mercer.kernels import Kernel
+from mercer.selection.edges import edges_in_words
+from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.selection.plan import Rates
+from mercer.selection.scoring import resolve_scoring
+from mercer.selection.streamed import StreamedResult, StreamedSearch
+from mercer.selection.streamed_passes import Reading
+from mercer.selection.streamed_plan import StreamPlan
+from mercer.selection.streamed_scores import hashed_folds, landmark_check
+from mercer.selection.streamed_sides import drawn_sample, sides_of
+from mercer.solvers.fold_sums import Targets
+
+_FAMILY = 10  # kernels that a name stands for, about
+
+
+class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
+    """A search on the features of landmarks."""
+
+    kernels: Any
+    alphas: Any
+    cv: Any
+    landmarks: Any
+    method: str
+    nested: bool
+    scoring: Any
+    fit_intercept: bool
+    rule: str
+    budget: float
+    backend: Any
+    checkpoint: Any
+    block_rows: Any
+    random_state: Any
+    verbose: int
+    _words: str
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
+        tags.input_tags.sparse = False
+        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
+        return tags
+
+    def _checked(self) -> None:
+        owner = type(self).__name__
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # a second fit forgets the first
+        checked_settings(self)
+        checked_intercept(owner, self.fit_intercept)
+        least = 3 if self.nested else 2
+        if not isinstance(self.cv, numbers.Integral) or isinstance(self.cv, bool) or self.cv < least:
+            way_out = "Rows that come in blocks are assigned to folds by a hash."
+            must_be = f"a number of folds of at least {least}"
+            raise InputError(sentence(f"cv of {owner}", must_be, repr(self.cv), way_out))
+        if self.rule not in ("best", "one_se"):
+            raise InputError(sentence(f"rule of {owner}", "'best' or 'one_se'", repr(self.rule)))
+        if not isinstance(self.nested, bool | np.bool_):
+            raise InputError(sentence(f"nested of {owner}", "True or False", repr(self.nested)))
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
+        raise NotImplementedError
+
+    def _targets_of(self, sample: Block, source: Source) -> Targets:
+        raise NotImplementedError
+
+    def _classifies(self) -> bool:
+        return False
+
+    def _settled(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
+        """Everything that the passes need, from a sample."""
+        self._checked()
+        owner, folds = type(self).__name__, int(self.cv)
+        source = self._opened(X, y, sample_weight, groups)
+        choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
+        sample = drawn_sample(source, choice, _guess(self.kernels), folds, seed, self.backend)
+        names = getattr(self, "feature_names_in_", None)
+        rows, n = Rows(sample.X, names), int(source.rows or 0)
+        kernels = [checked_kernel(owner, kernel) for kernel in resolve_kernels(self.kernels, rows)]
+        for kernel in kernels:
+            kernel.check(rows)
+        alphas = resolve_alphas(self.alphas, kernels, rows, n)
+        targets = self._targets_of(sample, source)
+        count = choice.count(n, len(kernels), folds)
+        named = None if names is None else tuple(names)
+        features = [choice.features(kernel, sample.X, named, count, seed) for kernel in kernels]
+        intercept = bool(self.fit_intercept)
+        sides = sides_of(features, n, float(alphas.min()), sample, targets, intercept=intercept)
+        scoring = resolve_scoring(self.scoring, classifier=self._classifies())
+        reading = Reading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
+        return StreamedSearch(
+            reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,
+            bool(self.nested), self.rule,
+        )  # fmt: skip
+
+    def _searched(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
+        """Run, choose, and keep what the search has to say; the numbers of the winning kernel and alpha."""
+        self.plan_ = search.plan()
+        found = search.run()
+        table = found.table
+        self.folds_ = hashed_folds(search.folds, f"{search.folds} folds by hash (seed {search.seed})")
+        choice = table.choose(self.rule, self.folds_, found.failures)
+        k, a = choice.kernel, choice.alphas[0]
+        self.kernels_, self.alphas_, self.table_, self._choice = list(table.kernels), table.alphas, table, choice
+        self.cv_results_ = table.results()
+        self.best_kernel_, self.alpha_ = self.kernels_[k], float(self.alphas_[a])
+        self.best_score_, self.digits_ = float(table.mean[k, a, 0]), table.digits(choice)
+        self.best_index_ = k * len(table.alphas) + a
+        self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
+        self.fold_rows_ = found.totals.rows.astype(np.intp)
+        if found.nested is not None:
+            self.nested_, self.nested_scores_ = found.nested, found.nested.scores
+            self.optimism_ = found.nested.optimism
+        self._words = self._summarised()
+        self._warn(found, edges_in_words(table, choice))
+        return found, k, a
+
+    def _warn(self, found: StreamedResult, edges: list[str]) -> None:
+        owner = type(self).__name__
+        if edges:
+            warnings.warn(
+                f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those tried. "
+                "Try further ones.",
+                EdgeOfGridWarning,
+                stacklevel=4,
+            )
+        warn_if_ill(f"The winner of {owner}", found.table.worst_condition(self._choice), stacklevel=5)
+        if found.failures:
+            warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
+
+    def _winner(self, cls: Any, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
+        """The winner fitted to all rows: its weights are already there."""
+        model = cls(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+        final = found.swept[k].final
+        model._keep(search.sides[k].features, final.weights[a], final.intercept[a])
+        model._alphas = np.full(final.weights.shape[2], self.alpha_)
+        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(final.condition[a])
+        model._one_target = search.reading.source.targets_1d
+        return model
+
+    def explain(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
+    ) -> StreamPlan:
+        """Passes, time and memory that `fit` on this data would take; only a sample is read.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `fit`.
+        rates : Rates, default=None
+            Speeds of the machine, as `mercer.selection.plan.measure()` finds them; otherwise fixed ones.
+
+        Returns
+        -------
+        StreamPlan
+            Prints as a table.
+        """
+        fresh = copy.copy(self)  # so that nothing looks fitted that is not
+        return fresh._settled(X, y, sample_weight, groups).plan(rates)
+
+    def summary(self) -> str:
+        """What was tried, what won and how far to trust it, for people.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self._words
+
+    def _summarised(self) -> str:
+        lines = [
+            str(self.plan_),
+            self.table_.text(self._choice, self.folds_),
+            f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
+            str(self.landmark_check_),
+        ]
+        if hasattr(self, "nested_"):
+            lines.append(
+                f"On folds that no part of the search has seen, {self.table_.scoring} is {self.nested_.mean:.4g}, give "
+                f"or take {self.nested_.standard_error:.2g}; choosing and scoring on the same folds hides "
+                f"{self.optimism_:.2g}."
+            )
+        return "\n".join(lines)
+
+
+def _guess(kernels: Any) -> int:
+    """How many kernels an argument stands for, before any row is seen."""
+    if isinstance(kernels, Kernel):
+        return 1
+    if isinstance(kernels, str):
+        return 1 if "(" in kernels else _FAMILY
+    try:
+        return max(1, sum(map(_guess, kernels)))
+    except TypeError:
+        return 1

@@ -1,0 +1,105 @@
+"""What is settled from a sample before a pass: landmarks, the offset of y, and how rows are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import available_bytes, promise
+from mercer.data.blocks import Block, Source
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.gram.features import Features
+from mercer.gram.landmarks import draw_landmarks
+from mercer.kernels.base import Kernel
+from mercer.selection.streamed_plan import drawing_bytes, landmark_count, sample_size
+from mercer.solvers.fold_sums import Numbers, Side, Targets
+
+# Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
+# whitened, which costs as much again.
+ENOUGH = 2e-7
+_FAR = 3.0  # standard deviations from zero beyond which targets are far from it
+_LADDER_ROWS = 2000  # of the sample that say what is constant
+_MANY = 10**6  # rows, where nobody has counted them
+
+
+@dataclass(frozen=True)
+class LandmarkChoice:
+    """How landmarks are found.
+
+    Attributes
+    ----------
+    wanted : int, ndarray or None
+        How many, or the rows themselves; None: as many as rows, memory and time suggest.
+    method : str
+        How they are drawn.
+    seconds : float
+        What a pass may take, by prediction, where the number is left open.
+    """
+
+    wanted: Any
+    method: str
+    seconds: float
+
+    def count(self, n: int, kernels: int, folds: int) -> int:
+        """How many are drawn for each kernel."""
+        if self.wanted is None:
+            return landmark_count(n, kernels, folds, available_bytes(), self.seconds)
+        return len(self.wanted) if isinstance(self.wanted, np.ndarray) else min(int(self.wanted), n)
+
+    def features(self, kernel: Kernel, sample: Array, names: Any, count: int, seed: int) -> Features:
+        """Features of a kernel: its landmarks drawn from the sample, or those given."""
+        needed = drawing_bytes(len(sample), count)
+        promise(int(needed), f"Drawing {count} landmarks from {len(sample)} rows", "Use fewer landmarks.")
+        if isinstance(self.wanted, np.ndarray):
+            return Features.of(kernel, self.wanted, names)
+        rows = Rows(sample, names)
+        drawn = draw_landmarks(kernel, rows, count, self.method, np.random.default_rng([seed, 1]))
+        if not len(drawn):
+            got = "0 everywhere"
+            raise InputError(sentence(f"k(x, x) of {kernel!r}", "above 0 for some row", got, "Try another kernel."))
+        return Features.of(kernel, sample[drawn], names)
+
+
+def drawn_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+    """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
+    guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
+    return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
+
+
+def reading_passes(source: Source) -> int:
+    """Passes that a sample takes: none where rows can be had by number."""
+    return 0 if all(hasattr(part, "take") for part in source.parts) else 1
+
+
+def numbers_of(sample: Block) -> Numbers:
+    """Targets that are numbers, with their mean on the sample as offset."""
+    if sample.Y is None:
+        raise InputError("y must be given to fit; got none.")
+    return Numbers(np.asarray(sample.Y.mean(axis=0)))
+
+
+def sides_of(
+    features: Sequence[Features], n: int, alpha: float, sample: Block, targets: Targets, *, intercept: bool
+) -> tuple[Side, ...]:
+    """Each kernel with how its rows are summed.
+
+    Sums of kernel values are whitened at the end where `Features.loss_of_digits` stays below 2e-7, which halves the
+    work; otherwise every row is whitened as it comes.
+    """
+    far = False
+    if sample.Y is not None and np.any(targets.offset):
+        spread = np.asarray(sample.Y.std(axis=0))
+        far = bool((np.abs(targets.offset) > _FAR * spread).any())
+    rows = sample.X[:_LADDER_ROWS]
+    return tuple(
+        Side(
+            each,
+            each.loss_of_digits(n, alpha) > ENOUGH,
+            each.constant(rows) if far and not intercept else np.zeros(each.count),
+        )
+        for each in features
+    )

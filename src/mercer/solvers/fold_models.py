@@ -1,0 +1,171 @@
+"""Every model that leaves folds out, for every alpha, and its squared errors on them, from sums over the folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.backends import run
+from mercer.data.rows import Array
+from mercer.errors import InputError
+from mercer.solvers.fold_sums import FoldSums, Side, State
+from mercer.solvers.symmetric import Tridiagonal, mirror, whiten_both
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The sums of one kernel, in features, read to the end.
+
+    Attributes
+    ----------
+    side : Side
+        Its features.
+    train, test : ndarray of shape (folds, p, p)
+        Sums of a a': weighted for training, unweighted for scoring (the same array without weights).
+    offset : ndarray of shape (t,)
+        What was subtracted from y.
+    intercept : bool
+        Whether there is one.
+    """
+
+    side: Side
+    train: Array
+    test: Array
+    offset: Array
+    intercept: bool
+
+    @staticmethod
+    def read(work: FoldSums, state: State, k: int) -> Moments:
+        """Those of kernel k; the arrays of the state are used up."""
+        side, train = work.sides[k], state[f"train{k}"]
+        test = state.get(f"test{k}", train)
+        if not (np.isfinite(train).all() and np.isfinite(test).all()):
+            raise InputError(
+                f"Sums over rows of {side.features.kernel!r} must be finite; got NaN or infinity. "
+                "Scale X, y or the weights."
+            )
+        r = side.features.count
+        root = np.eye(train.shape[1])
+        root[:r, :r] = side.features.root
+
+        def finish(C: Array) -> None:
+            if not side.whitened:
+                whiten_both(C, root)
+            mirror(C)
+
+        run(finish, list(train) if test is train else [*train, *test])
+        return Moments(side, train, test, work.targets.offset, work.intercept)
+
+    @cached_property
+    def total(self) -> Array:
+        """Of all folds."""
+        return np.asarray(self.train.sum(axis=0))
+
+    def without(self, *folds: int, size: int | None = None) -> System:
+        """The system of all rows but those of some folds, on the first `size` features."""
+        left = self.total.copy()
+        for fold in folds:
+            left -= self.train[fold]
+        return System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
+
+    def _leading(self, C: Array, size: int | None) -> Array:
+        r = self.side.features.count
+        if size is None or size == r:
+            return C
+        kept = np.r_[:size, r : len(C)]
+        return np.asarray(C[np.ix_(kept, kept)])
+
+    def squared_errors(self, fold: int, models: Models) -> Array:
+        """Sum over the rows of a fold of squared residuals: v'M v for every alpha and target, (alphas, t)."""
+        size = models.weights.shape[1]
+        V = models.residual_vectors()
+        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+        found = np.einsum("ij,ij->j", flat, self._leading(self.test[fold], size) @ flat)
+        return np.asarray(np.maximum(found, 0.0).reshape(V.shape[0], V.shape[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Models of one training set for several alphas, prediction phi(x)'weights + intercept.
+
+    Attributes
+    ----------
+    inner : ndarray of shape (alphas, r, t)
+        Weights less those that speak for the offset.
+    border : ndarray of shape (alphas, t)
+        What h is multiplied by in the residual.
+    weights : ndarray of shape (alphas, r, t)
+        Of the features.
+    intercept : ndarray of shape (alphas, t)
+        Zeros without one, and not less: the offset is in the weights then.
+    condition : ndarray of shape (alphas,)
+        Bounds of the condition numbers.
+    rank : int
+        Directions that the rows tell apart, where some alpha was too small for all; otherwise all.
+    """
+
+    inner: Array
+    border: Array
+    weights: Array
+    intercept: Array
+    condition: Array
+    rank: int
+
+    def residual_vectors(self) -> Array:
+        """v with residual a'v, for every alpha and target: (alphas, p, t)."""
+        alphas, _, t = self.inner.shape
+        ones = np.broadcast_to(np.eye(t), (alphas, t, t))
+        return np.concatenate([-self.inner, self.border[:, None, :], ones], axis=1)
+
+
+class System:
+    """(C + alpha I) w = b for one training set, all alphas from one tridiagonal form.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (p, p)
+        The sum of a a' over the training rows; used up.
+    offset : ndarray of shape (t,)
+        What was subtracted from y.
+    constant : ndarray of shape (r,)
+        u.
+    intercept : bool
+        Whether there is an unpenalised constant.
+    """
+
+    def __init__(self, sums: Array, offset: Array, constant: Array, intercept: bool) -> None:
+        self.offset, self.intercept, self.u = offset, intercept, constant
+        r = len(constant)
+        self.beside, self.b = sums[:r, r].copy(), sums[:r, r + 1 :].copy()
+        self.weight, self.y = float(sums[r, r]), sums[r, r + 1 :].copy()
+        C = np.ascontiguousarray(sums[:r, :r])
+        if intercept:
+            if not self.weight > 0:
+                raise InputError("Rows with weight must be left to train on; got none. Use fewer folds.")
+            C -= np.outer(self.beside / self.weight, self.beside)
+            self.b -= np.outer(self.beside / self.weight, self.y)
+        else:
+            self.b += np.outer(self.beside, offset)
+        self.reduced = Tridiagonal(C)
+
+    def solve(self, alphas: Array | Sequence[float]) -> Models:
+        """The models for all alphas."""
+        reduced, t = self.reduced, len(self.offset)
+        b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
+        ladder = np.asarray(alphas, dtype=np.float64)
+        solved = [reduced.solve(b - alpha * u, float(alpha)) for alpha in ladder]
+        r = len(self.u)
+        inner = reduced.out(np.hstack(solved)).reshape(r, len(ladder), t).transpose(1, 0, 2)
+        if self.intercept:
+            border = (np.einsum("r,art->at", self.beside, inner) - self.y) / self.weight
+            weights, intercept = inner, self.offset - border
+        else:
+            border = np.broadcast_to(self.offset, (len(ladder), t))
+            weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
+        noise = reduced.noise
+        singular = bool((ladder <= noise).any())
+        condition = (reduced.largest() + ladder) / np.maximum(ladder, max(noise, 1e-300))
+        return Models(inner, border, weights, intercept, condition, reduced.rank() if singular else r)

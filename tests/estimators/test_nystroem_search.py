@@ -1,0 +1,209 @@
+"""Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from landmark_refits import folds_of, scores, squared, whitened
+from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
+from mercer.kernels import Gaussian, Laplacian, Precomputed
+
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
+KERNELS, ALPHAS = [Gaussian(w) for w in (0.2, 0.6, 1.2)], np.array([1e-3, 1e-1, 1.0, 100.0])
+
+
+def table(rng, n=400):
+    X = rng.uniform(-2.0, 2.0, size=(n, 2))
+    return X, np.sin(2 * X[:, 0]) * X[:, 1] + 0.2 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_search_scores_as_refitting_does_and_keeps_the_winner(intercept, rng):
+    X, y = table(rng)
+    search = NystroemRidgeCV(KERNELS, ALPHAS, cv=5, landmarks=X[:40], fit_intercept=intercept).fit(X, y)
+    folds = folds_of(len(X), 5)
+    expected = np.stack(
+        [scores(squared, whitened(k, X[:40], X), y[:, None], ALPHAS, folds, intercept=intercept) for k in KERNELS]
+    )
+    np.testing.assert_allclose(search.table_.scores[..., 0], expected, rtol=1e-8)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected.mean(axis=2).ravel(), rtol=1e-8)
+    k, a = np.unravel_index(expected.mean(axis=2).argmax(), (3, 4))
+    assert (search.best_kernel_, search.alpha_, search.best_index_) == (KERNELS[k], ALPHAS[a], 4 * k + a)
+    again = NystroemRidge(search.alpha_, kernel=search.best_kernel_, landmarks=X[:40], fit_intercept=intercept)
+    np.testing.assert_allclose(search.predict(X), again.fit(X, y).predict(X), atol=1e-9)
+    np.testing.assert_allclose(np.concatenate(list(search.predict_blocks(X))), search.predict(X))
+    assert search.fold_rows_.tolist() == np.bincount(folds).tolist()
+    assert "More landmarks would" in search.summary()
+
+
+@pytest.mark.parametrize("at_once", [400, 58, 4])
+def test_one_seven_and_a_hundred_blocks_give_the_same_search(at_once):
+    X, y = table(np.random.default_rng(0))
+    whole = NystroemRidgeCV(KERNELS, ALPHAS, landmarks=30, nested=True).fit(X, y)
+    blocks = NystroemRidgeCV(KERNELS, ALPHAS, landmarks=30, nested=True, block_rows=at_once).fit(X, y)
+    np.testing.assert_allclose(blocks.table_.scores, whole.table_.scores, rtol=1e-9)
+    np.testing.assert_allclose(blocks.nested_scores_, whole.nested_scores_, rtol=1e-9)
+    np.testing.assert_allclose(blocks.predict(X), whole.predict(X), atol=1e-9)
+    assert "hides" in blocks.summary()
+
+
+def test_rows_of_a_group_stay_together(rng):
+    X, y = table(rng)
+    groups = np.array([f"group {i % 40}" for i in range(400)])
+    search = NystroemRidgeCV(KERNELS, ALPHAS, cv=4, landmarks=X[:30]).fit(X, y, groups=groups)
+    folds = folds_of(400, 4, keys=groups)
+    expected = [scores(squared, whitened(k, X[:30], X), y[:, None], ALPHAS, folds) for k in KERNELS]
+    np.testing.assert_allclose(search.table_.scores[..., 0], expected, rtol=1e-8)
+    order = rng.permutation(400)  # with keys the order of rows does not matter
+    other = NystroemRidgeCV(KERNELS, ALPHAS, cv=4, landmarks=X[:30]).fit(X[order], y[order], groups=groups[order])
+    np.testing.assert_allclose(other.table_.scores, search.table_.scores, rtol=1e-7)
+
+
+def test_a_family_stands_for_a_ladder_and_comes_close_to_the_exact_search(rng):
+    X, y = table(rng)
+    search = NystroemRidgeCV(fit_intercept=True).fit(X, y)
+    exact = KernelRidgeCV(fit_intercept=True, cv=10, random_state=0).fit(X, y)
+    assert (len(search.kernels_), len(search.alphas_)) == (10, 13)
+    assert search.best_score_ == pytest.approx(exact.best_score_, rel=0.1)
+
+
+def test_parquet_with_names_weights_and_groups_is_searched_as_the_array_is(rng, tmp_path):
+    X, y = table(rng)
+    w, groups = rng.uniform(0.5, 2.0, size=400), rng.integers(0, 60, size=400)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, w=w, g=groups)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for i, part in enumerate(np.array_split(np.arange(400), 3)):
+        frame.iloc[part].to_parquet(folder / f"{i}.parquet", row_group_size=50)
+    expected = NystroemRidgeCV(KERNELS, ALPHAS, cv=4, landmarks=X[:30]).fit(X, y, w, groups)
+    found = clone(expected).fit(folder, "y", "w", "g")
+    np.testing.assert_allclose(found.table_.scores, expected.table_.scores, rtol=1e-9)
+    np.testing.assert_allclose(found.predict(frame[["a", "b"]]), expected.predict(X), atol=1e-9)
+
+
+def test_a_search_goes_on_from_its_checkpoint(rng, tmp_path):
+    X, y = table(rng)
+    search = NystroemRidgeCV(
+        KERNELS, ALPHAS, landmarks=20, scoring="neg_mean_absolute_error", checkpoint=tmp_path / "sums"
+    ).fit(X, y)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sums", "sums.scores"]
+    np.testing.assert_array_equal(clone(search).fit(X, y).table_.scores, search.table_.scores)
+
+
+def test_one_se_takes_the_largest_alpha_within_one_standard_error(rng):
+    X, y = table(rng)
+    alphas = np.geomspace(1e-4, 10.0, 12)
+    best = NystroemRidgeCV(KERNELS, alphas, landmarks=30).fit(X, y)
+    plain = NystroemRidgeCV(KERNELS, alphas, landmarks=30, rule="one_se").fit(X, y)
+    assert plain.best_kernel_ == best.best_kernel_
+    assert plain.alpha_ >= best.alpha_
+
+
+def test_several_targets_are_scored_by_their_mean(rng):
+    X, y = table(rng)
+    Y = np.column_stack([y, 3 * y, X[:, 0]])
+    search = NystroemRidgeCV(KERNELS, ALPHAS, cv=4, landmarks=X[:30]).fit(X, Y)
+    folds = folds_of(400, 4)
+    expected = [scores(squared, whitened(k, X[:30], X), Y, ALPHAS, folds) for k in KERNELS]
+    np.testing.assert_allclose(search.table_.scores[..., 0], expected, rtol=1e-8)
+    assert search.predict(X).shape == (400, 3)
+
+
+def test_explain_predicts_passes_time_and_memory(rng):
+    X, y = table(rng)
+    search = NystroemRidgeCV(KERNELS, ALPHAS, landmarks=30, scoring="neg_mean_absolute_error")
+    plan = search.explain(X, y)
+    assert (plan.rows, plan.passes, plan.folds, plan.alphas) == (400, 2, 10, 4)
+    assert not hasattr(search, "n_features_in_")
+
+
+def test_the_edge_of_the_grid_and_failing_scores_are_told(rng):
+    X, y = table(rng)
+    with pytest.warns(EdgeOfGridWarning, match="The winner of NystroemRidgeCV stands on the edge of the grid"):
+        NystroemRidgeCV([Gaussian(1.0)], [1e3, 1e4, 1e5], landmarks=20).fit(X, y)
+
+    def picky(truth, guess):
+        if np.abs(guess).max() < 0.1:
+            raise ValueError("nothing is predicted")
+        return float(np.mean(np.abs(truth - guess)))
+
+    with pytest.warns(MercerWarning, match="The score minus picky failed .*: nothing is predicted"):
+        search = NystroemRidgeCV([Gaussian(1.0)], [0.1, 1.0, 1e7], landmarks=20, scoring=picky).fit(X, y)
+    assert search.alpha_ < 10
+    with pytest.raises(InputError, match=r"got NaN for every one \(nothing is predicted\)"):
+        NystroemRidgeCV([Gaussian(1.0)], [1e7], landmarks=20, scoring=picky).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cv": 1}, "cv of NystroemRidgeCV must be a number of folds of at least 2; got 1."),
+        ({"cv": 2, "nested": True}, "cv of NystroemRidgeCV must be a number of folds of at least 3; got 2."),
+        ({"cv": [([0], [1])]}, "Rows that come in blocks are assigned to folds by a hash."),
+        ({"rule": "median"}, "rule of NystroemRidgeCV must be 'best' or 'one_se'; got 'median'."),
+        ({"nested": "yes"}, "nested of NystroemRidgeCV must be True or False; got 'yes'."),
+        ({"kernels": [Precomputed()]}, "must be a kernel of rows of numbers; got Precomputed()."),
+        ({"kernels": 3}, "kernels must be a kernel, a list of kernels or a family's name; got 3."),
+        ({"alphas": [-1.0]}, "alphas must be finite, non-negative numbers; got [-1.0]."),
+    ],
+)
+def test_settings_that_will_not_do_are_refused(change, message, rng):
+    X, y = table(rng)
+    with pytest.raises(InputError, match=re.escape(message)):
+        NystroemRidgeCV(**change).fit(X, y)
+
+
+def test_too_few_rows_for_the_folds_are_refused_with_the_way_out(rng):
+    X, y = table(rng, n=8)
+    with pytest.raises(InputError, match=r"Every fold must be a set with rows; got fold . of 10.*use fewer of them"):
+        NystroemRidgeCV(KERNELS, ALPHAS).fit(X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_are_searched_by_accuracy(classes, rng):
+    X, _ = table(rng)
+    y = np.array(["no", "yes", "why"])[:classes][np.digitize(X[:, 0] * X[:, 1], [0.0, 1.0][: classes - 1])]
+    search = NystroemRidgeClassifierCV([Gaussian(1.0), Laplacian(2.0)], ALPHAS, cv=5, landmarks=60, nested=True)
+    search.fit(X, y)
+    assert search.classes_.tolist() == sorted(set(y.tolist()))
+    assert search.best_score_ > 0.85
+    assert np.mean(search.predict(X) == y) > 0.9
+    assert search.table_.scoring == "accuracy"
+    assert abs(search.nested_.mean - search.best_score_) < 0.1
+    assert search.decision_function(X).shape == ((400,) if classes == 2 else (400, 3))
+    assert (np.concatenate(list(search.predict_blocks(X))) == search.predict(X)).all()
+    other = clone(search).set_params(scoring="balanced_accuracy", nested=False).fit(X, y)
+    assert other.table_.scoring == "balanced_accuracy"
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_absolute_error", "max_error"])
+def test_losses_found_on_several_threads_are_those_of_one(scoring, rng):
+    X, y = table(rng)
+    search = NystroemRidgeCV(KERNELS, ALPHAS, cv=4, landmarks=X[:30], scoring=scoring)
+    blocks = [(X[i::4], y[i::4]) for i in range(4)]
+    here, there = (clone(search).set_params(backend=backend).fit(blocks) for backend in ("serial", "threads"))
+    np.testing.assert_allclose(there.table_.scores, here.table_.scores, rtol=1e-9)
+
+
+def test_passes_that_only_read_are_counted(rng):
+    X, y = table(rng)
+    labels = np.where(y > 0, "up", "down")
+    assert NystroemRidgeCV(KERNELS, ALPHAS, landmarks=20).explain(X, y).passes == 1
+    blocks = [(X[:200], y[:200]), (X[200:], y[200:])]
+    assert NystroemRidgeCV(KERNELS, ALPHAS, landmarks=20).explain(blocks).passes == 2
+    assert NystroemRidgeClassifierCV(KERNELS, ALPHAS, landmarks=20).explain(X, labels).passes == 3
+
+
+def test_memory_is_promised_before_it_is_taken(rng, monkeypatch):
+    X, y = table(rng)
+    monkeypatch.setenv("MERCER_MEMORY_LIMIT", "3000000")
+    with pytest.raises(MemoryRefusal, match="Drawing 400 landmarks from 400 rows needs"):
+        NystroemRidge(landmarks=400).fit(X, y)
+    with pytest.raises(
+        MemoryRefusal, match=r"A search with up to 30 landmarks needs .* of memory; .*Use fewer landmarks or folds"
+    ):
+        NystroemRidgeCV(KERNELS, ALPHAS, landmarks=30).fit(X, y)
