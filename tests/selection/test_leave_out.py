@@ -5,9 +5,10 @@ import pytest
 
 from mercer.kernels import Gaussian, Linear
 from mercer.selection.leave_out import LeaveOut, SingularError
-from mercer.selection.leave_out_dual import Inverted, Spectral, mirror
+from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
+from mercer.solvers.symmetric import mirror
 
 ALPHA = 0.3
 

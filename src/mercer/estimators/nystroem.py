@@ -91,33 +91,6 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     array([0.841])
     """
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        landmarks: Any = None,
-        method: str = "pivoted",
-        fit_intercept: bool = False,
-        budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: Any = None,
-        block_rows: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.landmarks = landmarks
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
         return opened(self, X, y, sample_weight, labels=False, reset=reset)
 

@@ -88,33 +88,6 @@ class NystroemRidgeClassifier(ClassifierMixin, NystroemCore):  # type: ignore[mi
     _labels: ClassVar[bool] = True
     _known: Array | None = None
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "gaussian",
-        landmarks: Any = None,
-        method: str = "pivoted",
-        fit_intercept: bool = False,
-        budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: Any = None,
-        block_rows: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.landmarks = landmarks
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Without a constant, classes of very different weight all look alike far from the origin.

@@ -41,17 +41,6 @@ _ENDLESS = 10**9  # rows, where more may come
 class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     """A ridge on the features of landmarks, from sums over the rows."""
 
-    alpha: Any
-    kernel: Any
-    landmarks: Any
-    method: str
-    fit_intercept: bool
-    budget: float
-    backend: Any
-    checkpoint: Any
-    block_rows: Any
-    random_state: Any
-    verbose: int
     kernel_: Kernel
     landmarks_: Array
     _dual: Array
@@ -60,6 +49,33 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     _state: State
 
     _labels: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "gaussian",
+        landmarks: Any = None,
+        method: str = "pivoted",
+        fit_intercept: bool = False,
+        budget: float = 120.0,
+        backend: Any = None,
+        checkpoint: Any = None,
+        block_rows: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.landmarks = landmarks
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.budget = budget
+        self.backend = backend
+        self.checkpoint = checkpoint
+        self.block_rows = block_rows
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

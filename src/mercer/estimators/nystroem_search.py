@@ -85,41 +85,6 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     (Gaussian(width=1.0), 0.1)
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: Any = None,
-        *,
-        cv: int = 10,
-        landmarks: Any = None,
-        method: str = "pivoted",
-        nested: bool = False,
-        scoring: Any = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: Any = None,
-        block_rows: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.cv = cv
-        self.landmarks = landmarks
-        self.method = method
-        self.nested = nested
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.rule = rule
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
         return opened(self, X, y, sample_weight, groups, labels=False, least=2)
 

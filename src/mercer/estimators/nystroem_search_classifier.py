@@ -51,41 +51,6 @@ random_state, verbose
     ['same', 'odd']
     """
 
-    def __init__(
-        self,
-        kernels: Any = "gaussian",
-        alphas: Any = None,
-        *,
-        cv: int = 10,
-        landmarks: Any = None,
-        method: str = "pivoted",
-        nested: bool = False,
-        scoring: Any = None,
-        fit_intercept: bool = False,
-        rule: str = "best",
-        budget: float = 120.0,
-        backend: Any = None,
-        checkpoint: Any = None,
-        block_rows: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.cv = cv
-        self.landmarks = landmarks
-        self.method = method
-        self.nested = nested
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.rule = rule
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Without a constant, classes of very different weight all look alike far from the origin.

@@ -37,22 +37,42 @@ _FAMILY = 10  # kernels that a name stands for, about
 class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     """A search on the features of landmarks."""
 
-    kernels: Any
-    alphas: Any
-    cv: Any
-    landmarks: Any
-    method: str
-    nested: bool
-    scoring: Any
-    fit_intercept: bool
-    rule: str
-    budget: float
-    backend: Any
-    checkpoint: Any
-    block_rows: Any
-    random_state: Any
-    verbose: int
     _words: str
+
+    def __init__(
+        self,
+        kernels: Any = "gaussian",
+        alphas: Any = None,
+        *,
+        cv: int = 10,
+        landmarks: Any = None,
+        method: str = "pivoted",
+        nested: bool = False,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        rule: str = "best",
+        budget: float = 120.0,
+        backend: Any = None,
+        checkpoint: Any = None,
+        block_rows: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.alphas = alphas
+        self.cv = cv
+        self.landmarks = landmarks
+        self.method = method
+        self.nested = nested
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.rule = rule
+        self.budget = budget
+        self.backend = backend
+        self.checkpoint = checkpoint
+        self.block_rows = block_rows
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,9 +21,9 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import Slopes, gradient
 from mercer.kernels.tiles import gram
-from mercer.selection.leave_out_dual import mirror
 from mercer.selection.problem import Problem
 from mercer.solvers.lapack import add_outer, add_outer_pair, potrf, potri, potrs
+from mercer.solvers.symmetric import mirror
 
 OBJECTIVES = ("loo", "evidence")
 

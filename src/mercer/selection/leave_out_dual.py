@@ -12,6 +12,7 @@ from mercer.selection.problem import Problem
 from mercer.solvers.cholesky import FEW, exact_condition, largest_eigenvalue, rich_start
 from mercer.solvers.lapack import add_outer, potrf, potri, potrs
 from mercer.solvers.route import EPS, SINGULAR
+from mercer.solvers.symmetric import mirror
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
@@ -221,14 +222,3 @@ def _right_sides(problem: Problem, new: Array | None) -> Array:
     if new is not None:
         parts.append(new.T)
     return np.ascontiguousarray(np.concatenate(parts))
-
-
-def mirror(P: Array) -> None:
-    """Copy the upper triangle to the lower one."""
-    n = len(P)
-    for start in range(0, n, 256):
-        stop = min(start + 256, n)
-        P[stop:, start:stop] = P[start:stop, stop:].T
-        block = P[start:stop, start:stop]
-        lower = np.tril_indices(stop - start, -1)
-        block[lower] = block.T[lower]
