@@ -57,7 +57,7 @@ def jackknife(n: int, m: int, target: float) -> list[Comparison]:
     columns = model._columns(model._new_rows(new))
     found = left.predictions(columns, left.shares(columns), 0)[:, chosen]
     assert np.allclose(found, np.column_stack([at_new for _, (at_new, _) in theirs]), rtol=1e-9, atol=1e-9)
-    assert np.allclose(left.reach[chosen, 0], [error[0] for _, (_, error) in theirs], rtol=1e-9, atol=1e-9)
+    assert np.allclose(np.abs(left.residuals[chosen, 0]), [error[0] for _, (_, error) in theirs], rtol=1e-9, atol=1e-9)
     peer = f"best of {REFITTED} refits of sklearn's KernelRidge, x {n}"
     refits = n * min(seconds for seconds, _ in theirs)
     job = f"jackknife+, n={n}, {m} new rows"

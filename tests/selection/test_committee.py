@@ -11,17 +11,11 @@ from scipy.optimize import minimize
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.selection import committee as module
-from mercer.selection.committee import (
-    CLASSIFICATION,
-    REGRESSION,
-    Job,
-    Recipe,
-    convex_weights,
-    fit_committee,
-    tuned_members,
-)
+from mercer.selection.alphas import downhill, predicted, start_alpha, taken
+from mercer.selection.committee import convex_weights, fit_committee
+from mercer.selection.descent import least_alpha
 from mercer.selection.problem import Problem
-from mercer.selection.tuning import predicted, start_alpha, taken
+from mercer.selection.recipes import CLASSIFICATION, REGRESSION, Job, Recipe, tuned_members
 
 
 def drawn(rng, n=45, targets=1, noise=0.2):
@@ -202,17 +196,17 @@ def test_with_many_rows_widths_are_tuned_on_a_part_and_alpha_out_of_fold(rng, mo
         member = found.tried[number]
         assert member.name == name
         assert member.kernel == descent.kernel
-        errors = []
-        for ratio in (1.0, 0.3, 0.1, 0.03, 0.01):
-            values = np.empty_like(Y)
-            for fold in range(3):
-                train_rows, train = taken(rows, problem, np.flatnonzero(folds != fold))
-                new, _ = taken(rows, problem, np.flatnonzero(folds == fold))
-                values[folds == fold] = predicted(descent.kernel, descent.alpha * ratio, train_rows, train, new)
-            errors.append(np.mean((values - Y) ** 2))
-            if np.isclose(member.alpha, descent.alpha * ratio):
-                np.testing.assert_allclose(member_values[0][number], values, atol=1e-9)
-        assert member.alpha == pytest.approx(descent.alpha * (1.0, 0.3, 0.1, 0.03, 0.01)[int(np.argmin(errors))])
+        train, new = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
+
+        def first_fold(alpha, kernel=descent.kernel, train=train, new=new):
+            values = predicted(kernel, alpha, *taken(rows, problem, train), taken(rows, problem, new)[0])
+            return np.mean((values - Y[new]) ** 2)
+
+        assert member.alpha == pytest.approx(downhill(first_fold, descent.alpha, ends=(least_alpha(100), np.inf)))
+        for fold in range(3):
+            train, new = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            values = predicted(member.kernel, member.alpha, *taken(rows, problem, train), taken(rows, problem, new)[0])
+            np.testing.assert_allclose(member_values[0][number][new], values, atol=1e-9)
 
 
 def test_a_good_member_is_preferred_to_a_bad_one(rng):
@@ -235,3 +229,10 @@ def test_the_last_fit_begins_in_the_middle_of_the_folds(rng):
     middle, alpha = module._mean_of(ends)
     assert middle.width == pytest.approx(np.sqrt(ends[0].kernel.width * ends[1].kernel.width))
     assert alpha == pytest.approx(np.sqrt(ends[0].alpha * ends[1].alpha))
+
+
+def test_no_alpha_is_so_small_that_six_digits_are_lost(rng, monkeypatch):
+    monkeypatch.setattr(module, "_TUNED_ON", 40)
+    X = rng.uniform(size=(150, 2))
+    found = fitted(as_rows(X), np.sin(4.0 * X[:, :1]), np.arange(150) % 3, [Recipe("g", Gaussian())])
+    assert found.members[0].alpha >= least_alpha(100)

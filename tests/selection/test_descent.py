@@ -260,3 +260,15 @@ def test_mapped_rows_keep_the_widths_they_have(rng):
     end = descend(criterion(X, y), kernel.set_params(base__width=1e8), 0.1)
     assert end.path[0].kernel.base.width == pytest.approx(1e8)
     assert end.value < end.path[0].value
+
+
+def test_steps_that_gain_little_are_the_last_and_that_counts_as_converged(rng):
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    patient, quick = (descend(criterion(X, y), Gaussian([1.0, 1.0, 1.0]), 0.1, gain=gain) for gain in (0.0, 2e-3))
+    assert quick.evaluations < patient.evaluations
+    assert quick.status == "converged"
+    assert quick.value < patient.value + 0.01
+    values = [step.value for step in quick.path]
+    assert values[-3] - values[-1] < 2e-3
+    assert all(a - c >= 2e-3 for a, c in zip(values[:-3], values[2:-1], strict=True))

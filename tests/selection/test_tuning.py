@@ -12,9 +12,10 @@ from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
 from mercer.kernels.slopes import tunable
+from mercer.selection.alphas import leave_one_out, leave_one_out_values, predicted, start_alpha, taken
 from mercer.selection.criterion import Criterion
 from mercer.selection.problem import Problem
-from mercer.selection.tuning import leave_one_out, leave_one_out_values, predicted, scaled_widths, start_alpha, taken
+from mercer.selection.tuning import scaled_widths
 from oracles import kernel_ridge
 from refits import held_out
 from views import read_only
@@ -172,6 +173,18 @@ def test_beyond_max_rows_alpha_is_chosen_on_all_rows(rng):
     assert found.rows == 40
     near = [value(found.kernel, found.alpha * factor, X, y) for factor in (10**-0.5, 1.0, 10**0.5)]
     assert min(near) == near[1]
+
+
+@pytest.mark.parametrize("objective", ["loo", "evidence"])
+def test_beyond_max_rows_scores_are_those_of_what_is_given_back_on_all_rows(objective, rng):
+    X, y = smooth(rng, 90)
+    found = tune(Gaussian(1.0), X, y, objective=objective, max_rows=40, random_state=0, check=False)
+    again = value(found.kernel, found.alpha, X, y, objective)
+    assert found.score == pytest.approx(math.exp(again / 2) if objective == "loo" else -again, rel=1e-3)
+    given = [value(Gaussian(1.0), alpha, X, y, objective) for alpha in np.logspace(-6, 2, 33)]
+    best = math.exp(min(given) / 2) if objective == "loo" else -min(given)
+    assert found.before == pytest.approx(best, rel=0.05)
+    assert found.rows == 40
 
 
 def test_alpha_stays_within_its_bounds_beyond_max_rows_too(rng):

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer.data.rows import Array, Rows
-from mercer.estimators.auto_core import AutoCore, corrected_error, enough_rows
-from mercer.insight.intervals import Coverage, checked_confidence, covered, ranks
-from mercer.selection.committee import REGRESSION
-from mercer.selection.problem import Problem
-from mercer.selection.tuning import leave_one_out_values
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What an automatic estimator is worth on rows that no part of it has seen.
-
-    Attributes
-    ----------
-    error, standard_error : float
-        Root mean squared error (share of wrong labels for classifiers) over all folds.
-    baseline : float
-        The same of the mean (the most common label).
-    errors : ndarray of shape (folds,)
-        Of every fold.
-    coverage : float or None
-        Share of targets inside the 90 % intervals.
-    predictions : ndarray of shape (n,)
-        Out-of-fold predictions; NaN (None) for folds that the time budget left out.
-    """
-
-    error: float
-    standard_error: float
-    baseline: float
-    errors: Array
-    coverage: float | None
-    predictions: Array
-
-    def __str__(self) -> str:
-        better = self.error < self.baseline - self.standard_error
-        words = (
-            f"Error on rows that no part of the fit has seen: {self.error:.4g}, give or take {self.standard_error:.2g} "
-            f"({len(self.errors)} folds); without X it is {self.baseline:.4g}."
-        )
-        if not better:
-            words += " That is no better than knowing nothing of X."
-        return words if self.coverage is None else f"{words} 90 % intervals held {100 * self.coverage:.0f} %."
+from mercer.data.encoding import TableEncoder
+from mercer.data.rows import Array
+from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.auto_evaluation import Evaluation, corrected_error, said
+from mercer.estimators.auto_intervals import (
+    by_folds,
+    by_gaussian,
+    by_jackknife,
+    by_residuals,
+    checked_auto_method,
+    moments,
+    root_mean_square,
+)
+from mercer.estimators.auto_table import checked_targets, enough_rows
+from mercer.estimators.intervals import coverage_of
+from mercer.insight.intervals import Coverage, checked_confidence
+from mercer.selection.recipes import REGRESSION
 
 
 class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
@@ -68,6 +41,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         False fits one kernel, for those who want one model to read.
     time_budget : float, default=None
         Seconds after which tuning stops where it is.
+    encoder : TableEncoder, default=None
+        How columns are to be taken, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it learns from
+        the table, in every fold of `evaluate` anew; None decides by the rules for all columns.
     random_state : int, default=0
         Of the folds.
     verbose : int, default=0
@@ -79,7 +55,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         What each column was taken for.
     members_, models_ : list of Member, list of KernelRidge
         The committee.
-    error_, baseline_ : float
+    error_, baseline_ : float, or ndarray of shape (n_targets,)
         Root mean squared out-of-fold error, and that of the mean.
 
     Examples
@@ -94,19 +70,28 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     """
 
     _recipes = REGRESSION
+    _centre: Any
+    _scale: Any
 
     def __init__(
         self,
         *,
         committee: bool = True,
         time_budget: float | None = None,
+        encoder: TableEncoder | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
         self.committee = committee
         self.time_budget = time_budget
+        self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         """Encode, tune, weigh and fit.
@@ -115,39 +100,51 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ----------
         X : table of shape (n_samples, n_features)
             Numbers, categories, dates; missing values are taken in.
-        y : array-like of shape (n_samples,)
-            Targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; several share kernels and weights.
 
         Returns
         -------
         self
         """
         self._settled()
-        y = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
+        y = checked_targets(self, y)
         Z = self._encoded(X, reset=True)
         check_consistent_length(Z, y)
         enough_rows(self, Z)
-        self._centre = float(y.mean())
-        spread = float(y.std())
-        self._scale = spread if spread > 0 else 1.0
-        self._fit_committee(Z, ((y - self._centre) / self._scale)[:, None], None)
-        residuals = self._scale * (self.committee_.held_out - self._Y)[:, 0]
-        self.error_ = float(np.sqrt(np.mean(residuals**2)))
-        self.error_standard_error_ = float(
-            np.std(residuals**2) / math.sqrt(len(residuals)) / max(2 * self.error_, 1e-300)
-        )
-        self.baseline_ = spread
+        Y = y.reshape(len(y), -1)
+        spread = Y.std(axis=0)
+        self._centre, self._scale = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
+        self._fit_committee(Z, (Y - self._centre) / self._scale, None)
+        residuals = self._scale * (self.committee_.held_out - self._Y)
+        error, give = root_mean_square(residuals)
+        self.error_, self.error_standard_error_ = self._one(error, y), self._one(give, y)
+        self.baseline_ = self._one(spread, y)
         # of many rows two thirds are nearly as good as all, and leaving each out in turn takes long
-        self._residuals = self._left_out() if len(self._Y) == self.committee_.tuned_on else residuals
+        if self._fresh is not None:
+            residuals = self._scale * self._fresh
+        elif len(self._Y) == self.committee_.tuned_on:
+            residuals = self._left_out()
+        self._residuals = self._out(residuals)
+        del self._fresh
         return self
+
+    @staticmethod
+    def _one(numbers: Array, y: Array) -> Any:
+        """A number for one target, an array for several."""
+        return numbers if y.ndim > 1 else float(numbers[0])
+
+    def _out(self, table: Array) -> Array:
+        """Of one target a vector."""
+        return table[:, 0] if np.ndim(self._centre) == 0 else table
 
     def _left_out(self) -> Array:
         """Residuals of the committee with every row left out in turn, its widths and weights as they are."""
-        total = np.zeros(len(self._Y))
+        total = np.zeros_like(self._Y)
         for member, model in zip(self.members_, self.models_, strict=True):
-            rows, problem = Rows(model.X_fit_), Problem(self._Y, None, intercept=True)
-            total += member.weight * leave_one_out_values(rows, problem, member.kernel, member.alpha)[:, 0]
-        return self._scale * (self._Y[:, 0] - total)
+            total += member.weight * model._left_out(None)[0][1].residuals
+            model._forget()
+        return np.asarray(self._scale * total)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
@@ -161,28 +158,33 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
         Returns
         -------
-        prediction : ndarray of shape (n_rows,)
+        prediction : ndarray of shape (n_rows,) or (n_rows, n_targets)
         std : ndarray of the same shape
             Only with `return_std`.
         """
-        votes = self._votes(X)[:, 0]
-        values = self._centre + self._scale * votes
+        Z = self._rows(X)
         if not return_std:
-            return values
-        Z = self._encoded(X, reset=False)
-        Z = Z if Z.shape[1] else np.zeros((len(Z), 1))
-        variance = np.zeros(len(Z))
-        for member, model in zip(self.members_, self.models_, strict=True):
-            mean, std = (np.reshape(part, len(Z)) for part in model.predict(Z, return_std=True))
-            variance += member.weight * (std**2 + (mean - votes) ** 2)
-        return values, self._scale * np.sqrt(variance)
+            return self._out(self._centre + self._scale * self._votes(Z))
+        votes, variance, _ = moments(self.members_, self.models_, Z)
+        return self._out(self._centre + self._scale * votes), self._out(self._scale * np.sqrt(variance))
 
-    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
 
-        Half its width is the quantile of the out-of-fold and of the leave-one-out residuals, in the middle of both:
-        the former come from models of two thirds of the rows and are too large, the latter from widths that have
-        seen the row and are too small. The guarantee is nominal; `coverage` and `evaluate` check it.
+        ============== ==========================================================================================
+        method         what it rests on
+        ============== ==========================================================================================
+        `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, and of the
+                       leave-one-out residuals, in the middle of both. The former come from models of two thirds of the
+                       rows and are too large, the latter from widths that have seen the row and are too small. Beyond
+                       8000 rows: of rows that were held out while alpha was chosen for all.
+        `jackknife+`   The members leave every row out in turn, in closed form, with widths that have seen it.
+        `cv+`          The members as tuned and fitted without each of three folds; a little too wide, for these know
+                       two thirds of the rows. Nothing but their weights has seen the row.
+        `gaussian`     Mean and variance of the committee's mixture, and noise, if all of that were normal.
+        ============== ==========================================================================================
+
+        After tuning no method has a guarantee; `coverage` and `evaluate` check them.
 
         Parameters
         ----------
@@ -190,35 +192,46 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             New rows.
         confidence : float, default=0.9
             Between 0 and 1.
+        method : {"residuals", "jackknife+", "cv+", "gaussian"}, default="residuals"
+            See above. `jackknife+` and `gaussian` need factors of all rows, and are refused where these do not fit.
 
         Returns
         -------
-        lower, upper : ndarray of shape (n_rows,)
+        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Those of `jackknife+` and `cv+` are infinite where there are too few rows for this confidence.
         """
-        check_is_fitted(self, "models_")
-        confidence = checked_confidence(confidence)
-        out = self._scale * (self.committee_.held_out - self._Y)[:, 0]
-        half = math.sqrt(_quantile(np.abs(out), confidence) * _quantile(np.abs(self._residuals), confidence))
-        values = self.predict(X)
-        return values - half, values + half
+        confidence, method = checked_confidence(confidence), checked_auto_method(method)
+        Z = self._rows(X)
+        if method == "gaussian":
+            bounds = by_gaussian(self.members_, self.models_, Z, confidence)
+        elif method == "jackknife+":
+            bounds = by_jackknife(self.members_, self.models_, Z, confidence)
+        elif method == "cv+":
+            fitted = self.models_[0].X_fit_[self._part_used]
+            bounds = by_folds(self.committee_, fitted, self._Y, Z, confidence)
+        else:
+            left_out = self._residuals.reshape(len(self._residuals), -1) / self._scale
+            out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
+            bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
+        lower, upper = (self._out(self._centre + self._scale * end) for end in bounds)
+        return lower, upper
 
-    def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
+    def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
 
         Parameters
         ----------
-        X, y : table and array-like of shape (n_rows,)
+        X, y : table and array-like of shape (n_rows,) or (n_rows, n_targets)
             Rows with known targets.
-        confidence : float, default=0.9
-            Between 0 and 1.
+        confidence, method
+            As for `predict_interval`.
 
         Returns
         -------
         Coverage
             A number with the mean width of the intervals beside.
         """
-        lower, upper = self.predict_interval(X, confidence)
-        return covered(lower, upper, np.asarray(y, dtype=np.float64), confidence, "residuals")
+        return coverage_of(self.predict_interval(X, confidence, method), y, confidence, method)
 
     def summary(self) -> str:
         """What was tried, what was chosen, and how good it is, for people.
@@ -229,19 +242,25 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         check_is_fitted(self, "models_")
         n, tuned = len(self.committee_.held_out), self.committee_.tuned_on
-        error = f"{self.error_:.4g}, give or take {self.error_standard_error_:.2g}"
+        error = f"{said(self.error_)}, give or take {said(self.error_standard_error_, 2)}"
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
             self._member_table(),
-            f"Out-of-fold error {error} ({self._how()}); without X it is {self.baseline_:.4g}.",
+            f"Out-of-fold error {error} ({self._how()}); without X it is {said(self.baseline_)}.",
         ]
-        if self.error_ >= self.baseline_ - self.error_standard_error_:
+        poor = np.atleast_1d(self.error_ >= np.subtract(self.baseline_, self.error_standard_error_))
+        if poor.all():
             lines.append("That is no better than the mean: X says nothing about y that this model can find.")
+        elif poor.any():
+            lines.append(f"Of target {', '.join(map(str, np.flatnonzero(poor)))} that is no better than the mean.")
         lines.append(self._relevance_text())
         return "\n".join([*lines, *self._left_out_columns()])
 
     def _unit(self) -> float:
-        return self._scale
+        return self._scale if np.ndim(self._scale) == 0 else 1.0
+
+    def _error_words(self) -> str:
+        return "out-of-fold error" if np.ndim(self._scale) == 0 else "out-of-fold error, in deviations"
 
     def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
@@ -257,23 +276,17 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         -------
         Evaluation
         """
-        y = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
+        y = checked_targets(self, y)
         numbers = self._outer_folds(len(y), None, folds)
-        predictions, errors, inside, base = np.full(len(y), np.nan), [], [], []
+        predictions, errors, inside, base = np.full(y.shape, np.nan), [], [], []
         for test, model in self._outer(X, y, numbers):
             part = self._part(X, test)
             predictions[test] = model.predict(part)
-            errors.append(float(np.mean((predictions[test] - y[test]) ** 2)))
-            base.append(float(np.mean((y[test] - model._centre) ** 2)))
+            errors.append(np.mean((predictions[test] - y[test]) ** 2, axis=0))
+            base.append(np.mean((y[test] - model._centre) ** 2, axis=0))
             inside.append(float(model.coverage(part, y[test])))
         each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
-        return Evaluation(
-            float(np.sqrt(np.mean(errors))), corrected_error(each, share), float(np.sqrt(np.mean(base))), each,
-            float(np.mean(inside)), predictions,
-        )  # fmt: skip
-
-
-def _quantile(sizes: Array, confidence: float) -> float:
-    """The rank that makes the interval hold in finite samples; the largest where there is no such rank."""
-    rank = min(ranks(len(sizes), confidence)[1], len(sizes))
-    return float(np.partition(sizes, rank - 1)[rank - 1])
+        error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))
+        if y.ndim == 1:
+            error, baseline = float(error), float(baseline)
+        return Evaluation(error, corrected_error(each, share), baseline, each, float(np.mean(inside)), predictions)

@@ -8,24 +8,38 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
+from mercer.data.checks import as_numbers
+from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
-from mercer.estimators.auto import Evaluation
-from mercer.estimators.auto_core import AutoCore, corrected_error, enough_rows
+from mercer.errors import InputError, sentence
+from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.auto_evaluation import Evaluation, corrected_error
+from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
-from mercer.selection.committee import CLASSIFICATION
+from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
+from mercer.selection.recipes import CLASSIFICATION
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """Kernel ridge classification without settings: regression on labels by a small committee of kernels.
 
     Kernels have one width for all columns: widths per column overfit small classification tables, and leave-one-out
-    does not show it. Probabilities are calibrated on out-of-fold votes.
+    does not show it. Probabilities are calibrated on out-of-fold votes, with a lean towards common classes that is
+    calibrated too, so that those of a rare class add up to about as many rows as it has.
+
+    `predict` gives the most probable label. Of a class that one row in a hundred belongs to, few rows or none are
+    more probable than not; that keeps wrong labels few and is often not what is wanted. With `class_weight="balanced"`
+    a wrong label counts the more the rarer its true class is, and each row gets the label that is then expected to
+    cost least. Probabilities stay those of the table.
 
     Parameters
     ----------
-    committee, time_budget, random_state, verbose
+    class_weight : dict, "balanced" or None, default=None
+        What a wrong label costs by its true class: the same, n / (classes rows of the class), or as the dict has it.
+        It moves the labels that `predict` gives, and `error_`, not what is learned.
+    committee, time_budget, encoder, random_state, verbose
         As for `AutoRegressor`.
 
     Attributes
@@ -34,8 +48,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         The labels.
     encoder_, members_, models_
         As for `AutoRegressor`.
+    temperature_, costs_ : Temperature, ndarray of shape (n_classes,)
+        How votes become probabilities, and what a wrong label costs by its true class.
     error_, baseline_ : float
-        Share of wrong labels out of fold, and that of the most common label.
+        Share of wrong labels out of fold, and that of the best single label; rows count by `class_weight`.
 
     Examples
     --------
@@ -53,13 +69,17 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        class_weight: Any = None,
         committee: bool = True,
         time_budget: float | None = None,
+        encoder: TableEncoder | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
+        self.class_weight = class_weight
         self.committee = committee
         self.time_budget = time_budget
+        self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
 
@@ -84,17 +104,33 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         enough_rows(self, Z)
         self.classes_, numbers = checked_labels(y)
         at_least_two(type(self).__name__, self.classes_, numbers, None)
-        self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers)
-        held_out = self.committee_.held_out
-        numbers = numbers[self._part_used]
-        self.temperature_ = Temperature.fitted(held_out, numbers)
-        self.error_ = float(np.mean(_chosen(held_out) != numbers))
-        counts = np.bincount(numbers)
-        self.baseline_ = float(1.0 - counts.max() / counts.sum())
+        checked_class_weight(type(self).__name__, self.class_weight)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers)
+        del self._fresh
+        held_out, numbers = self.committee_.held_out, numbers[used]
+        self.temperature_ = Temperature.leaning(held_out, numbers)
+        self.costs_, folds = costs_of(self.class_weight, self.classes_, numbers), self.committee_.folds
+        found = np.empty(len(numbers), dtype=np.intp)
+        for fold in range(int(folds.max()) + 1):  # calibrated without the rows that are judged
+            rest, own = folds != fold, folds == fold
+            without = Temperature.leaning(held_out[rest], numbers[rest])
+            found[own] = self._weighted(without, held_out[own]).argmax(axis=1)
+        self.error_ = wrong_share(found, numbers, self.costs_)
+        alone = [wrong_share(np.full(len(numbers), each), numbers, self.costs_) for each in range(len(self.classes_))]
+        self.baseline_ = min(alone)
         return self
 
+    def _weighted(self, temperature: Temperature, votes: Array) -> Array:
+        """Logarithms of the odds, with what a wrong label costs."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(temperature.logits(votes) + np.log(self.costs_))
+
+    def _odds(self, X: Any) -> Array:
+        votes = self._votes(self._rows(X))
+        return self._weighted(self.temperature_, votes)
+
     def decision_function(self, X: Any) -> Array:
-        """The committee's votes: positive for the second of two classes, or one column per class.
+        """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
 
         Parameters
         ----------
@@ -105,11 +141,11 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        votes = self._votes(X)
-        return votes[:, 0] if votes.shape[1] == 1 else votes
+        found = self._odds(X)
+        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
 
     def predict(self, X: Any) -> Array:
-        """The label with the most votes.
+        """The most probable label; with `class_weight` that which is expected to cost least.
 
         Parameters
         ----------
@@ -120,11 +156,11 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        votes = self._votes(X)
-        return np.asarray(self.classes_[_chosen(votes)])
+        odds = self._odds(X)
+        return np.asarray(self.classes_[odds.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, calibrated on out-of-fold votes.
+        """Probabilities of the classes, calibrated on out-of-fold votes; `class_weight` does not change them.
 
         Parameters
         ----------
@@ -135,7 +171,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        votes = self._votes(X)
+        votes = self._votes(self._rows(X))
         return self.temperature_.probabilities(votes)
 
     def summary(self) -> str:
@@ -155,6 +191,8 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             self._member_table(),
             f"Out-of-fold error {out} ({self._how()}); the most common label is wrong in {common}.",
         ]
+        if self.class_weight is not None:
+            lines[-1] = f"Out-of-fold error, by class weights, {out} ({self._how()}); of one label for all {common}."
         if self.error_ >= self.baseline_ - error:
             lines.append("That is no better than always saying the most common label.")
         return "\n".join([*lines, *self._left_out_columns()])
@@ -174,19 +212,35 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         Evaluation
         """
         y = np.asarray(_check_y(y, estimator=self))
-        _, classes = checked_labels(y)
+        labels, classes = checked_labels(y)
+        checked_class_weight(type(self).__name__, self.class_weight)
+        costs = costs_of(self.class_weight, labels, classes)
         numbers = self._outer_folds(len(y), classes, folds)
         predictions, errors, base = np.full(len(y), None, dtype=object), [], []
         for test, model in self._outer(X, y, numbers):
             predictions[test] = model.predict(self._part(X, test))
-            errors.append(float(np.mean(predictions[test] != y[test])))
-            common = model.classes_[int(np.argmax(np.bincount(checked_labels(y[numbers != numbers[test[0]]])[1])))]
-            base.append(float(np.mean(y[test] != common)))
+            errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
+            counts = np.bincount(classes[numbers != numbers[test[0]]], minlength=len(labels))
+            base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))
         each, share = np.array(errors), 1.0 / (int(numbers.max()) + 1)
         return Evaluation(
             float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions
         )
 
 
-def _chosen(votes: Array) -> Array:
-    return (votes[:, 0] > 0).astype(int) if votes.shape[1] == 1 else votes.argmax(axis=1)
+def costs_of(given: Any, labels: Array, numbers: Array) -> Array:
+    """What a wrong label costs for each true class, 1 for classes that a dict does not name."""
+    if given is None:
+        return np.ones(len(labels))
+    if isinstance(given, str):
+        return np.asarray(len(numbers) / (len(labels) * np.maximum(np.bincount(numbers, minlength=len(labels)), 1.0)))
+    costs = as_numbers([given.get(label, 1.0) for label in labels.tolist()])
+    if costs is None or not np.isfinite(costs).all() or not (costs >= 0).all() or not costs.any():
+        raise InputError(sentence("class_weight", "numbers of at least 0, not all 0", repr(given)))
+    return costs
+
+
+def wrong_share(found: Array, numbers: Array, costs: Array) -> float:
+    """Share of wrong labels, rows counted by the cost of their class."""
+    weights = costs[numbers]
+    return float(weights @ (found != numbers) / max(float(weights.sum()), 1e-300))

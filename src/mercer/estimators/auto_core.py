@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import math
+import copy
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from mercer.backends.progress import Progress
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
-from mercer.errors import IllConditionedWarning, InputError, sentence
+from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, sentence
+from mercer.estimators.auto_table import checked_table, dealt
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
-from mercer.selection.committee import Committee, Member, Recipe, fit_committee
+from mercer.selection.alphas import Predictor, downhill, taken
+from mercer.selection.committee import Committee, Member, fit_committee
+from mercer.selection.descent import least_alpha
 from mercer.selection.problem import Problem
-from mercer.selection.progress import Progress
-from mercer.selection.tuning import predicted_at
+from mercer.selection.recipes import Recipe
 from mercer.tables import text_table
 
 _FOLDS = 3
@@ -31,8 +35,10 @@ _DIGITS = 6.0
 _WEIGHED = 8000
 # Rows beyond which the members, too, are fitted to a part.
 _MOST = 60_000
-# What alpha is tried multiplied by, the more rows the less is needed.
-_RATIOS = (1.0, 0.3, 0.1, 0.03, 0.01)
+# The residual of a solution by which alphas are compared.
+_ROUGHLY = 1e-4
+# The least alpha where systems are solved by iteration, which takes about as many steps as the root of its inverse.
+_ITERATED = 1e-3
 
 
 class AutoCore(BaseEstimator):  # type: ignore[misc]
@@ -40,12 +46,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     committee: bool
     time_budget: float | None
+    encoder: TableEncoder | None
     random_state: int
     verbose: int
     encoder_: TableEncoder
     committee_: Committee
     members_: list[Member]
     _recipes: tuple[Recipe, ...]
+    _fresh: Array | None  # residuals of rows held out while alpha was chosen for many rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -59,7 +67,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any, *, reset: bool) -> Array:
         table = checked_table(self, X, reset=reset)
         if reset:
-            self.encoder_ = TableEncoder().fit(table)
+            self.encoder_ = (TableEncoder() if self.encoder is None else copy.deepcopy(self.encoder)).fit(table)
         return self.encoder_.transform(table)
 
     def _settled(self) -> None:
@@ -69,6 +77,10 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 sentence(f"time_budget of {type(self).__name__}", "a positive number of seconds, or None", repr(budget))
             )
+        if self.encoder is not None and not isinstance(self.encoder, TableEncoder):
+            raise InputError(
+                sentence(f"encoder of {type(self).__name__}", "a TableEncoder, or None", repr(self.encoder))
+            )
 
     def _outer_folds(self, n: int, strata: Array | None, folds: Any) -> Array:
         """The folds of `evaluate`."""
@@ -77,8 +89,8 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         seed = None if self.random_state is None else self.random_state + 1
         return dealt(n, strata, np.random.default_rng(seed), int(folds))
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> None:
-        """Tune the committee and fit its members to the encoded table."""
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> Array:
+        """Tune the committee and fit its members to the encoded table; which rows it was tuned and weighed on."""
         rng = np.random.default_rng(self.random_state)
         kept = np.arange(len(Z))
         if len(Z) > _MOST:
@@ -86,7 +98,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             Z, Y, strata = Z[kept], Y[kept], None if strata is None else strata[kept]
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
-        self._part_used = kept[part]
+        self._part_used = part
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # nothing to go by: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
@@ -101,20 +113,23 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
         )
-        self.members_ = self.committee_.members
+        self.members_, self._fresh = self.committee_.members, None
         if len(part) < len(Z):
-            self.members_ = [replace(m, alpha=alpha_for_all(m, Rows(Z), Y, rng)) for m in self.members_]
+            self.members_, self._fresh = for_all(self.members_, Rows(Z), Y, rng)
         with warnings.catch_warnings():  # the summary says it: nobody here has chosen alpha
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True).fit(Z, Y) for m in self.members_]
         self._Y = Y[part]
+        return np.asarray(kept[part])
 
-    def _votes(self, X: Any) -> Array:
-        """The committee's values at new rows."""
+    def _rows(self, X: Any) -> Array:
+        """New rows as the members know them."""
         check_is_fitted(self, "models_")
         Z = self._encoded(X, reset=False)
-        if not Z.shape[1]:
-            Z = np.zeros((len(Z), 1))
+        return Z if Z.shape[1] else np.zeros((len(Z), 1))
+
+    def _votes(self, Z: Array) -> Array:
+        """The committee's values at encoded rows (m x t)."""
         votes = [
             member.weight * np.reshape(model.predict(Z), (len(Z), -1))
             for member, model in zip(self.members_, self.models_, strict=True)
@@ -158,7 +173,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             ]
             for m in self.committee_.tried
         ]
-        return text_table(["", "member", "weight", "out-of-fold error", "tuning", "on a bound"], rows)
+        return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
 
     def _how(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
@@ -168,6 +183,9 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def _unit(self) -> float:
         return 1.0
+
+    def _error_words(self) -> str:
+        return "out-of-fold error"
 
     def _relevance_text(self) -> str:
         listed = list(self.relevance().items())
@@ -182,6 +200,8 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
                 lines.append(
                     f"{member.name} is nearly singular: about {model.route_.digits:.0f} digits can be trusted."
                 )
+            if model.route_.name == "cg" and member.alpha == _ITERATED:
+                lines.append(f"alpha of {member.name} is held at {_ITERATED:g}: iterating with less takes too long.")
         if self._left_over:
             used, all_rows = len(self._part_used), len(self.models_[0].X_fit_)
             lines.append(f"Tuned and weighed on {used} rows drawn at random; members fitted to {all_rows}.")
@@ -195,91 +215,47 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             return {name: _safe_indexing(column, rows) for name, column in X.items()}
         return _safe_indexing(X, rows)
 
-    def _outer(self, X: Any, y: Array, folds: Array) -> list[tuple[Array, Self]]:
-        """Everything that fit does, repeated on the training part of every fold."""
-        found: list[tuple[Array, Self]] = []
+    def _outer(self, X: Any, y: Array, folds: Array) -> Iterator[tuple[Array, Self]]:
+        """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
-            if self.time_budget is not None and found and time.monotonic() - begin > 4 * self.time_budget:
+            if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            found.append((test, clone(self).fit(self._part(X, train), y[train])))
+            model = clone(self).set_params(verbose=0)
+            yield test, model.fit(self._part(X, train), y[train])
             progress.step()
-        return found
 
 
-def alpha_for_all(member: Member, rows: Rows, Y: Array, rng: np.random.Generator) -> float:
-    """alpha for many rows, chosen on some that are held out: what is best for a part of the rows is too large."""
-    order = rng.permutation(len(rows))
+def for_all(members: list[Member], rows: Rows, Y: Array, rng: np.random.Generator) -> tuple[list[Member], Array]:
+    """Members with alpha for many rows, downhill on some that are held out, and what the committee leaves of these.
+
+    alpha that is best for a part of the rows is too large for all.
+    """
+    order, problem = rng.permutation(len(rows)), Problem(Y, None, intercept=True)
     held = min(2000, len(rows) // 10)
-    test, train = np.sort(order[:held]), np.sort(order[held:])
-    new, rest, problem = Rows(rows.values[test]), Rows(rows.values[train]), Problem(Y[train], None, intercept=True)
-    alphas = [member.alpha * ratio for ratio in _RATIOS]
-    values = predicted_at(member.kernel, alphas, rest, problem, new)
-    return float(alphas[int(np.argmin(np.mean((values - Y[test]) ** 2, axis=(1, 2))))])
+    new, targets = taken(rows, problem, np.sort(order[:held]))
+    train = taken(rows, problem, np.sort(order[held:]))
+    found, residuals = [], targets.Y.copy()
+    for member in members:
+        alpha, values = _best_on(member, train, new, targets.Y)
+        found.append(replace(member, alpha=alpha))
+        residuals -= member.weight * values
+    return found, residuals
 
 
-def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A table as scikit-learn knows it: two dimensions, as many columns as before."""
-    if hasattr(X, "tocsr"):
-        raise InputError(
-            sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
-        )
-    if not hasattr(X, "columns") and not isinstance(X, dict):
-        values = np.asarray(X, dtype=object if _mixed(X) else None)
-        if values.ndim != 2:
-            raise InputError(
-                f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
-                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
-            )
-        if values.dtype.kind == "c":
-            raise InputError("Complex data not supported: X must hold real numbers.")
-        if not len(values) or not values.shape[1]:
-            missing = "sample" if not len(values) else "feature"
-            raise InputError(
-                f"Found array with 0 {missing}(s) (shape={values.shape}) while a minimum of 1 is required."
-            )
-        X = values
-        columns = values.shape[1]
-    else:
-        columns = len(X.columns) if hasattr(X, "columns") else len(X)
-    _check_feature_names(estimator, X, reset=reset)
-    if reset:
-        estimator.n_features_in_ = columns
-    elif columns != estimator.n_features_in_:
-        expected = f"is expecting {estimator.n_features_in_} features as input"
-        raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
-    return X
+def _best_on(member: Member, train: tuple[Rows, Problem], new: Rows, Y: Array) -> tuple[float, Array]:
+    """alpha for these training rows, and what the member then predicts at the new ones."""
+    predict = Predictor(member.kernel, *train, new, tolerance=_ROUGHLY)
+    values: dict[float, Array] = {}
 
+    def error(alpha: float) -> float:
+        values[alpha] = predict(alpha)
+        return float(np.mean((values[alpha] - Y) ** 2))
 
-def _mixed(X: Any) -> bool:
-    """Whether a plain list holds texts beside numbers."""
-    return isinstance(X, list | tuple) and any(
-        isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
-    )
-
-
-def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) -> Array:
-    """A fold for every row: at random, or each class evenly."""
-    count = max(2, min(folds, n))
-    order = rng.permutation(n)
-    if strata is not None:
-        order = order[np.argsort(strata[order], kind="stable")]
-    numbers = np.empty(n, dtype=np.intp)
-    numbers[order] = np.arange(n) % count
-    return numbers
-
-
-def enough_rows(estimator: Any, X: Any) -> None:
-    """Refuse what nothing can be learned from."""
-    n = _num_samples(X)
-    if n < 3:
-        raise InputError(sentence(f"{type(estimator).__name__}", "given at least 3 rows", f"n_samples = {n}"))
-
-
-def corrected_error(errors: Array, share: float) -> float:
-    """Standard error of a mean over folds whose training sets overlap (Nadeau and Bengio)."""
-    if len(errors) < 2:
-        return math.nan
-    return float(errors.std(ddof=1) * math.sqrt(1.0 / len(errors) + share / (1.0 - share)))
+    least = _ITERATED if predict.solver == "cg" else least_alpha(len(train[0]))
+    with warnings.catch_warnings():  # of solutions that are only compared
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        alpha = downhill(error, member.alpha, ends=(least, np.inf), fine=False)
+    return alpha, values[alpha]

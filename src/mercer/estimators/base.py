@@ -183,7 +183,7 @@ class RidgeCore(KernelEstimator):
         choice = self._choice(X.shape[0], kept, len(groups))
         self._system_of = choice
         system = self._system(kept, None if weights is None else weights[used], choice)
-        solutions = [_solved(system, Y[used][:, places == i], alpha, choice) for i, alpha in enumerate(groups)]
+        solutions = self._solutions(system, [Y[used][:, places == i] for i in range(len(groups))], groups)
         self._keep(solutions, places, used, Y.shape[1])
         worst = max(range(len(groups)), key=lambda i: _badness(solutions[i].route))
         self.route_ = solutions[worst].route
@@ -220,6 +220,12 @@ class RidgeCore(KernelEstimator):
             reason=choice.reason,
             certified=self.kernel_.verdict()[0] is True,
         )
+
+    def _solutions(
+        self, system: DualSystem | PrimalSystem | StreamedSystem, targets: list[Array], alphas: Array
+    ) -> list[Solution]:
+        """Coefficients of the targets that have each alpha."""
+        return [_solved(system, Y, alpha, self._system_of) for Y, alpha in zip(targets, alphas, strict=True)]
 
     def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
         n = self.X_fit_.shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,19 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.insight.intervals import (
     Coverage,
-    LeftOut,
     checked_confidence,
     checked_method,
     covered,
-    fold_numbers,
     gaussian_bounds,
     held_out_bounds,
 )
+from mercer.insight.left_out import LeftOut, fold_numbers
 from mercer.kernels.tiles import between
-from mercer.solvers import PrimalSystem, Solution
+from mercer.solvers import DualSystem, PrimalSystem, Solution
+from mercer.solvers.streamed import StreamedSystem
+
+# Rows up to which a factor is kept with its model: 8 MB.
+_KEPT = 1000
 
 
 class IntervalCore(RidgeCore):
@@ -30,6 +34,22 @@ class IntervalCore(RidgeCore):
 
     _unsaved = (*RidgeCore._unsaved, "_left_out_kept")
     _left_out_kept: tuple[Any, list[tuple[Array, LeftOut]]]
+
+    def _solutions(
+        self, system: DualSystem | PrimalSystem | StreamedSystem, targets: list[Array], alphas: Array
+    ) -> list[Solution]:
+        """The factor of a small system is kept: intervals and deviations would make it again."""
+        small = self._system_of.name == "cholesky" and system.n <= _KEPT
+        if not isinstance(system, DualSystem) or not small or len(alphas) > 1:
+            return super()._solutions(system, targets, alphas)
+        solved = system.at(float(alphas[0]), "cholesky")
+        self._posterior_kept = [(np.arange(targets[0].shape[1]), solved)]
+        return [solved.solve(targets[0])]
+
+    def _forget(self) -> None:
+        """Let go of factors that can be made again; the model stays as it is."""
+        for name in self._unsaved:
+            self.__dict__.pop(name, None)
 
     def _bounds(self, rows: Rows, confidence: Any, method: Any, folds: Any, diag: Any) -> tuple[Array, Array]:
         """Lower and upper ends, m x t; `folds` is called where there must be some."""
@@ -39,7 +59,17 @@ class IntervalCore(RidgeCore):
             variance = self._latent_variance(rows, diag, scale)
             return gaussian_bounds(self._values(rows), variance, self._alphas * scale, confidence)
         groups = self._left_out(fold_numbers(folds()) if method == "cv+" else None)
-        return held_out_bounds(groups, lambda part: self._columns(rows[part]), len(rows), confidence)
+        reach = np.empty((len(groups[0][1].residuals), self._dual.shape[1]))
+        for mine, left in groups:
+            reach[:, mine] = np.abs(left.residuals)
+
+        def values(part: slice) -> Iterator[tuple[int, Array]]:
+            new = self._columns(rows[part])
+            for mine, left in groups:
+                shares = left.shares(new)
+                yield from ((int(target), left.predictions(new, shares, j)) for j, target in enumerate(mine))
+
+        return held_out_bounds(reach, values, len(rows), confidence)
 
     def _scale(self) -> Array:
         """Prior variance per target."""

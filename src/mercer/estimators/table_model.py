@@ -115,9 +115,12 @@ class TableModel:
         """Probabilities of the classes."""
         return np.asarray(self.model.predict_proba(self._rows(table)))
 
-    def predict_interval(self, table: Mapping[str, Any], confidence: float = 0.9) -> tuple[Array, Array]:
-        """An interval that holds the target with about this probability."""
-        lower, upper = self.model.predict_interval(self._rows(table), confidence)
+    def predict_interval(
+        self, table: Mapping[str, Any], confidence: float = 0.9, method: str | None = None
+    ) -> tuple[Array, Array]:
+        """An interval that holds the target with about this probability, by the model's own method or a named one."""
+        named = {} if method is None else {"method": method}
+        lower, upper = self.model.predict_interval(self._rows(table), confidence, **named)
         return np.asarray(lower), np.asarray(upper)
 
 

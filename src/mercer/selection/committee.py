@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from mercer.backends import run
+from mercer.backends.progress import Progress
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern
-from mercer.selection.criterion import Criterion
-from mercer.selection.descent import Descent, descend, per_column
+from mercer.selection.alphas import Predictor, downhill, taken
+from mercer.selection.descent import Descent, least_alpha
 from mercer.selection.problem import Problem
-from mercer.selection.progress import Progress
-from mercer.selection.tuning import predicted_at, start_alpha, taken
+from mercer.selection.recipes import Job, Recipe, Starts, tuned_members
 
 # Beyond so many rows widths are tuned on a part of them.
 _TUNED_ON = 2000
@@ -31,40 +30,6 @@ _TUNED_ON = 2000
 _ALONE = 3000
 # Members that matter less than this are left out.
 _LEAST = 0.02
-# What alpha is multiplied by where widths were tuned on a part of the rows.
-_RATIOS = (1.0, 0.3, 0.1, 0.03, 0.01)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a member begins: a kernel of unit width, isotropic or with a width for every column after that."""
-
-    name: str
-    kernel: Kernel
-    columns: bool = False
-    follows: str | None = None
-
-    def start(self, columns: int, before: Kernel | None) -> Kernel:
-        """The kernel to begin with: where the member before it ended, or at the typical distance of rows."""
-        typical = 1.1 * columns if isinstance(self.kernel, Laplacian) else math.sqrt(2.0 * columns)
-        width = typical if before is None else float(np.mean(tunable(before)["width"]))
-        begin = self.kernel.set_params(width=width)
-        return per_column(begin, columns) if self.columns else begin
-
-
-REGRESSION = (
-    Recipe("Laplacian", Laplacian()),
-    Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
-    Recipe("exponential", Matern(nu=0.5)),
-    Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True),
-)
-CLASSIFICATION = (
-    Recipe("Gaussian", Gaussian()),
-    Recipe("Matern 5/2", Matern(nu=2.5)),
-    Recipe("Matern 3/2", Matern(nu=1.5)),
-    Recipe("exponential", Matern(nu=0.5)),
-    Recipe("Laplacian", Laplacian()),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +75,8 @@ class Committee:
         Which fold each row was held out in.
     tuned_on : int
         Rows that widths were tuned on.
+    by_fold : list of lists of (Kernel, float)
+        For every fold the members that matter, as tuned without it.
     """
 
     members: list[Member]
@@ -117,36 +84,7 @@ class Committee:
     held_out: Array
     folds: Array
     tuned_on: int
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What is fitted to, how long it may take, and which columns share a width."""
-
-    rows: Rows
-    problem: Problem
-    share: Sequence[int] | None
-    deadline: float
-    steps: int
-
-
-Starts: TypeAlias = dict[str, tuple[Kernel, float]]
-
-
-def tuned_members(job: Job, recipes: Sequence[Recipe], begin: Starts) -> dict[str, Descent]:
-    """Every recipe tuned on these rows; `begin` says where, if that is known."""
-    criterion = Criterion(job.rows, job.problem, "loo")
-    found: dict[str, Descent] = {}
-    for recipe in recipes:
-        if recipe.name in begin:
-            kernel, alpha = begin[recipe.name]
-        else:
-            before = found.get(recipe.follows or "")
-            kernel = recipe.start(job.rows.width, None if before is None else before.kernel)
-            alpha = start_alpha(kernel, job.rows, job.problem) if before is None else before.alpha
-        steps = job.steps if recipe.columns else max(6, job.steps // 2)
-        found[recipe.name] = descend(criterion, kernel, alpha, share=job.share, steps=steps, deadline=job.deadline)
-    return found
+    by_fold: list[list[tuple[Kernel, float]]] = field(default_factory=list)
 
 
 def convex_weights(held_out: Array, Y: Array) -> Array:
@@ -213,12 +151,12 @@ def fit_committee(
     if whole:
         by_fold = work.each_fold(steps, started + 0.6 * budget, progress)
         begin = {recipe.name: _mean_of([found[recipe.name] for found in by_fold]) for recipe in recipes}
-        held_out, ratios = work.predictions(by_fold, (1.0,))
+        held_out, ratios = work.predictions(by_fold, whole=True)
     else:
         tuned = work.on_a_part(steps, started + 0.6 * budget, progress)
         by_fold = [tuned] * (int(folds.max()) + 1)
         begin = {name: (descent.kernel, descent.alpha) for name, descent in tuned.items()}
-        held_out, ratios = work.predictions(by_fold, _RATIOS)
+        held_out, ratios = work.predictions(by_fold, whole=False)
     progress.step()
     weights = convex_weights(held_out, problem.Y)
     weights = np.where(weights >= _LEAST, weights, 0.0)
@@ -235,7 +173,9 @@ def fit_committee(
         tried.append(Member(recipe.name, end.kernel, alpha, weight, error, end.status, end.bounds))
     tuned_on = len(rows) if whole else _TUNED_ON
     members = [member for member in tried if member.weight > 0]
-    return Committee(members, tried, np.tensordot(weights, held_out, axes=1), folds, tuned_on)
+    kept = [(i, recipe.name) for i, recipe in enumerate(recipes) if weights[i] > 0]
+    without = [[(f[name].kernel, float(f[name].alpha * ratios[i])) for i, name in kept] for f in by_fold]
+    return Committee(members, tried, np.tensordot(weights, held_out, axes=1), folds, tuned_on, without)
 
 
 Piece: TypeAlias = tuple[Job, Sequence[Recipe]]
@@ -308,29 +248,35 @@ class _Parts:
         jobs = [(job, [recipe]) for recipe in recipes]
         return {name: descent for one in self._tune(jobs, begin, progress) for name, descent in one.items()}
 
-    def predictions(self, by_fold: list[dict[str, Descent]], ratios: Sequence[float]) -> tuple[Array, Array]:
-        """Out-of-fold predictions of every member, and what its alpha was best multiplied by."""
+    def predictions(self, by_fold: list[dict[str, Descent]], *, whole: bool) -> tuple[Array, Array]:
+        """Out-of-fold predictions of every member (members x n x t), and what its alpha was multiplied by.
+
+        Where widths were tuned on a part of the rows, alpha is chosen anew on the first fold.
+        """
         n, t = self.problem.Y.shape
-        values = np.empty((len(self.recipes), len(ratios), n, t))
+        values, ratios = np.empty((len(self.recipes), n, t)), np.ones(len(self.recipes))
+        train = [taken(self.rows, self.problem, np.flatnonzero(self.folds != fold)) for fold in range(self.count)]
+        test = [np.flatnonzero(self.folds == fold) for fold in range(self.count)]
 
         def one(job: tuple[int, int]) -> None:
             fold, member = job
-            test = np.flatnonzero(self.folds == fold)
-            part_rows, part = taken(self.rows, self.problem, np.flatnonzero(self.folds != fold))
-            new, _ = taken(self.rows, self.problem, test)
             end = by_fold[fold][self.recipes[member].name]
-            alphas = [end.alpha * ratio for ratio in ratios]
-            values[member][:, test] = predicted_at(end.kernel, alphas, part_rows, part, new)
+            new, targets = taken(self.rows, self.problem, test[fold])
+            predict = Predictor(end.kernel, *train[fold], new)
+            if fold == 0 and not whole:
+                ends = least_alpha(len(train[0][0])), math.inf  # k(x, x) = 1 for every recipe
+                best = downhill(lambda alpha: float(np.mean((predict(alpha) - targets.Y) ** 2)), end.alpha, ends=ends)
+                ratios[member] = best / end.alpha
+            values[member][test[fold]] = predict(end.alpha * ratios[member])
 
-        jobs = [(fold, member) for fold in range(self.count) for member in range(len(self.recipes))]
-        if n <= _ALONE:
-            run(one, jobs)
-        else:  # large systems use all cores one by one
-            for job in jobs:
-                one(job)
-        errors = np.mean((values - self.problem.Y) ** 2, axis=(2, 3))
-        best = errors.argmin(axis=1)
-        return values[np.arange(len(best)), best], np.asarray(ratios)[best]
+        for folds in (range(1), range(1, self.count)):
+            jobs = [(fold, member) for fold in folds for member in range(len(self.recipes))]
+            if n <= _ALONE:
+                run(one, jobs)
+            else:  # large systems use all cores one by one
+                for job in jobs:
+                    one(job)
+        return values, ratios
 
 
 def _mean_of(descents: Sequence[Descent]) -> tuple[Kernel, float]:

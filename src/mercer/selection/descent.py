@@ -17,8 +17,7 @@ from mercer.kernels.stationary import Stationary
 from mercer.kernels.views import Mapped, On
 from mercer.selection.criterion import Criterion
 
-# Widths are held within these multiples of the spread of their columns, other parameters of where they began, alpha
-# of the mean of k(x, x).
+# Limits: of widths in spreads of their columns, of others in multiples of the start, of alpha in those of k(x, x).
 _WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
 # No eigenvalue of K exceeds its trace, so with alpha above this share of it six digits can be trusted.
 _SIX_DIGITS = 2.3e-10
@@ -183,7 +182,6 @@ def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple
 
 
 def _around(begin: float, ends: Array) -> Array:
-    """Limits that hold the start."""
     return np.array([min(ends[0], begin), max(ends[1], begin)])
 
 
@@ -194,6 +192,11 @@ def _spread(rows: Rows) -> Array:
     values = rows.dense()
     spread = values.std(axis=0) if len(values) else np.ones(rows.width)
     return np.where(spread > 0, spread, 1.0)
+
+
+def least_alpha(n: int) -> float:
+    """The least alpha that is looked at for n rows with k(x, x) = 1."""
+    return max(_ALPHAS[0], _SIX_DIGITS * n)
 
 
 def rounded_parameters(kernel: Kernel) -> Kernel:
@@ -208,9 +211,9 @@ def rounded_parameters(kernel: Kernel) -> Kernel:
 class _Search:
     """One run of L-BFGS, remembering every accepted step."""
 
-    def __init__(self, criterion: Criterion, coordinates: Coordinates, deadline: float) -> None:
-        self.criterion, self.coordinates, self.deadline = criterion, coordinates, deadline
-        self.evaluations = 0
+    def __init__(self, criterion: Criterion, coordinates: Coordinates, deadline: float, gain: float) -> None:
+        self.criterion, self.coordinates, self.deadline, self.gain = criterion, coordinates, deadline, gain
+        self.settled, self.evaluations = False, 0
         self.path: list[Step] = []
         self.last: dict[bytes, float] = {}
 
@@ -226,10 +229,11 @@ class _Search:
         return point.value, np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
 
     def keep(self, intermediate_result: Any) -> None:
-        """After every accepted step; no more of them once time is up."""
+        """After every accepted step; no more of them once time is up, or two steps together gain too little."""
         x = intermediate_result.x
         self.path.append(Step(float(intermediate_result.fun), self.coordinates.at(x[:-1]), math.exp(x[-1])))
-        if time.monotonic() > self.deadline:
+        self.settled = len(self.path) > 2 and self.path[-3].value - self.path[-1].value < self.gain
+        if self.settled or time.monotonic() > self.deadline:
             raise StopIteration
 
 
@@ -242,6 +246,7 @@ def descend(
     bounds: dict[str, tuple[float, float]] | None = None,
     steps: int = 60,
     deadline: float = math.inf,
+    gain: float = 0.0,
 ) -> Descent:
     """Go down from one kernel and alpha.
 
@@ -259,18 +264,19 @@ def descend(
         At most so many.
     deadline : float, default=inf
         On `time.monotonic`'s clock.
+    gain : float, default=0
+        Two steps that together lower the criterion by less than this are the last.
     """
     from scipy.optimize import minimize
 
     given = bounds or {}
     coordinates = Coordinates(kernel, criterion.rows, share)
     typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
-    least = max(_ALPHAS[0], _SIX_DIGITS * len(criterion.rows))
-    ends = np.log([least * typical, _ALPHAS[1] * typical])
+    ends = np.log([least_alpha(len(criterion.rows)) * typical, _ALPHAS[1] * typical])
     ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), ends)
     limits = np.vstack([coordinates.limits(given), ends])
     begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])
-    search = _Search(criterion, coordinates, deadline)
+    search = _Search(criterion, coordinates, deadline, gain)
     found = minimize(
         search,
         begin,
@@ -283,7 +289,8 @@ def descend(
     best = found.x
     on_bound = np.flatnonzero((best - limits[:, 0] < _EDGE) | (limits[:, 1] - best < _EDGE))
     value = search.last.get(best.tobytes(), math.inf)
-    status = "failed" if not search.path or value == math.inf else "converged" if found.success else "stopped"
+    failed, settled = not search.path or value == math.inf, found.success or search.settled
+    status = "failed" if failed else "converged" if settled else "stopped"
     return Descent(
         rounded_parameters(coordinates.at(best[:-1])),
         float(f"{math.exp(best[-1]):.6g}"),

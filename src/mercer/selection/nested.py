@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import available_bytes, thread_count
+from mercer.backends.progress import Progress
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import InputError
@@ -22,7 +23,6 @@ from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Removals
-from mercer.selection.progress import Progress
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Ordered, Search, common_features
 from mercer.selection.sweep import Sweep

@@ -9,26 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import run
+from mercer.backends.progress import Progress
 from mercer.data.checks import as_numbers, checked_intercept, checked_weights
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Rows
 from mercer.errors import InputError, nearest, sentence
-from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
+from mercer.selection.alphas import downhill, start_alpha, taken
 from mercer.selection.criterion import OBJECTIVES, Criterion
 from mercer.selection.descent import Descent, Step, descend, per_column
-from mercer.selection.heldout import KernelSystem
-from mercer.selection.ladders import resolve_alphas
-from mercer.selection.problem import Problem, Removals
-from mercer.selection.progress import Progress
-from mercer.solvers import DualSystem, choose
-from mercer.solvers.streamed import StreamedSystem
+from mercer.selection.halves import by_halves
+from mercer.selection.problem import Problem
 
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
 _OVERFITTED = 1.05
-_HALVINGS = 2
+_ANY = (0.0, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +37,7 @@ class Tuned:
         The best of all starts.
     score, before : float
         Root mean squared leave-one-out error (or log evidence per row) with them, and of the kernel as given at its
-        best alpha.
+        best alpha; beyond `max_rows` both are of all rows (of 8000, where there are more).
     objective : str
         "loo" or "evidence".
     status : {"converged", "stopped", "failed"}
@@ -194,16 +190,19 @@ def tune(
     best = min(found, key=lambda descent: descent.value)
     held_out = None
     if check and len(some_rows) >= 8:
-        held_out = _by_halves(begin, some_rows, some, objective, rng, how)
+        held_out = by_halves(begin, some_rows, some, objective, rng, how)
         progress.step(2)
-    final = best.alpha
+    final, reached = best.alpha, best.value
     if part is not None:
-        final = _alpha_on_all(best, rows, problem, (bounds or {}).get("alpha"), rng)
+        whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
+        criterion, ends = Criterion(*taken(rows, problem, whole), objective), (bounds or {}).get("alpha", _ANY)
+        final, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
+        _, before = _alpha_on_all(criterion, begin, first, ends)
         progress.step()
     score = (lambda value: math.exp(value / 2)) if objective == "loo" else (lambda value: -value)
     evaluations = sum(descent.evaluations for descent in found)
     return Tuned(
-        best.kernel, final, score(best.value), score(before), objective, best.status, best.bounds,
+        best.kernel, final, score(reached), score(before), objective, best.status, best.bounds,
         held_out, best.path, evaluations, len(some_rows),
     )  # fmt: skip
 
@@ -257,112 +256,19 @@ def _shape(given: Any) -> str:
     return f"{type(given).__name__} of shape {np.shape(given)}"
 
 
-def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
-    """Some of the rows and their targets."""
-    weights = None if problem.weights is None else problem.weights[part]
-    return Rows(rows.values[part], rows.names), Problem(problem.Y[part], weights, problem.intercept)
-
-
 def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
     widths = {name: value * factor for name, value in tunable(kernel).items() if name.endswith("width")}
     return kernel.set_params(**{name: float(v) if v.ndim == 0 else v for name, v in widths.items()})
 
 
-def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
-    """Mean squared leave-one-out error for every alpha, from one eigendecomposition."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral", whole=False)
-    return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
-
-
-def leave_one_out_values(rows: Rows, problem: Problem, kernel: Kernel, alpha: float) -> Array:
-    """Predictions of every row by the model of all others, at one alpha."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse", whole=False)
-    return system.at(alpha).values
-
-
-def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
-    """The best alpha of a ladder, on at most 500 rows."""
-    part = np.linspace(0, len(rows) - 1, min(len(rows), 500)).astype(int)
-    some_rows, some = taken(rows, problem, part)
-    alphas = resolve_alphas(None, [kernel], some_rows)
-    return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
-
-
-def _alpha_on_all(
-    best: Descent, rows: Rows, problem: Problem, ends: tuple[float, float] | None, rng: np.random.Generator
-) -> float:
-    """alpha by leave-one-out on all rows: what is best for a part of them is too large for all."""
-    if len(rows) > _ALL_ROWS:
-        rows, problem = taken(rows, problem, np.sort(rng.permutation(len(rows))[:_ALL_ROWS]))
-    criterion = Criterion(rows, problem, "loo")
-    ladder = best.alpha * 10.0 ** np.arange(-3.0, 1.01, 0.5)
-    ladder = ladder if ends is None else np.unique(np.clip(ladder, *ends))
+def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """The best alpha near this one, and the criterion there: what is best for a part of the rows is too large."""
     values: dict[float, float] = {}
 
-    def value(place: int) -> float:
-        return values.setdefault(place, criterion.at(best.kernel, float(ladder[place]), slopes=False).value)
+    def value(alpha: float) -> float:
+        values[alpha] = criterion.at(kernel, alpha, slopes=False).value
+        return values[alpha]
 
-    place = int(np.argmin(np.abs(ladder - best.alpha)))
-    while True:  # downhill on the ladder
-        near = [p for p in (place - 1, place, place + 1) if 0 <= p < len(ladder)]
-        better = min(near, key=value)
-        if better == place:
-            return float(ladder[place])
-        place = better
-
-
-def _by_halves(
-    kernel: Kernel, rows: Rows, problem: Problem, objective: str, rng: np.random.Generator, how: dict[str, Any]
-) -> float:
-    """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
-    orders = [rng.permutation(len(rows)) for _ in range(_HALVINGS)]
-    middle = len(rows) // 2
-    parts = [(np.sort(o[a]), np.sort(o[b])) for o in orders for a, b in _sides(middle)]
-    ratios = np.ones(len(parts))
-
-    def judge(number: int) -> None:
-        mine_rows, mine = taken(rows, problem, parts[number][0])
-        other_rows, other = taken(rows, problem, parts[number][1])
-        first = start_alpha(kernel, mine_rows, mine)
-        end = descend(Criterion(mine_rows, mine, objective), kernel, first, **how)
-        untuned, tuned = (
-            float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
-            for k, a in ((kernel, first), (end.kernel, end.alpha))
-        )
-        if untuned > 0 and tuned > 0:
-            ratios[number] = math.sqrt(tuned / untuned)
-
-    run(judge, range(len(parts)))
-    return float(np.exp(np.mean(np.log(ratios))))
-
-
-def _sides(middle: int) -> list[tuple[slice, slice]]:
-    first, second = slice(0, middle), slice(middle, None)
-    return [(first, second), (second, first)]
-
-
-def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
-    """Predictions at new rows of the model fitted to these."""
-    return np.asarray(predicted_at(kernel, [alpha], rows, problem, new)[0])
-
-
-def predicted_at(kernel: Kernel, alphas: Sequence[float], rows: Rows, problem: Problem, new: Rows) -> Array:
-    """The same for several alphas, of shape (alphas, new rows, targets): one matrix serves them all."""
-    from mercer.gram import times
-
-    n, intercept = len(rows), problem.intercept
-    choice = choose("auto", n, None, iterable=kernel.kind != "gram")
-    if choice.name == "cg":
-        system: StreamedSystem | DualSystem = StreamedSystem(
-            kernel, rows, problem.weights, intercept=intercept, choice=choice
-        )
-    else:
-        certified = kernel.verdict()[0] is True
-        K = training_matrix(kernel, rows)
-        system = DualSystem(K, problem.weights, intercept=intercept, certified=certified)
-    solutions = [system.solve(problem.Y, float(alpha), choice.name) for alpha in alphas]
-    values = times(kernel, new, rows, np.hstack([solution.dual for solution in solutions]))
-    return np.stack(
-        [part + s.intercept for part, s in zip(np.split(values, len(alphas), axis=1), solutions, strict=True)]
-    )
+    alpha = downhill(value, start, ends=ends, fine=False)
+    return alpha, values[alpha]

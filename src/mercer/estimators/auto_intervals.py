@@ -1,0 +1,121 @@
+"""Prediction intervals of a committee: what each method takes for the models that have not seen a row.
+
+All is in units of standardised targets. `jackknife+` leaves single rows out of the fitted members, in closed form:
+their widths, alphas and weights have seen the row. `cv+` takes the members that were tuned without a fold, fitted
+without it; only their weights have seen it. The guarantees of both are nominal for that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.estimators.ridge import KernelRidge
+from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, ranks
+from mercer.selection.alphas import predicted, taken
+from mercer.selection.committee import Committee, Member
+from mercer.selection.problem import Problem
+
+AUTO_METHODS = ("residuals", *METHODS)
+# Rows up to which the factors that jackknife+ is made of stay with their models.
+_KEPT = 2000
+
+
+def checked_auto_method(value: Any) -> str:
+    """A method there is."""
+    if not isinstance(value, str) or value not in AUTO_METHODS:
+        raise InputError(sentence("method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value)))
+    return value
+
+
+def moments(members: Sequence[Member], models: Sequence[KernelRidge], Z: Array) -> tuple[Array, Array, Array]:
+    """Mean, variance of the latent function, and noise variance of a committee at encoded rows, each m x t.
+
+    The variance is that of a mixture: what the members say of themselves, and what is between them.
+    """
+    means, variances, noises = [], [], []
+    for model in models:
+        rows, scale = Rows(Z), model._scale()
+        means.append(model._values(rows))
+        variances.append(model._latent_variance(rows, None, scale))
+        noises.append(model._alphas * scale)
+    weights = np.array([member.weight for member in members])
+    votes = np.tensordot(weights, means, axes=1)
+    spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
+    return votes, spread, weights @ np.array(noises)
+
+
+def by_gaussian(
+    members: Sequence[Member], models: Sequence[KernelRidge], Z: Array, confidence: float
+) -> tuple[Array, Array]:
+    """The normal distribution of the same mean and variance as the committee's mixture."""
+    votes, variance, noise = moments(members, models, Z)
+    return gaussian_bounds(votes, variance, noise, confidence)
+
+
+def by_residuals(votes: Array, out_of_fold: Array, left_out: Array, confidence: float) -> tuple[Array, Array]:
+    """As far to both sides as the quantiles of these residuals, in the middle on the scale of logarithms."""
+    half = np.sqrt(_quantiles(np.abs(out_of_fold), confidence) * _quantiles(np.abs(left_out), confidence))
+    return votes - half, votes + half
+
+
+def _quantiles(sizes: Array, confidence: float) -> Array:
+    """For each target the rank that makes an interval hold in finite samples; the largest where there is none."""
+    rank = min(ranks(len(sizes), confidence)[1], len(sizes))
+    return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
+
+
+def by_jackknife(
+    members: Sequence[Member], models: Sequence[KernelRidge], Z: Array, confidence: float
+) -> tuple[Array, Array]:
+    """jackknife+ of the weighted vote, from the closed forms of its members."""
+    lefts = [model._left_out(None)[0][1] for model in models]
+    weights = [member.weight for member in members]
+    reach = np.abs(sum(weight * left.residuals for weight, left in zip(weights, lefts, strict=True)))
+
+    def values(part: slice) -> Iterator[tuple[int, Array]]:
+        columns = [model._columns(Rows(Z[part])) for model in models]
+        shares = [left.shares(new) for left, new in zip(lefts, columns, strict=True)]
+        for target in range(reach.shape[1]):
+            found = np.zeros((part.stop - part.start, len(reach)))
+            for weight, left, new, share in zip(weights, lefts, columns, shares, strict=True):
+                found += weight * left.predictions(new, share, target)
+            yield target, found
+
+    bounds = held_out_bounds(reach, values, len(Z), confidence)
+    for model in models if len(reach) > _KEPT else ():
+        model._forget()
+    return bounds
+
+
+def by_folds(committee: Committee, fitted: Array, Y: Array, Z: Array, confidence: float) -> tuple[Array, Array]:
+    """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
+    if not committee.by_fold:
+        raise InputError(
+            "method='cv+' needs the members as they were tuned without each fold; this model comes from a file that "
+            "does not hold them. Fit it again, or use method='jackknife+'."
+        )
+    rows, problem, new = Rows(fitted), Problem(Y, None, intercept=True), Rows(Z)
+    at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
+    for fold, tuned in enumerate(committee.by_fold):
+        train = taken(rows, problem, np.flatnonzero(committee.folds != fold))
+        for member, (kernel, alpha) in zip(committee.members, tuned, strict=True):
+            at_new[fold] += member.weight * predicted(kernel, alpha, *train, new)
+
+    def values(part: slice) -> Iterator[tuple[int, Array]]:
+        for target in range(Y.shape[1]):
+            yield target, at_new[committee.folds, part, target].T.copy()
+
+    return held_out_bounds(np.abs(committee.held_out - Y), values, len(Z), confidence)
+
+
+def root_mean_square(residuals: Array) -> tuple[Array, Array]:
+    """Of each target, and its standard error."""
+    error = np.sqrt(np.mean(residuals**2, axis=0))
+    spread = np.std(residuals**2, axis=0) / math.sqrt(len(residuals))
+    return error, spread / np.maximum(2 * error, 1e-300)

@@ -1,0 +1,76 @@
+"""What the automatic estimators take for a table, and how they deal its rows into folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names, _check_y, _num_samples
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+
+
+def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A table as scikit-learn knows it: two dimensions, as many columns as before."""
+    if hasattr(X, "tocsr"):
+        raise InputError(
+            sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
+        )
+    if not hasattr(X, "columns") and not isinstance(X, dict):
+        values = np.asarray(X, dtype=object if _mixed(X) else None)
+        if values.ndim != 2:
+            raise InputError(
+                f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
+                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+            )
+        if values.dtype.kind == "c":
+            raise InputError("Complex data not supported: X must hold real numbers.")
+        if not len(values) or not values.shape[1]:
+            missing = "sample" if not len(values) else "feature"
+            raise InputError(
+                f"Found array with 0 {missing}(s) (shape={values.shape}) while a minimum of 1 is required."
+            )
+        X = values
+        columns = values.shape[1]
+    else:
+        columns = len(X.columns) if hasattr(X, "columns") else len(X)
+    _check_feature_names(estimator, X, reset=reset)
+    if reset:
+        estimator.n_features_in_ = columns
+    elif columns != estimator.n_features_in_:
+        expected = f"is expecting {estimator.n_features_in_} features as input"
+        raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
+    return X
+
+
+def _mixed(X: Any) -> bool:
+    """Whether a plain list holds texts beside numbers."""
+    return isinstance(X, list | tuple) and any(
+        isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
+    )
+
+
+def checked_targets(estimator: Any, y: Any) -> Array:
+    """One finite number, or several, for each row."""
+    if y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
+
+
+def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) -> Array:
+    """A fold for every row: at random, or each class evenly."""
+    count = max(2, min(folds, n))
+    order = rng.permutation(n)
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+    numbers = np.empty(n, dtype=np.intp)
+    numbers[order] = np.arange(n) % count
+    return numbers
+
+
+def enough_rows(estimator: Any, X: Any) -> None:
+    """Refuse what nothing can be learned from."""
+    n = _num_samples(X)
+    if n < 3:
+        raise InputError(sentence(f"{type(estimator).__name__}", "given at least 3 rows", f"n_samples = {n}"))
