@@ -110,9 +110,7 @@ def test_every_public_leaf_kernel_can_be_written_or_holds_a_function():
     atoms = {
         cls
         for cls in vars(kernels).values()
-        if isinstance(cls, type)
-        and issubclass(cls, Kernel)
-        and not issubclass(cls, Composed)
+        if isinstance(cls, type) and issubclass(cls, Kernel) and not issubclass(cls, Composed)
     } - {kernels.Kernel, kernels.Stationary}
     assert atoms == {*NAMES.values(), Custom, FromFeatures, Outer}
 

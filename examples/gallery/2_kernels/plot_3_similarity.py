@@ -7,7 +7,7 @@ one decays exponentially with their distance in a space of the mind. Lecture not
 Gaussian kernel. Taken at its word, ``exp(-r)``, the law is the *exponential* kernel (``Matern`` with ``nu=0.5``); the
 Gaussian, ``exp(-r^2 / 2)``, decays with the square of the distance.
 
-The difference is largest where it matters most: near zero. The exponential has a kink there, the Gaussian is flat.
+The difference that matters most is near zero: the exponential has a kink there, the Gaussian is flat.
 All of them are Mercer kernels, so each is a similarity that a linear method can be run on.
 """
 

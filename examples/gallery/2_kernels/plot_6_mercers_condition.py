@@ -63,8 +63,9 @@ with warnings.catch_warnings(record=True) as heard:
 print(heard[0].message)
 
 # %%
-# Where a matrix is all there is and is known to be only nearly right, ``repair`` gives the nearest one that is
-# positive semi-definite, by dropping the negative eigenvalues, and says how much it changed.
+# Where a matrix is all there is, ``repair`` gives the nearest one that is positive semi-definite, by dropping the
+# negative eigenvalues, and says how much it changed. That is for matrices which are only just not right. This one had
+# to be changed by more than half: better take another kernel.
 
 repaired, report = repair(Sigmoid(1.0, -1.0)(X), return_report=True)
 print(report)

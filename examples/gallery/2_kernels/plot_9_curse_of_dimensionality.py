@@ -6,8 +6,9 @@ Lecture notes 000 and 003: cut each axis into five parts, and give a new point t
 cell. In one dimension there are 5 cells, in twelve there are 244 million. However many rows one has, soon almost
 every cell is empty, and the method has no answer.
 
-The same space plays a second trick. The distances from a point to all others become nearly equal: the nearest row is
-hardly nearer than the farthest, and "similar" loses its meaning.
+The same space plays a second trick. The distances from a point to all others grow more and more alike. In one
+dimension the nearest of 200 rows is hundreds of times nearer than the farthest, in twelve not even three times; with
+more and more dimensions the two become equal, and "similar" loses its meaning.
 """
 
 import warnings

@@ -50,11 +50,11 @@ print(f"sum over rows: refitted {refitted.sum():.6f}, closed form {closed.sum():
 
 # %%
 # **How many folds?** Few folds train on few rows, so their error is that of a smaller sample. Leaving one out trains
-# on almost everything. The notes warn that it is not better for that in general, since errors of nearly equal models
-# vary together.
+# on almost everything. The notes warn that it is not better for that in general: errors of nearly equal models vary
+# together.
 #
 # Over 200 samples of 30 rows, this is the estimate less the true risk of the model fitted to all 30. With two folds
-# it is far too high on average; ten folds and leave-one-out differ little, in mean and in spread. Most of the spread
+# it is too high on average; ten folds and leave-one-out differ little, in mean and in spread. Most of the spread
 # is the luck of the sample, and no number of folds removes that.
 
 X_new, y_new = draw(2000)

@@ -77,7 +77,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 axes[0].legend(loc="upper left")
 
 # %%
-# The two ways find nearly the same parameters and the same forecast. It keeps the season for twelve years, and runs
+# The two ways find much the same kernel, and nearly the same forecast. It keeps the season for twelve years, and runs
 # too high: from 1992 on the rise was slower for some years than anything before 1990 suggests. The bands say 95 % and
 # hold far less. They are a statement under the model, that the future is one more draw from the same kernel, and both
 # objectives judge by months in the midst of the data, not years beyond it.
