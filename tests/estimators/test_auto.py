@@ -52,7 +52,7 @@ NEEDS_ARRAY_API = [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["check_ar
 
 @pytest.mark.parametrize(
     "estimator",
-    [AutoRegressor(time_budget=0.01), AutoClassifier(committee=False)],
+    [AutoRegressor(committee=False), AutoClassifier(committee=False)],
     ids=repr,
 )
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")

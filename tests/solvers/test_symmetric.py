@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels.tiles import blocks
-from mercer.solvers.symmetric import Tridiagonal, add_gram, add_panel, mirror, whiten, whiten_both
+from mercer.solvers.symmetric import Shifted, Tridiagonal, add_gram, add_panel, mirror, whiten, whiten_both
 from oracles import with_spectrum
 
 
@@ -79,3 +79,20 @@ def test_panels_add_up_to_the_whole(rows, size, rng):
         add_panel(panels, A, columns)
     assert np.allclose(panels, whole)
     assert not np.tril(panels, -1).any()
+
+
+@pytest.mark.parametrize("size", [1, 5, 120])
+def test_one_alpha_by_cholesky_equals_the_tridiagonal_form(size, rng):
+    A, B = rng.normal(size=(2 * size, size)), rng.normal(size=(size, 3))
+    C = A.T @ A
+    shifted, reduced = Shifted(C, 0.3), Tridiagonal(C.copy())
+    assert shifted.definite
+    assert shifted.rank() == size
+    np.testing.assert_allclose(shifted.solve(B, 0.3), reduced.out(reduced.solve(reduced.into(B), 0.3)), rtol=1e-9)
+    assert shifted.largest() == pytest.approx(np.linalg.eigvalsh(C)[-1], rel=0.2)
+
+
+def test_an_alpha_that_is_lost_in_rounding_is_not_solved_by_cholesky(rng):
+    a = rng.normal(size=(4, 1))
+    assert not Shifted(1e6 * a @ a.T, 1e-12).definite
+    assert not Shifted(-np.eye(3), 0.5).definite

@@ -1,6 +1,6 @@
 """The leave-one-out error and the evidence as functions of kernel and alpha, with their gradients.
 
-In weighted coordinates, with P of docs/derivations (4), a = P V Y, p = diag P and E = a / p:
+In weighted coordinates, with P of docs/derivations (6), a = P V Y, p = diag P and E = a / p:
 
     L = sum_i c_i E_i^2,  c_i = 1 / w_i;     r = c E / p,  s = P r
     dL = sum (dA) o M,    M = 2 P diag(r E) P - s a' - a s'

@@ -1,6 +1,6 @@
 """Leave any set of rows out, exactly: E_S = P_SS^-1 a_S.
 
-P is the matrix of docs/derivations (4), a = P V Y, all in weighted coordinates; any multiple of P gives
+P is the matrix of docs/derivations (6), a = P V Y, all in weighted coordinates; any multiple of P gives
 the same residuals E. Each kind of `LeaveOut` knows P for one kernel and one alpha in its own way: all of it
 (`Inverted`), through the spectrum (`Spectral`), or through explicit features (`Explicit`).
 """

@@ -12,7 +12,7 @@ from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.solvers.fold_sums import FoldSums, Side, State
-from mercer.solvers.symmetric import Tridiagonal, mirror, whiten_both
+from mercer.solvers.symmetric import Shifted, Tridiagonal, mirror, whiten_both
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,14 @@ class Moments:
         r = self.side.features.count
         if size is None or size == r:
             return C
-        kept = np.r_[:size, r : len(C)]
-        return np.asarray(C[np.ix_(kept, kept)])
+        kept, rest = np.r_[:size, r : len(C)], self.side.constant[size:]
+        found = C[np.ix_(kept, kept)]
+        if rest.any():  # h is what all features leave of a constant: what these alone leave is h + phi(x)'u of the rest
+            moved = rest @ C[size:r]
+            found[size] += moved[kept]
+            found[:, size] += moved[kept]
+            found[size, size] += moved[size:r] @ rest
+        return np.asarray(found)
 
     def squared_errors(self, fold: int, models: Models) -> Array:
         """Sum over the rows of a fold of squared residuals: v'M v for every alpha and target, (alphas, t)."""
@@ -122,7 +128,7 @@ class Models:
 
 
 class System:
-    """(C + alpha I) w = b for one training set, all alphas from one tridiagonal form.
+    """(C + alpha I) w = b for one training set: one alpha by Cholesky, several from one tridiagonal form.
 
     Parameters
     ----------
@@ -149,14 +155,39 @@ class System:
             self.b -= np.outer(self.beside / self.weight, self.y)
         else:
             self.b += np.outer(self.beside, offset)
-        self.reduced = Tridiagonal(C)
+        self.C = C
+
+    @cached_property
+    def _turned(self) -> Tridiagonal:
+        """The tridiagonal form, in the place of C."""
+        return Tridiagonal(self.C)
+
+    def _form(self, ladder: Array) -> Shifted | Tridiagonal:
+        """What the system is solved from."""
+        if len(ladder) == 1 and "_turned" not in vars(self):
+            shifted = Shifted(self.C, float(ladder[0]))
+            if shifted.definite:
+                return shifted
+        return self._turned
+
+    @staticmethod
+    def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
+        """What of u lies where the rows say nothing: the weights are zero there, so that they are the shortest."""
+        if isinstance(reduced, Shifted) or alpha > reduced.noise or not u.any():
+            return 0.0
+        turned = (reduced.diagonal + alpha)[:, None] * u
+        turned[:-1] += reduced.beside[:, None] * u[1:]
+        turned[1:] += reduced.beside[:, None] * u[:-1]
+        return np.asarray(u - reduced.solve(turned, alpha))
 
     def solve(self, alphas: Array | Sequence[float]) -> Models:
         """The models for all alphas."""
-        reduced, t = self.reduced, len(self.offset)
+        ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
+        reduced = self._form(ladder)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
-        ladder = np.asarray(alphas, dtype=np.float64)
-        solved = [reduced.solve(b - alpha * u, float(alpha)) for alpha in ladder]
+        solved = [
+            reduced.solve(b - alpha * u, float(alpha)) - self._unseen(reduced, u, float(alpha)) for alpha in ladder
+        ]
         r = len(self.u)
         inner = reduced.out(np.hstack(solved)).reshape(r, len(ladder), t).transpose(1, 0, 2)
         if self.intercept:

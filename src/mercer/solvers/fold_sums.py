@@ -160,6 +160,8 @@ class FoldSums:
         order = np.argsort(folds, kind="stable")
         cuts = np.searchsorted(folds[order], np.arange(self.folds + 1))
         X = np.ascontiguousarray(block.X[order])
+        for side in self.sides:  # rows that were not in the sample
+            side.features.kernel.check(side.features.rows(X))
         Y = self.targets.table(block.Y)[order] - self.targets.offset
         weights = block.weights[order] if self.weighted and block.weights is not None else None
         self._small(state, folds[order], Y, weights)

@@ -148,7 +148,7 @@ def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
         way_out = f"Fewer features{f', or about {rows} rows,' if rows > features else ''} would fit."
     else:
         way_out += (
-            "; a kernel with fewer explicit features than rows (Linear, a low-degree Polynomial, FromFeatures) "
-            "fits any number."
+            "; NystroemRidge, and a kernel with fewer explicit features than rows (Linear, a low-degree Polynomial, "
+            "FromFeatures), fit any number."
         )
     promise(choice.bytes, f"{owner} on {n} rows ({choice.name})", way_out)

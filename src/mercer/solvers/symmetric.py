@@ -11,7 +11,8 @@ from ctypes import POINTER, byref, c_char, c_double, c_int
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.solvers.lapack import _ARRAY, _DOUBLE, _INT, _LOWER, _at, _leading, _routine
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.lapack import _ARRAY, _DOUBLE, _INT, _LOWER, _at, _leading, _routine, potrf, potrs
 
 _CHAR = POINTER(c_char)
 _PLAIN, _TURNED, _LEFT = (c_char(letter) for letter in (b"N", b"T", b"L"))
@@ -191,3 +192,54 @@ class Tridiagonal:
             found: tuple[Array, Array] = eigh_tridiagonal(self.diagonal, self.beside, check_finite=False)
             self._found = found
         return self._found
+
+
+class Shifted:
+    """C + alpha I for one alpha, by Cholesky: a fraction of the work of a tridiagonal form, which serves them all.
+
+    Parameters
+    ----------
+    C : ndarray of shape (r, r)
+        Symmetric; left as it is.
+    alpha : float
+        Added to its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers.symmetric import Shifted
+    >>> C = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> shifted = Shifted(C, 1.0)
+    >>> shifted.definite, shifted.solve(np.array([[4.0], [5.0]]), 1.0).round(6).tolist()
+    (True, [[1.0], [1.0]])
+    """
+
+    def __init__(self, C: Array, alpha: float) -> None:
+        r = len(C)
+        self._largest = largest_eigenvalue(lambda v: C @ v, rich_start(r))
+        self.noise = r * float(np.finfo(np.float64).eps) * self._largest
+        self.factor = C.copy()
+        self.factor.flat[:: r + 1] += alpha
+        self.definite = alpha > self.noise and potrf(self.factor)
+
+    def largest(self) -> float:
+        """The largest eigenvalue of C, or a little less."""
+        return self._largest
+
+    def into(self, B: Array) -> Array:
+        """B: nothing is turned."""
+        return B
+
+    def out(self, B: Array) -> Array:
+        """B."""
+        return B
+
+    def solve(self, B: Array, alpha: float) -> Array:
+        """(C + alpha I)^-1 B, for the alpha of the factor."""
+        right = np.ascontiguousarray(B.T)
+        potrs(self.factor, right)
+        return right.T
+
+    def rank(self) -> int:
+        """All of them: alpha is more than rounding."""
+        return len(self.factor)
