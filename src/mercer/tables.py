@@ -1,8 +1,12 @@
-"""Tables as text: columns that line up, numbers to the right."""
+"""Tables, numbers and names as text: columns that line up, numbers as people write them, names on one line."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
+
+_LONG = 60  # letters of a name
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -33,3 +37,32 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _text(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number to so many digits, as people write it.
+
+    Examples
+    --------
+    >>> from mercer.tables import plain
+    >>> plain(361634.2), plain(0.00123456, 2), plain(1.5e13), plain(240.0), plain(103.0, 1)
+    ('361600', '0.0012', '1.5e+13', '240', '100')
+    """
+    short = f"{value:.{digits}g}"
+    if "e" not in short or not math.isfinite(value) or not 1e-4 <= abs(float(short)) < 1e9:
+        return short
+    return f"{Decimal(short):f}"
+
+
+def legible(name: str, most: int = _LONG) -> str:
+    r"""A name on one line, without signs that cannot be seen, and not too long.
+
+    Examples
+    --------
+    >>> from mercer.tables import legible
+    >>> legible("net\nprice\x00"), legible("a" * 80, 10)
+    ('net price', 'aaaaaaa...')
+    """
+    seen = "".join(sign if sign.isprintable() else " " for sign in name)
+    line = " ".join(seen.split()) or "(no name)"
+    return line if len(line) <= most else line[: most - 3] + "..."

@@ -186,7 +186,9 @@ def test_a_table_that_does_not_fit_is_refused_by_name(run):
     )
     whole = "size,heating,sold,town,colour\n50,gas,2020-03-01,A,red\n"
     said = run("predict", "model.mercer", "-", given=whole, code=2).stderr
-    assert said == "mercer: The table does not fit the model: it has 'colour' besides. Leave out what is new.\n"
+    assert said == (
+        "mercer: The table does not fit the model: it has 'colour' besides. Leave out what is new with --drop.\n"
+    )
     assert run("predict", "model.mercer", "-", "--drop", "colour", given=whole).stdout.startswith("prediction\n")
     said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=2).stderr
     assert said == (

@@ -4,7 +4,10 @@ import browser
 import pytest
 from report_tables import HOSTILE
 
-pytestmark = pytest.mark.skipif(browser.found() is None, reason="there is no chromium to open reports in")
+pytestmark = [
+    pytest.mark.skipif(browser.found() is None, reason="there is no chromium to open reports in"),
+    pytest.mark.xdist_group("browser"),  # the reports are made once
+]
 
 BAD = """<!doctype html><title>bad</title><script>alert("heard"); console.error("told")</script>
 <img src="https://example.invalid/pixel.png"><link rel="stylesheet" href="other.css">"""

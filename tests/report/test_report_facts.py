@@ -14,11 +14,12 @@ from mercer.errors import IllConditionedWarning, InputError
 from mercer.estimators.auto_evaluation import Evaluation
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
+from mercer.report.alone import ROWS
 from mercer.report.data import Origin, data_of
 from mercer.report.facts import gather, held_out_of, reproduction_of, spectrum_of
 from mercer.report.judging import judge
 from mercer.report.labels import OTHERS, _pooled, calibration_of
-from mercer.report.refits import ROWS, coverages, influences, refitted, said_alone, sampled
+from mercer.report.refits import _lenders, coverages, influences, refitted, said_alone, sampled
 from mercer.report.subject import subject_of
 
 PLAIN = {"cv": 5, "random_state": 0, "fit_intercept": True}
@@ -256,6 +257,17 @@ def test_a_column_that_gives_the_target_away_explains_it_alone(lines, label_fact
     assert said_alone(replace(lines, y=np.zeros(60)), 0) == 0.0
     alone = {each.name: each.alone for each in label_facts.influence}
     assert alone["size"] > 0.5 > alone[HOSTILE]
+
+
+def test_few_rows_are_shuffled_too():
+    Z = np.arange(7.0)[:, None]
+    search = mercer.KernelRidgeCV([Gaussian(3.0)], [1e-6], cv=7, fit_intercept=True).fit(Z, Z[:, 0] ** 2)
+    few = subject_of(search, Z, Z[:, 0] ** 2, target="y")
+    refits = refitted(few)
+    lender = _lenders(refits, np.random.default_rng(0))
+    assert sorted(lender) == list(range(7))
+    assert (lender != np.arange(7)).all()
+    assert influences(few, refits, {})[0].rise > 5.0
 
 
 def test_many_rows_are_drawn_from(lines):

@@ -9,7 +9,7 @@ import mercer
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Linear
 from mercer.report import estimates, words
-from mercer.report.choices import CommitteeChoice
+from mercer.report.choices import CommitteeChoice, MemberFact, _named
 from mercer.report.data import Origin
 from mercer.report.facts import gather
 from mercer.report.labels import LabelFact
@@ -51,7 +51,7 @@ def test_one_column_and_no_gap(small):
     assert said[2].startswith("In units of height (m): half of the predictions were off by less than ")
     assert said[3] == "What matters most: x1."
     assert said[4].startswith("A 90 % interval is 0.")
-    assert words.data_words(small)[0] == "30 rows, 1 column; no cell is missing."
+    assert words.data_words(small)[0] == "30 rows, 1 column besides the target; no cell is missing."
 
 
 def test_one_candidate_is_no_choice(small):
@@ -72,7 +72,7 @@ def test_constant_predictions_are_called_what_they_are(constant):
 def test_the_table_is_described_with_its_gaps_and_what_was_set_aside(search_facts):
     said = words.data_words(search_facts)
     missing = search_facts.data.missing
-    assert said[0] == f"60 rows, 4 columns; {missing} cells are missing."
+    assert said[0] == f"60 rows, 4 columns besides the target; {missing} cells are missing."
     assert said[1].startswith("The target, price (EUR), goes from ")
     assert said[2:] == ["Set aside, and not learned from: house.", "Numbers have commas."]
 
@@ -98,7 +98,7 @@ def test_more_labels_than_a_sentence_holds():
     facts = gather(subject_of(search, Z, y, target="y"), None, Origin())
     assert words.data_words(facts)[1].endswith("e (8) and 2 more.")
     assert facts.judged.error == 0.0
-    assert estimates.quantity(facts.judged, 0.0) == "0 %"
+    assert estimates.quantity(facts.judged, 0.0) == "0.0 %"
 
 
 def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
@@ -203,7 +203,7 @@ def test_a_column_that_gives_the_target_away_is_serious(search_facts):
     leak = replace(search_facts, influence=(Influence("final price", 90.0, 1.0, 0.999),))
     found = worries(leak)
     assert (found[0].level, found[0].title) == ("serious", "Column final price alone nearly gives the target away")
-    two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.98)))
+    two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.985)))
     assert worries(two)[0].title == "Columns final price and tax alone nearly give the target away"
     assert words.summary(leak, found)[-1].startswith("Before you use it: column final price alone")
 
@@ -249,8 +249,44 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
     choice = auto_facts.choice
     members = tuple(replace(each, weight=0.25, bounds=("alpha",)) for each in choice.members[:1])
     found = titles(replace(auto_facts, choice=replace(choice, members=members, digits=3.0)))
-    assert "Tuning ended on a bound for Laplacian" in found
+    assert found["Tuning ended on a bound for Laplacian"].text == "It would have gone further if it could (alpha)."
     assert found["A nearly singular system"].text.startswith("About 3 decimal digits")
+
+
+def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
+    model, table, y, _ = auto
+    subject = subject_of(model, table, y, target="price")
+    own = [[int(i) for i in np.flatnonzero(subject.place == place)] for place in subject.used[:2]]
+    names = [subject.columns[place].name for place in subject.used[:2]]
+    assert _named(["alpha", f"width{own[0]}", f"width{own[1]}"], subject) == (
+        "alpha",
+        f"width of {' and '.join(names)}",
+    )
+    member = MemberFact("Laplacian", 1.0, 1.0, 1.0, "converged", ("width of size",))
+    alone = gather(subject, None, Origin())
+    alone = replace(alone, choice=replace(alone.choice, members=(member,)))
+    assert titles(alone)["Tuning ended on a bound for Laplacian"].text.endswith("in which the target is linear.")
+    assert "1 kernel was tuned" in words.choice_words(alone)[0]
+    assert "; one votes alone, for what it predicts out of fold (" in words.choice_words(alone)[0]
+
+
+def test_estimates_that_differ_by_rounding_agree(search_facts):
+    judged = replace(search_facts.judged, error=17720.0, naive=17720.0 + 8e-8)
+    assert estimates.optimism_words(replace(search_facts, judged=judged)) == [
+        "The naive and the honest estimate agree."
+    ]
+
+
+def test_large_numbers_are_written_out(search_facts):
+    judged = replace(search_facts.judged, error=361634.2, standard_error=12345.0)
+    assert estimates.quantity(judged, judged.error) + estimates.give_or_take(judged) == "361600\u00a0±\u00a012000"
+    shares = replace(judged, share=True)
+    assert estimates.quantity(shares, 0.1834) == "18.3 %"
+
+
+def test_the_only_column_is_no_leak(small):
+    given = replace(small, influence=(Influence("x1", 90.0, 1.0, 0.999),))
+    assert not any("away" in title for title in titles(given))
 
 
 def test_every_report_says_where_it_knows_nothing(small, label_facts):

@@ -9,11 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from mercer.data.encoding.report import EncoderReport
-from mercer.data.reading import Reading
+from mercer.data.long_tables import LongTable
+from mercer.data.reading import Reading, arrow_reading, one_line, read_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.models.disk import write_whole
+
+
+def read_new(source: str, model: TableModel, separator: str | None, decimal: str | None) -> Reading:
+    """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
+    parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
+    if parts is None:
+        return read_table(source, kinds=model.kinds, others="text", separator=separator, decimal=decimal)
+    import pyarrow as pa
+
+    try:
+        table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(f"The files of {parts.what} cannot be put together: {one_line(error)}.") from None
+    return arrow_reading(table, parts.what, model.kinds, others="text")
 
 
 def predicted(
@@ -24,7 +39,7 @@ def predicted(
         table.column(name)
     aside = {*drop, *({row_id} - set(model.kinds))}  # a column that names rows may also be learned from
     taken = {name: column for name, column in table.columns.items() if name not in aside}
-    report = model.report(taken)
+    report = _report(model, taken)
     answer: dict[str, Array] = {}
     first = row_id or (model.row_id if model.row_id in table.columns else None)
     if first:
@@ -45,6 +60,14 @@ def predicted(
         for label, column in zip(model.model.classes_, shares.T, strict=True):
             answer[f"probability_{label}"] = column
     return answer, report
+
+
+def _report(model: TableModel, taken: dict[str, Array]) -> EncoderReport:
+    """What is unlike training; a table with further columns is refused with the option that leaves them out."""
+    try:
+        return model.report(taken)
+    except InputError as error:
+        raise InputError(str(error).replace("Leave out what is new.", "Leave out what is new with --drop.")) from None
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:

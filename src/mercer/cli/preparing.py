@@ -209,7 +209,8 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
     if gone.all():
         raise InputError(f"Every row of {table.what} has a missing cell, so --missing drop leaves none.")
     if gone.any():
-        notes.append(f"{int(gone.sum())} of {table.rows} rows have missing cells and were left out.")
+        verbs = ("has", "was") if gone.sum() == 1 else ("have", "were")
+        notes.append(f"{int(gone.sum())} of {table.rows} rows {verbs[0]} missing cells and {verbs[1]} left out.")
     if (~gone).sum() < _FEWEST:
         raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{int((~gone).sum())}"))
     return gone

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import click
 from mercer.backends import readable, threads
 from mercer.cli import reporting
 from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
+from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.data.reading import DECIMAL_COMMAS, read_table
+from mercer.data.reading import DECIMAL_COMMAS
 from mercer.errors import InputError, nearest, sentence
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
@@ -34,13 +37,14 @@ def run_fit(options: dict[str, Any]) -> None:
     speak = not options["as_json"] and not options["quiet"]
     _refuse_out(out, "--out", "the model")
     _refuse_out(options["report"], "--report", "the report")
+    asked = _asked(options, verbose=0 if options["quiet"] else 1)
     with _limits(options):
         table = prepare(options["table"], _said(options))
         if speak:
             click.echo(data_words(table, target) + "\n")
-        asked = _asked(options, verbose=0 if options["quiet"] else 1)
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked, options["group"], options["weight"])
+        found = replace(found, warned=[*given_away(table, target), *found.warned])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
@@ -66,7 +70,7 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
         click.echo(f"{click.style('Warning:', fg='yellow')} {warning}", err=True)
     if speak:
         size = readable(Path(out).stat().st_size)
-        click.echo(f"Written to {out} ({size}). Next: mercer predict {out} NEW_TABLE")
+        click.echo(f"Written to {out} ({size}). Next: mercer predict {shlex.quote(out)} NEW_TABLE")
         if options["report"]:
             click.echo(f"The report is in {options['report']}; it opens in a browser.")
 
@@ -178,9 +182,9 @@ def run_explain(options: dict[str, Any]) -> None:
     from mercer.cli.costs import auto_plan
     from mercer.cli.summary import data_words
 
+    asked = _asked(options)
     with _limits(options):
         table = prepare(options["table"], _said(options))
-        asked = _asked(options)
         given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
         streamed = table.stream is not None
         name, why = choose_model(table.target.task, given, len(table.target.values), streamed=streamed)
@@ -199,16 +203,10 @@ def run_explain(options: dict[str, Any]) -> None:
 
 def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
-    from mercer.cli.predicting import predicted, write
+    from mercer.cli.predicting import predicted, read_new, write
 
     model = _loaded(options["model"])
-    table = read_table(
-        options["table"],
-        kinds=model.kinds,
-        others="text",
-        separator=_sign(options["separator"]),
-        decimal=options["decimal"],
-    )
+    table = read_new(options["table"], model, _sign(options["separator"]), options["decimal"])
     for note in table.notes:
         if note != DECIMAL_COMMAS:  # as in training, and nothing to worry about
             click.echo(note, err=True)
@@ -244,7 +242,7 @@ def _loaded(path: str) -> Any:
 
 def run_inspect(path: str, *, as_json: bool) -> None:
     """`mercer inspect`."""
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     from mercer.estimators.table_model import TableModel
     from mercer.models import inspect, load

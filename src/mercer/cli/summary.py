@@ -17,7 +17,7 @@ from mercer.cli.preparing import Prepared
 from mercer.data.encoding import Column
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
-from mercer.tables import text_table
+from mercer.tables import legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
 
@@ -27,15 +27,16 @@ def data_words(table: Prepared, target: str) -> str:
     reading, y = table.reading, table.target.values
     used = "" if len(y) == reading.rows else f", {len(y)} of them used"
     what = "Parquet" if reading.lines is None else f"{reading.kind} between cells"
-    lines = [f"{reading.what}: {reading.rows} rows{used}, {len(reading.columns)} columns ({what})."]
+    lines = [f"{legible(reading.what)}: {reading.rows} rows{used}, {len(reading.columns)} columns ({what})."]
     if table.target.task == "regression":
         values = f"{plain(y.min())} to {plain(y.max())}, mean {plain(y.mean())}"
     else:
         labels, counts = np.unique(y, return_counts=True)
         order = np.argsort(-counts, kind="stable")
-        shown = ", ".join(f"{labels[i]} ({counts[i]})" for i in order[:5])
-        values = shown + (f" and {len(labels) - 5} more labels" if labels[5:].size else "")
-    lines += [f"Target {target}: {values}.", f"{table.target.task.capitalize()}: {table.target.why}.", ""]
+        shown = ", ".join(f"{legible(str(labels[i]))} ({counts[i]})" for i in order[:5])
+        more = len(labels) - 5
+        values = shown + (f" and {more} more label{'s' * (more > 1)}" if more > 0 else "")
+    lines += [f"Target {legible(target)}: {values}.", f"{table.target.task.capitalize()}: {table.target.why}.", ""]
     lines.append(columns_words(table.encoder.columns_))
     return "\n".join([*lines, *([""] if table.notes else []), *table.notes])
 
@@ -47,7 +48,7 @@ def columns_words(columns: list[Column]) -> str:
         told = [each for each in columns if not each.outputs][:_MOST]
         shown = [*columns[: _MOST // 2], *(each for each in told if each not in columns[: _MOST // 2])]
     rows = [
-        (" ".join(each.name.split()), each.kind if each.outputs else f"{each.kind}, left out", each.missing, each.why)
+        (legible(each.name), each.kind if each.outputs else f"{each.kind}, left out", each.missing, each.why)
         for each in shown
     ]
     text = _cut(text_table(["column", "taken for", "missing", "why"], rows))
@@ -80,8 +81,11 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 
     >>> member_words([(0.7, "Gaussian"), (0.3, "Matern 5/2, width per column")])
     '0.70 Gaussian + 0.30 Matern 5/2 with width per column'
+    >>> member_words([(1.0, "Gaussian")])
+    'Gaussian'
     """
-    return " + ".join(f"{weight:.2f} {name.replace(', ', ' with ')}" for weight, name in members)
+    said = [(weight, name.replace(", ", " with ")) for weight, name in members]
+    return said[0][1] if len(said) == 1 else " + ".join(f"{weight:.2f} {name}" for weight, name in said)
 
 
 def error_words(judged: Judgement, target: str, y: Any) -> str:
@@ -98,12 +102,12 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     ]
     gain = (judged.baseline - judged.error) * (1 if judged.smaller_is_better else -1)
     if not gain > (0 if math.isnan(judged.standard_error) else judged.standard_error):
-        lines.append(f"That is no better than knowing nothing: the columns say little about {target}.")
+        lines.append(f"That is no better than knowing nothing: the columns say little about {legible(target)}.")
     elif judged.predictions is not None:
         half, most = _off_by(judged, y)
         lines.append(
-            f"In units of {target}: half of the predictions are off by less than {plain(half, 3)}, nine in ten by "
-            f"less than {plain(most, 3)}."
+            f"In units of {legible(target)}: half of the predictions are off by less than {plain(half, 3)}, nine in "
+            f"ten by less than {plain(most, 3)}."
         )
     elif judged.share:
         lines.append(f"That is {_in_hundred(judged.error)} wrong in 100 instead of {_in_hundred(judged.baseline)}.")
@@ -125,35 +129,25 @@ def _number(judged: Judgement, value: float) -> str:
     return f"{100 * value:.1f} %" if judged.share else plain(value)
 
 
-def plain(value: float, digits: int = 4) -> str:
-    """A number to so many digits, as people write it.
-
-    >>> plain(361634.2), plain(0.00123456, 2), plain(1.5e13), plain(240.0)
-    ('361600', '0.0012', '1.5e+13', '240')
-    """
-    short = float(f"{value:.{digits}g}")
-    if short and not 1e-4 <= abs(short) < 1e9:
-        return f"{value:.{digits}g}"
-    return np.format_float_positional(short, trim="-")
-
-
 def file_words(file: ModelFile, table: TableModel) -> str:
     """What a model file of a table holds."""
     told, chosen = table.summary.get("error"), table.summary.get("model", {})
     members = [(each["weight"], each["name"]) for each in chosen.get("members", [])]
     kernel = member_words(members) if members else file.kernel
     kind = f"{chosen['class']} without its training rows" if not file.rows and "class" in chosen else file.kind
-    lines = [str(replace(file, kind=kind, kernel=kernel)), "", f"Predicts {table.target} from:"]
+    lines = [str(replace(file, kind=kind, kernel=kernel)), "", f"Predicts {legible(table.target)} from:"]
     lines.append(columns_words(table.columns))
     if told:
         how = f"{told['measure']}; {told['how']}"
-        base = _told(told["baseline"])
-        lines += ["", f"On rows it had not seen: {_told(told['value'])} ({how}); without the columns {base}."]
+        value, base = (_told(told[name], share="share" in told["measure"]) for name in ("value", "baseline"))
+        lines += ["", f"On rows it had not seen: {value} ({how}); without the columns {base}."]
     return "\n".join(lines)
 
 
-def _told(value: float | None) -> str:
-    return "unknown" if value is None else plain(value)
+def _told(value: float | None, *, share: bool) -> str:
+    if value is None:
+        return "unknown"
+    return f"{100 * value:.1f} %" if share else plain(value)
 
 
 def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dict[str, Any]:

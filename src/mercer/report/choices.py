@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
-from mercer.report.wording import legible
+from mercer.report.wording import legible, listed
 from mercer.selection.edges import edges_in_words
 from mercer.selection.table import SearchTable
 
@@ -105,16 +106,28 @@ class CommitteeChoice:
 
 def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeChoice:
     """The choice that the model stands for."""
-    return _committee(subject.model) if subject.auto else _search(subject.model, judged)
+    return _committee(subject) if subject.auto else _search(subject.model, judged)
 
 
-def _committee(model: Any) -> CommitteeChoice:
-    unit = model._unit()
+def _committee(subject: Subject) -> CommitteeChoice:
+    model, unit = subject.model, subject.model._unit()
     members = tuple(
-        MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, tuple(m.bounds)) for m in model.committee_.tried
+        MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, _named(m.bounds, subject))
+        for m in model.committee_.tried
     )
     digits = min(float(each.route_.digits) for each in model.models_)
     return CommitteeChoice(members, model._how(), model.committee_.tuned_on, digits)
+
+
+def _named(bounds: list[str], subject: Subject) -> tuple[str, ...]:
+    """Parameters on a bound, those of columns by the names of the columns: `width[3, 4]` is the width of one."""
+    parts = [re.fullmatch(r"(\w+)\[([0-9, ]+)\]", bound) for bound in bounds]
+    whole = [bound for bound, part in zip(bounds, parts, strict=True) if part is None]
+    owners: dict[str, list[str]] = {}
+    for part in filter(None, parts):
+        places = {int(subject.place[int(number)]) for number in part[2].split(",")}
+        owners.setdefault(part[1], []).extend(subject.columns[place].name for place in sorted(places))
+    return (*whole, *(f"{name} of {listed(list(dict.fromkeys(own)))}" for name, own in owners.items()))
 
 
 def _search(model: Any, judged: Judgement) -> SearchChoice:

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.data.encoding import Column
 from mercer.report.subject import Subject
+from mercer.report.wording import count, number
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ def _column_fact(subject: Subject, place: int) -> ColumnFact:
 def _holds(column: Column) -> str:
     """The range of numbers, or how many levels there are."""
     if column.kind == "number" and column.scale is not None:
-        return f"{column.scale.low:.4g} to {column.scale.high:.4g}"
+        return f"{number(column.scale.low)} to {number(column.scale.high)}"
     if column.kind == "date" and column.scale is not None:  # days since 1970
         return " to ".join(str(np.datetime64(int(day), "D")) for day in (column.scale.low, column.scale.high))
     levels = len(column.levels) + len(column.pooled)
-    return f"{levels} levels" if levels else ""
+    return count(levels, "level") if levels else ""

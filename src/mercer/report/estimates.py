@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from mercer.report.facts import Facts
 from mercer.report.judging import Judgement
-from mercer.report.wording import number, percent
+from mercer.report.wording import number
+
+_SAME = 1e-6  # estimates closer than this differ by rounding
 
 
 def quantity(judged: Judgement, value: float) -> str:
     """An error or a score, as its measure is read."""
-    return percent(value) if judged.share else number(value)
+    return f"{100 * value:.1f} %" if judged.share else number(value)
 
 
 def give_or_take(judged: Judgement) -> str:
     """The standard error, with its sign; nothing where there is none."""
     if math.isnan(judged.standard_error):
         return ""
-    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else f"{judged.standard_error:.2g}"
+    spread = f"{100 * judged.standard_error:.1f} %" if judged.share else number(judged.standard_error, 2)
     return f"\u00a0±\u00a0{spread}"
 
 
@@ -67,8 +69,8 @@ def optimism_words(facts: Facts) -> list[str]:
             )
         ]
     gap = abs(judged.optimism)
-    size = f"{100 * gap:.1f} percentage points" if judged.share else f"{gap:.2g}"
-    if not gap:
+    size = f"{100 * gap:.1f} percentage points" if judged.share else number(gap, 2)
+    if gap <= _SAME * abs(judged.error):
         return ["The naive and the honest estimate agree."]
     small = not math.isnan(judged.standard_error) and gap < judged.standard_error
     less = ", less than the standard error" * small

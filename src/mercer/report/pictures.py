@@ -243,7 +243,7 @@ def _influence(facts: Facts) -> Made | None:
     rise = "more % of labels wrong" if facts.labels is not None else f"rise of the error of {facts.data.target}"
     named(ax, f"{plain(rise, 60)} when shuffled", "")
     first = shown[0]
-    rise = f"{100 * first.rise:.0f} percentage points" if facts.labels is not None else number(first.rise)
+    rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = f"Columns by influence, with standard errors; the first, {legible(first.name)}, costs {rise} when shuffled."
     return ax.figure, "Influence of columns", text
 

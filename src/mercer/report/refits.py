@@ -11,24 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
-from mercer.estimators.classifier import KernelRidgeClassifier, checked_labels
+from mercer.estimators.classifier import KernelRidgeClassifier
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
+from mercer.report.alone import share_alone, some_rows
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 from mercer.report.wording import share_of
 from mercer.selection.problem import label_targets
 
-ROWS = 1500  # beyond, a random part of the rows
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _FOLDS = 5
-_NEIGHBOURS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +61,7 @@ class Refit:
 
 def sampled(subject: Subject) -> Array:
     """All rows, or as many as can be afforded, drawn at random."""
-    n = len(subject.y)
-    return np.arange(n) if n <= ROWS else np.sort(np.random.default_rng(0).permutation(n)[:ROWS])
+    return some_rows(len(subject.y))
 
 
 def refitted(subject: Subject) -> list[Refit]:
@@ -138,15 +135,28 @@ def influences(subject: Subject, refits: list[Refit], relevance: dict[str, float
     found = []
     for place in sorted(chosen):
         mine = np.flatnonzero(subject.place == place)
+        lender = _lenders(refits, rng)
         after = []
         for each in refits:
             shuffled = subject.Z[each.test].copy()
-            shuffled[:, mine] = shuffled[rng.permutation(len(shuffled))][:, mine]
+            shuffled[:, mine] = subject.Z[np.ix_(lender[each.test], mine)]
             after.append(_losses(subject, each, shuffled))
         name = subject.columns[place].name
         rise, spread = _rise(np.concatenate(before), np.concatenate(after), squares=not subject.classifier)
         found.append(Influence(name, rise, spread, alone[place], relevance.get(name)))
     return sorted(found, key=lambda each: -each.rise)
+
+
+def _lenders(refits: list[Refit], rng: np.random.Generator) -> Array:
+    """For every row that is held out, another one to take a cell from.
+
+    Never itself, and from all that are held out at some time: folds of few rows hold too few to shuffle.
+    """
+    rows = np.concatenate([each.test for each in refits])
+    ring = rng.permutation(rows)
+    lender = np.zeros(int(rows.max()) + 1, dtype=np.intp)
+    lender[ring] = np.roll(ring, 1)
+    return lender
 
 
 def _losses(subject: Subject, refit: Refit, Z: Array) -> Array:
@@ -164,27 +174,10 @@ def _rise(before: Array, after: Array, *, squares: bool) -> tuple[float, float]:
 
 
 def said_alone(subject: Subject, place: int) -> float:
-    """What one column says about the target: the share of the loss of knowing nothing that it takes away.
-
-    Every row is predicted by the rows next to it in this column, itself left out; for a column of numbers the squared
-    correlation counts if it is larger.
-    """
+    """What one column says about the target by itself."""
     rows = sampled(subject)
-    z, y = subject.Z[np.ix_(rows, np.flatnonzero(subject.place == place))], subject.y[rows]
-    nearest = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(y) - 1)).fit(z).kneighbors(return_distance=False)
-    if subject.classifier:
-        labels, numbers = checked_labels(y)
-        votes = np.stack([(numbers[nearest] == k).sum(axis=1) for k in range(len(labels))], axis=1)
-        base = 1.0 - np.bincount(numbers).max() / len(numbers)
-        wrong = float(np.mean(votes.argmax(axis=1) != numbers))
-        return 1.0 - wrong / base if base else 0.0
-    total = float(np.sum((y - y.mean()) ** 2))
-    if not total:
-        return 0.0
-    found = 1.0 - float(np.sum((y[nearest].mean(axis=1) - y) ** 2)) / total
-    if z.shape[1] == 1 and np.ptp(z) > 0:
-        found = max(found, float(np.corrcoef(z[:, 0], y)[0, 1] ** 2))
-    return found
+    z = subject.Z[np.ix_(rows, np.flatnonzero(subject.place == place))]
+    return share_alone(z, subject.y[rows], classifier=subject.classifier)
 
 
 # -- intervals ------------------------------------------------------------------------------------

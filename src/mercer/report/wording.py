@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-_LONG = 60  # letters of a name
+from mercer.tables import legible, plain
+
+__all__ = ["count", "legible", "listed", "number", "percent", "share_of", "tied"]
+
 _LISTED = 4
 
 
-def number(value: float) -> str:
-    """Four digits.
+def number(value: float, digits: int = 4) -> str:
+    """Four digits, or as many as are asked for.
 
-    >>> number(12.34567), number(float("nan"))
-    ('12.35', 'unknown')
+    >>> number(12.34567), number(361634.2), number(103.2, 2), number(float("nan"))
+    ('12.35', '361600', '100', 'unknown')
     """
-    return "unknown" if math.isnan(value) else f"{value:.4g}"
+    return "unknown" if math.isnan(value) else plain(value, digits)
 
 
 def percent(share: float) -> str:
@@ -48,17 +51,6 @@ def listed(names: Sequence[str]) -> str:
     if len(names) > _LISTED:
         return f"{', '.join(shown)} and {len(names) - _LISTED} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def legible(name: str, most: int = _LONG) -> str:
-    r"""A name on one line, without signs that cannot be seen, and not too long.
-
-    >>> legible("net\nprice\x00"), legible("a" * 80, 10)
-    ('net price', 'aaaaaaa...')
-    """
-    seen = "".join(sign if sign.isprintable() else " " for sign in name)
-    line = " ".join(seen.split()) or "(no name)"
-    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def share_of(parts: int) -> str:

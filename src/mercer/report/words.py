@@ -58,8 +58,9 @@ def _unit(facts: Facts) -> list[str]:
     held = facts.held
     return [
         (
-            f"In units of {legible(facts.data.target)}: half of the predictions were off by less than {held.half:.3g}, "
-            f"nine in ten by less than {held.most:.3g}. The columns explain {percent(held.explained)} of the variance."
+            f"In units of {legible(facts.data.target)}: half of the predictions were off by less than "
+            f"{number(held.half, 3)}, nine in ten by less than {number(held.most, 3)}. The columns explain "
+            f"{percent(held.explained)} of the variance."
         )
     ]
 
@@ -69,7 +70,7 @@ def _to_know(facts: Facts, worried: list[Worry]) -> list[str]:
     matter = [each for each in facts.influence if each.rise > 2 * each.standard_error]
     if matter:
         lines.append(f"What matters most: {listed([each.name for each in matter[:3]])}.")
-    elif facts.influence and facts.judged.useful:
+    elif len(facts.influence) > 1 and facts.judged.useful:
         lines.append("No single column matters on its own: each can be made up for by the others.")
     lines += _sure(facts)
     grave = [worry for worry in worried if worry.level == "serious"]
@@ -99,7 +100,8 @@ def data_words(facts: Facts) -> list[str]:
     """The table and the target."""
     data = facts.data
     missing = f"{count(data.missing, 'cell')} {'is' if data.missing == 1 else 'are'} missing" if data.missing else ""
-    lines = [f"{count(data.rows, 'row')}, {count(len(data.columns), 'column')}; {missing or 'no cell is missing'}."]
+    columns = f"{count(len(data.columns), 'column')} besides the target"
+    lines = [f"{count(data.rows, 'row')}, {columns}; {missing or 'no cell is missing'}."]
     target = legible(data.target)
     if data.numbers is not None:
         low, mean, high, spread = (number(value) for value in data.numbers)
@@ -120,12 +122,12 @@ def choice_words(facts: Facts) -> list[str]:
     choice = facts.choice
     if isinstance(choice, CommitteeChoice):
         kept = [member for member in choice.members if member.weight > 0]
-        vote = "votes alone" if len(kept) == 1 else "vote"
+        several = f"{count(len(kept), 'member')} vote, weighted by what they predict out of fold"
+        vote = several if len(kept) > 1 else "one votes alone, for what it predicts out of fold"
         lines = [
             (
                 f"{count(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by the "
-                f"gradient of the leave-one-out error on {choice.tuned_on} rows; "
-                f"{count(len(kept), 'member')} {vote}, weighted by what they predict out of fold ({choice.how})."
+                f"gradient of the leave-one-out error on {choice.tuned_on} rows; {vote} ({choice.how})."
             )
         ]
         best = min(choice.members, key=lambda member: member.error)

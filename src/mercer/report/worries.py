@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.facts import Facts
 from mercer.report.wording import count, legible, listed, number
 
 Level: TypeAlias = Literal["serious", "look", "note"]
 
-_ALONE = 0.97  # of the loss taken away by one column: few honest ones do
 _FEW = 60  # rows
 _MISSING = 0.2  # of the cells of a column
 _EXTREME = 8.0  # standard deviations
@@ -61,9 +61,9 @@ def _baseline(facts: Facts) -> str:
 
 
 def _leaks(facts: Facts) -> Iterator[Worry]:
-    names = [each.name for each in facts.influence if each.alone > _ALONE]
+    names = [each.name for each in facts.influence if each.alone > NEARLY_ALL]
     several = len(names) > 1
-    if names:
+    if names and facts.data.used > 1:  # the only column is what the model is about
         yield Worry(
             "serious",
             f"{'Columns' if several else 'Column'} {listed(names)} alone nearly {'give' if several else 'gives'} the "
@@ -109,11 +109,13 @@ def _bounds(facts: Facts) -> Iterator[Worry]:
     if isinstance(facts.choice, CommitteeChoice):
         on = [member for member in facts.choice.members if member.weight > 0 and member.bounds]
         if on:
+            bounds = list(dict.fromkeys(bound for member in on for bound in member.bounds))
+            width = " A width on its bound is that of a column that hardly matters, or in which the target is linear."
             yield Worry(
                 "note",
                 f"Tuning ended on a bound for {listed([member.name for member in on])}",
-                f"It would have gone further if it could ({listed(sorted({b for m in on for b in m.bounds}))}). "
-                "A width on its bound is that of a column that hardly matters, or in which the target is linear.",
+                f"It would have gone further if it could ({'; '.join(bounds)})."
+                + width * any(bound.startswith("width") for bound in bounds),
             )
 
 

@@ -223,7 +223,7 @@ class Shifted:
         self.definite = alpha > self.noise and potrf(self.factor)
 
     def largest(self) -> float:
-        """The largest eigenvalue of C, or a little less."""
+        """The largest eigenvalue of C, about."""
         return self._largest
 
     def into(self, B: Array) -> Array:
@@ -236,7 +236,7 @@ class Shifted:
 
     def solve(self, B: Array, alpha: float) -> Array:
         """(C + alpha I)^-1 B, for the alpha of the factor."""
-        right = np.ascontiguousarray(B.T)
+        right = np.array(B.T, order="C")  # a copy, also of a single row
         potrs(self.factor, right)
         return right.T
 

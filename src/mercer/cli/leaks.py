@@ -1,0 +1,39 @@
+"""Columns that by themselves nearly give the target away, told wherever a model is fitted."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+
+from mercer.cli.preparing import Prepared
+from mercer.tables import legible
+
+_COLUMNS = 200  # of more the neighbours take longer than the fit does
+_NAMED = 4  # columns in a command
+
+
+def given_away(table: Prepared, target: str) -> list[str]:
+    """A warning that names the columns, if there are any.
+
+    The only column of a table is what the model is about, and no leak. Of a table that is read in passes, and of one
+    with more columns than can be afforded, nothing is said.
+    """
+    from mercer.report.alone import NEARLY_ALL, share_alone, some_rows
+    from mercer.report.wording import listed
+
+    used = [place for place, column in enumerate(table.encoder.columns_) if column.outputs]
+    if table.stream is not None or not 1 < len(used) <= _COLUMNS:
+        return []
+    rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
+    Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
+    y, classifier = table.target.values[rows], table.target.task == "classification"
+    shares = {place: share_alone(Z[:, owner == place], y, classifier=classifier) for place in used}
+    names = [table.encoder.columns_[place].name for place, share in shares.items() if share > NEARLY_ALL]
+    if not names:
+        return []
+    subject = f"Column {listed(names)} alone" if len(names) == 1 else f"Each of {listed(names)}"
+    drop = " ".join(f"--drop {shlex.quote(name)}" for name in names[:_NAMED])
+    what = legible(target)
+    rule = f"What was made from {what}, or is known only after it, has to be left out: {drop}."
+    return [f"{subject} nearly gives {what} away. {rule}"]
