@@ -160,7 +160,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         Parameters
         ----------
         X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows; of a table with names, the columns of training are taken and others are left alone.
+            New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
+            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn.
 
         Returns
         -------

@@ -15,15 +15,17 @@ from mercer.backends import promise
 from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_alpha, checked_intercept
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, NotMercerWarning, SingularSystemWarning, sentence
+from mercer.errors import InputError, SingularSystemWarning, sentence
 from mercer.estimators.base import KernelSetter
 from mercer.estimators.names import is_positive_only, resolve
 from mercer.estimators.nystroem_input import (
     checked_kernel,
     checked_settings,
+    cloned,
     landmark_choice,
     new_blocks,
     seed_of,
+    warn_if_no_mercer_kernel,
 )
 from mercer.estimators.search_core import warn_if_ill
 from mercer.gram.features import Features
@@ -77,6 +79,9 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_clone__(self) -> Any:
+        return cloned(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
@@ -108,9 +113,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         kernel = checked_kernel(owner, resolve(owner, self.kernel, source.width))
         sample = drawn_sample(source, choice, 1, 1, seed, self.backend)
         kernel.check(Rows(sample.X[:1], self._names()))
-        if kernel.verdict()[0] is False:
-            message = f"{kernel!r} is not a Mercer kernel: {kernel.verdict()[1]}. The fit may minimise nothing."
-            warnings.warn(message, NotMercerWarning, stacklevel=4)
+        warn_if_no_mercer_kernel(kernel, stacklevel=5)
         targets = self._targets_of(sample, source)
         alphas = checked_alpha(owner, self.alpha, len(targets.offset))
         features = self._features(choice, kernel, sample, int(source.rows or 0), seed)
@@ -222,8 +225,19 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         if not self._labels and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as at the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
-        self._finish(work, work.merge(self._state, self._summed(source, work)))
+        self._refuse_another(work)
+        # added to the new sums, so that the old ones are still there if these will not do
+        self._finish(work, work.merge(self._summed(source, work), self._state))
         return self
+
+    def _refuse_another(self, work: FoldSums) -> None:
+        """Sums are of one kernel, with an intercept or without; only alpha may change."""
+        owner = type(self).__name__
+        kernel = resolve(owner, self.kernel, self.n_features_in_)
+        if kernel != work.sides[0].features.kernel or bool(self.fit_intercept) != work.intercept:
+            must_be, way_out = "those of the first fit", "Call fit to begin anew."
+            got = f"{kernel!r}, {self.fit_intercept}"
+            raise InputError(sentence(f"kernel and fit_intercept of {owner}", must_be, got, way_out))
 
     # -- prediction -------------------------------------------------------------------------------
 
@@ -232,6 +246,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "landmarks_")
         features = Features(self.kernel_, self.landmarks_, np.empty((0, 0)), self._names())
         for rows in new_blocks(self, X):
+            self.kernel_.check(features.rows(rows))
             yield features.times(rows, self._dual) + self._intercept
 
     def _values(self, X: Any) -> Array:

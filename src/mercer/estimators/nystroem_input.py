@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -15,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from mercer.backends.passes import checked_backend
 from mercer.data.blocks import Source, as_source
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, NotMercerWarning, nearest, sentence
 from mercer.gram.landmarks import METHODS
 from mercer.kernels import Kernel
 from mercer.selection.streamed_sides import LandmarkChoice
@@ -68,6 +71,12 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
     if source.width != estimator.n_features_in_:
         got = f"{source.width} columns"
         raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns, as at the first fit", got))
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and source.names is not None:
+        for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
+            if name != wanted:
+                must_be, way_out = f"{wanted!r}, as at the first fit", "Give the columns in the same order."
+                raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
 
 
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
@@ -122,11 +131,47 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if np.ndim(given) != 2:
         must_be = "None, a whole number above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
-    rows = np.array(given, dtype=np.float64)
+    rows = _as_numbers(owner, _in_order(owner, given, getattr(estimator, "feature_names_in_", None)), columns)
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
         raise InputError(sentence(f"landmarks of {owner}", f"rows of {columns} finite numbers, as X has", got))
     return LandmarkChoice(rows, method, float(estimator.budget))
+
+
+def _in_order(owner: str, given: Any, names: Any) -> Any:
+    """Landmarks that have names, with their columns as X has them."""
+    if names is None or not hasattr(given, "columns"):
+        return given
+    there = [str(name) for name in given.columns]
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
+    return np.asarray(given)[:, [there.index(name) for name in names]]
+
+
+def _as_numbers(owner: str, given: Any, columns: int) -> Array:
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        must_be = f"rows of {columns} finite numbers, as X has"
+        raise InputError(sentence(f"landmarks of {owner}", must_be, "other things")) from None
+
+
+def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
+    """One sentence where it is known that there is nothing to be minimised."""
+    valid, reason = kernel.verdict()
+    if valid is False:
+        message = f"{kernel!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
+        warnings.warn(message, NotMercerWarning, stacklevel=stacklevel)
+
+
+def cloned(estimator: Any) -> Any:
+    """A clone with the same backend: a client of Dask cannot be copied."""
+    bare = copy.copy(estimator)
+    bare.backend = None
+    fresh = BaseEstimator.__sklearn_clone__(bare)
+    fresh.backend = estimator.backend
+    return fresh
 
 
 def checked_kernel(owner: str, kernel: Kernel) -> Kernel:

@@ -17,7 +17,14 @@ from mercer.data.rows import Rows
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
 from mercer.estimators.base import KernelSetter
 from mercer.estimators.names import is_positive_only
-from mercer.estimators.nystroem_input import checked_kernel, checked_settings, landmark_choice, seed_of
+from mercer.estimators.nystroem_input import (
+    checked_kernel,
+    checked_settings,
+    cloned,
+    landmark_choice,
+    seed_of,
+    warn_if_no_mercer_kernel,
+)
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
 from mercer.kernels import Kernel
 from mercer.selection.edges import edges_in_words
@@ -73,6 +80,9 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.block_rows = block_rows
         self.random_state = random_state
         self.verbose = verbose
+
+    def __sklearn_clone__(self) -> Any:
+        return cloned(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,6 +174,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
         warn_if_ill(f"The winner of {owner}", found.table.worst_condition(self._choice), stacklevel=5)
+        warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
 

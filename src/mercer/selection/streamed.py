@@ -172,7 +172,8 @@ class StreamedSearch:
             sweep(Moments.read(work, state, i), self.alphas, nested=self.nested, keep=self.route != "sums")
             for i in range(len(group))
         ]
-        return state, found
+        # the next pass needs the room; what is left is of the folds, not of a kernel
+        return {name: array for name, array in state.items() if array.ndim < 3}, found
 
     def _settings(self, group: Sequence[int]) -> list[Any]:
         """What another run must share to go on from a checkpoint."""

@@ -45,7 +45,7 @@ class Labels:
         other = np.flatnonzero(self.classes[places] != Y)
         if len(other):
             known = ", ".join(map(repr, self.classes[:5].tolist())) + (", ..." if len(self.classes) > 5 else "")
-            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[0]])))
+            raise InputError(sentence("Every label in y", f"one of {known}", repr(Y[other[:1]].tolist()[0])))
         return np.asarray(places)
 
     def table(self, Y: Array) -> Array:

@@ -177,6 +177,9 @@ def stream_plan(
             models = alphas * targets * (folds if nested else 1)
             seconds += rows * m / rates.values + 2 * rows * m * models / rates.product
     held = max(sum(8 * folds * (landmarks[k] + 1 + targets) ** 2 * (1 + beside) for k in group) for group in groups)
+    if second_pass:  # models of every fold, in features and in kernel values, and what they predict for some rows
+        each = alphas * targets * (folds if nested else 1)
+        held += 8 * each * (2 * folds * sum(landmarks) + (len(landmarks) + 3) * -(-min(block, rows) // folds))
     widest = max(landmarks) + 1 + targets
     working = 8 * (block * widest * 1.3 + 6 * widest * widest)
     drawing = drawing_bytes(sample_size(rows, max(landmarks)), max(landmarks))

@@ -22,6 +22,7 @@ from mercer.solvers.fold_sums import Numbers, Side, Targets
 # whitened, which costs as much again.
 ENOUGH = 2e-7
 _FAR = 3.0  # standard deviations from zero beyond which targets are far from it
+_FAR_LESS = 0.01  # share of what half of the features leave of a constant
 _LADDER_ROWS = 2000  # of the sample that say what is constant
 _MANY = 10**6  # rows, where nobody has counted them
 
@@ -99,7 +100,20 @@ def sides_of(
         Side(
             each,
             each.loss_of_digits(n, alpha) > ENOUGH,
-            each.constant(rows) if far and not intercept else np.zeros(each.count),
+            _constant(each, rows) if far and not intercept else np.zeros(each.count),
         )
         for each in features
     )
+
+
+def _constant(features: Features, rows: Array) -> Array:
+    """u with phi(x)'u close to 1: of the first half of the features, or of all where that leaves far less.
+
+    The first half is enough for most kernels, and loses the fewest digits. A kernel of low rank may need all of them.
+    """
+    u, phi = features.constant(rows), features.phi(rows)
+    left = 1.0 - phi @ u
+    C = phi.T @ phi
+    C.flat[:: len(C) + 1] += 1e-8 * max(float(np.trace(C)), 1e-300)
+    refined = u + np.linalg.solve(C, phi.T @ left)
+    return refined if np.linalg.norm(1.0 - phi @ refined) < _FAR_LESS * np.linalg.norm(left) else u
