@@ -52,6 +52,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     encoder_: TableEncoder
     committee_: Committee
     members_: list[Member]
+    models_: list[KernelRidge]
     _recipes: tuple[Recipe, ...]
     _fresh: Array | None  # residuals of rows held out while alpha was chosen for many rows
 
@@ -114,11 +115,16 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
         self.members_, self._fresh = self.committee_.members, None
-        if len(part) < len(Z):
-            self.members_, self._fresh = for_all(self.members_, Rows(Z), Y, rng)
+        many = len(part) < len(Z)
+        progress = Progress("fitting members to all rows", len(self.members_) * (1 + many), self.verbose)
+        if many:
+            self.members_, self._fresh = for_all(self.members_, Rows(Z), Y, rng, progress)
         with warnings.catch_warnings():  # the summary says it: nobody here has chosen alpha
             warnings.simplefilter("ignore", IllConditionedWarning)
-            self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True).fit(Z, Y) for m in self.members_]
+            self.models_ = []
+            for member in self.members_:
+                self.models_.append(KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y))
+                progress.step()
         self._Y = Y[part]
         return np.asarray(kept[part])
 
@@ -228,7 +234,9 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             progress.step()
 
 
-def for_all(members: list[Member], rows: Rows, Y: Array, rng: np.random.Generator) -> tuple[list[Member], Array]:
+def for_all(
+    members: list[Member], rows: Rows, Y: Array, rng: np.random.Generator, progress: Progress
+) -> tuple[list[Member], Array]:
     """Members with alpha for many rows, downhill on some that are held out, and what the committee leaves of these.
 
     alpha that is best for a part of the rows is too large for all.
@@ -242,6 +250,7 @@ def for_all(members: list[Member], rows: Rows, Y: Array, rng: np.random.Generato
         alpha, values = _best_on(member, train, new, targets.Y)
         found.append(replace(member, alpha=alpha))
         residuals -= member.weight * values
+        progress.step()
     return found, residuals
 
 

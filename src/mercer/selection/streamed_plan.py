@@ -32,7 +32,7 @@ def landmark_count(n: int, kernels: int, folds: int, memory: float, seconds: flo
     n                                   a landmark more than there are rows tells nothing
     max(500, 4 sqrt(n)), at most 2000   the error of the features falls below that of n noisy rows about there
     what memory holds                   the sums of one kernel, folds x m^2 numbers, in half of it
-    what time allows                    kernels x n x m^2 products within `seconds`, at the shipped rates
+    what time allows                    kernel values, sums and models of all kernels within `seconds`, as predicted
     ==================================  =====================================================================
 
     but not less than 100 on account of time.
@@ -43,13 +43,20 @@ def landmark_count(n: int, kernels: int, folds: int, memory: float, seconds: flo
     >>> landmark_count(300, 1, 10, 8e9, 120.0), landmark_count(100_000, 1, 10, 8e9, 120.0)
     (300, 1264)
     >>> landmark_count(10_000_000, 10, 10, 8e9, 120.0)
-    289
+    146
     """
     rates = rates or Rates()
     wanted = min(_MOST, max(_FEW, int(_PER_ROOT * math.sqrt(n))))
     room = int(math.sqrt(_SHARE * memory / (8.0 * folds)))
-    pace = max(_FLOOR, int(math.sqrt(seconds * rates.product / (n * max(kernels, 1)))))
-    return max(1, min(n, wanted, room, pace))
+    most = max(1, min(n, wanted, room))
+    while most > _FLOOR and max(kernels, 1) * _kernel_seconds(n, most, folds, rates) > seconds:
+        most = max(_FLOOR, int(0.97 * most))
+    return most
+
+
+def _kernel_seconds(n: int, m: int, folds: int, rates: Rates) -> float:
+    """Time of one kernel, rows whitened as they come: what is not known before the landmarks are."""
+    return float(n * m / rates.values + (2.0 * n + 8.0 * (folds + 1) * m) * m * m / rates.product)
 
 
 def sample_size(n: int | None, landmarks: int) -> int:

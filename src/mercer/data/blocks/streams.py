@@ -54,12 +54,14 @@ class StreamPart:
     def pieces(self) -> Iterator[Block]:
         """The blocks as they come, checked."""
         row = 0
-        form: tuple[bool, ...] | None = None
+        form: list[tuple[int, ...] | None] | None = None
         for place, given in enumerate(self.begin()):
             block = self._block(given, place, row)
-            now = tuple(each is None for each in block.columns())
+            now = [None if each is None else each.shape[1:] for each in block.columns()]
             if form is not None and now != form:
-                raise InputError(sentence(f"Block {place}", "made like block 0", "other items in it"))
+                same = [each is None for each in now] == [each is None for each in form]
+                got = "another number of targets" if same else "other items in it"
+                raise InputError(sentence(f"Block {place}", "made like block 0", got))
             form = now
             if place == 0 and self.mark and _mark(block) != self.mark:
                 got = "another first block than before"
