@@ -39,6 +39,23 @@ class Said:
     separator: str | None = None
     decimal: str | None = None
 
+    @property
+    def read_as(self) -> dict[str, str]:
+        """Kinds of columns that are learned from, and of the weights."""
+        kinds = {name: kind for name, kind in self.kinds.items() if kind != "drop"}
+        return kinds if self.weight is None else kinds | {self.weight: "number"}
+
+    @property
+    def aside(self) -> list[str]:
+        """Columns that are read as they are and not learned from."""
+        dropped = (name for name, kind in self.kinds.items() if kind == "drop")
+        return [*self.drop, *dropped, *(name for name in (self.group, self.row_id) if name is not None)]
+
+    @property
+    def always_there(self) -> list[str]:
+        """Columns that must not have gaps."""
+        return [self.target, *(name for name in (self.weight, self.group) if name is not None)]
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -75,21 +92,6 @@ class Prepared:
     stream: Callable[[], Iterator[Any]] | None = None
 
 
-@dataclass(frozen=True)
-class Sorted:
-    """The columns of a table by what they are there for."""
-
-    kinds: dict[str, str]
-    aside: list[str]
-    weight: dict[str, str]
-    features: list[str]
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """What was said of the columns that are read."""
-        return self.kinds | self.weight
-
-
 def asked_kinds(given: Sequence[str]) -> dict[str, str]:
     """`--as` options as a dictionary.
 
@@ -105,20 +107,16 @@ def asked_kinds(given: Sequence[str]) -> dict[str, str]:
     return kinds
 
 
-def sort_columns(said: Said, column: Callable[[str], Any], names: Sequence[str], what: str) -> Sorted:
-    """Which columns are learned from; names that are none are refused by `column`."""
-    kinds = {name: kind for name, kind in said.kinds.items() if kind != "drop"}
-    drop = [*said.drop, *(name for name in said.kinds if name not in kinds)]
-    aside = [*drop, *(name for name in (said.group, said.row_id) if name is not None)]
-    weight = {} if said.weight is None else {said.weight: "number"}
-    for name in (said.target, *said.kinds, *weight, *aside):
+def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str], what: str) -> list[str]:
+    """The columns to learn from; names that are none are refused by `column`."""
+    for name in (said.target, *said.kinds, *said.always_there[1:], *said.aside):
         column(name)
-    if said.target in {*aside, *weight}:
+    if said.target in {*said.aside, said.weight}:
         raise InputError(f"Target {said.target!r} cannot be dropped, or be the group, the weight or the id as well.")
-    features = [name for name in names if name not in {said.target, *aside, *weight}]
-    if not features and names:
+    features = [name for name in names if name not in {said.target, said.weight, *said.aside}]
+    if not features:
         raise InputError(f"{what} has no column to learn from besides the target {said.target!r}.")
-    return Sorted(kinds, aside, weight, features)
+    return features
 
 
 def prepare(source: str, said: Said) -> Prepared:
@@ -131,27 +129,24 @@ def prepare(source: str, said: Said) -> Prepared:
 
         return prepare_long(long, said)
     _promise_reading(source)
-    columns = sort_columns(said, str, (), source)
     table = read_table(
         source,
-        kinds=columns.asked,
-        unused=columns.aside,
+        kinds=said.read_as,
+        unused=said.aside,
         separator=said.separator,
         decimal=said.decimal,
         infinite=infinite_cells(said),
     )
-    columns = sort_columns(said, table.column, list(table.columns), table.what)
-    features = {name: table.columns[name] for name in columns.features}
+    names = learned_from(said, table.column, list(table.columns), table.what)
     notes = list(table.notes)
-    looked_at = [said.target, *columns.weight, *([] if said.group is None else [said.group])]
-    looked_at += columns.features if said.missing in {"drop", "refuse"} else []
+    looked_at = [*said.always_there, *(names if said.missing in {"drop", "refuse"} else [])]
     gaps = {name: is_missing(table.columns[name]) for name in looked_at}
     rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
-    features = {name: column[rows] for name, column in features.items()}
+    features = {name: table.columns[name][rows] for name in names}
     return Prepared(
         table,
         features,
-        fitted_encoder(features, columns, said, table.what),
+        fitted_encoder(features, said, table.what),
         choose_task(said.target, table.columns[said.target][rows], said.task),
         checked_groups(table, said.group, rows),
         checked_weights(table, said.weight, rows),
@@ -165,9 +160,9 @@ def infinite_cells(said: Said) -> str:
     return "refuse" if said.missing in {None, "refuse"} else "missing"
 
 
-def fitted_encoder(features: Mapping[str, Array], columns: Sorted, said: Said, what: str) -> TableEncoder:
+def fitted_encoder(features: Mapping[str, Array], said: Said, what: str) -> TableEncoder:
     """The encoder of these columns; refused where none can be learned from."""
-    kinds = {name: kind for name, kind in columns.kinds.items() if name in features}
+    kinds = {name: kind for name, kind in said.read_as.items() if name in features}
     encoder = TableEncoder(kinds, missing="mean" if said.missing == "mean" else "mark").fit(features)
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])

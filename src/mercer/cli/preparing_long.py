@@ -17,8 +17,8 @@ from mercer.cli.preparing import (
     fitted_encoder,
     infinite_cells,
     is_missing,
+    learned_from,
     rows_left_out,
-    sort_columns,
 )
 from mercer.data.encoding import TableEncoder
 from mercer.data.long_tables import LongTable
@@ -70,10 +70,9 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     if not said.rows_kept:
         way_out = "Leave it out: a model of landmarks holds few rows."
         raise InputError(sentence("--without-data", "for tables that are read whole", f"{table.rows} rows", way_out))
-    columns = sort_columns(said, column, table.names, table.what)
-    named = [said.target, *columns.weight, *([] if said.group is None else [said.group])]
-    survey = table.survey(named, columns.features if said.missing in {"drop", "refuse"} else [], _SAMPLE)
-    asked = columns.asked | dict.fromkeys(columns.aside, "text")
+    names, named = learned_from(said, column, table.names, table.what), said.always_there
+    survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE)
+    asked = said.read_as | dict.fromkeys(said.aside, "text")
     sample = arrow_reading(survey.sample, table.what, asked, infinite=infinite_cells(said))
     whole = arrow_reading(survey.whole, table.what, asked, infinite=infinite_cells(said))
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
@@ -81,8 +80,8 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     kept = ~rows_left_out(whole, said, gaps, notes)
     rows = np.flatnonzero(kept)
     notes.append(f"Columns were judged by {sample.rows} rows at even distances; all rows are read in passes.")
-    features = {name: sample.columns[name] for name in columns.features}
-    encoder = fitted_encoder(features, columns, said, table.what)
+    features = {name: sample.columns[name] for name in names}
+    encoder = fitted_encoder(features, said, table.what)
     target = choose_task(said.target, whole.columns[said.target][rows], said.task)
     groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
     return Prepared(

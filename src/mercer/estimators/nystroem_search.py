@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.blocks import Block, Source
-from mercer.data.rows import Array
 from mercer.estimators.nystroem import NystroemRidge
 from mercer.estimators.nystroem_input import opened
 from mercer.estimators.nystroem_search_core import NystroemSearchCore
@@ -112,35 +109,3 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         self.best_estimator_ = self._winner(NystroemRidge, search, found, k, a)
         self.best_estimator_._publish()
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Predict with the winner, block by block.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-        """
-        check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidge = self.best_estimator_
-        return winner.predict(X)
-
-    def predict_blocks(self, X: Any) -> Iterator[Array]:
-        """Predictions that do not fit in memory: those of one block of rows after the other.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        iterator of ndarray
-        """
-        check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidge = self.best_estimator_
-        return winner.predict_blocks(X)

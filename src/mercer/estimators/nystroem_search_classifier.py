@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 from sklearn.base import ClassifierMixin
@@ -102,35 +101,3 @@ random_state, verbose
         check_is_fitted(self, "best_estimator_")
         winner: NystroemRidgeClassifier = self.best_estimator_
         return winner.decision_function(X)
-
-    def predict(self, X: Any) -> Array:
-        """Labels by the winner.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidgeClassifier = self.best_estimator_
-        return winner.predict(X)
-
-    def predict_blocks(self, X: Any) -> Iterator[Array]:
-        """Labels of one block of rows after the other.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
-            New rows.
-
-        Returns
-        -------
-        iterator of ndarray
-        """
-        check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidgeClassifier = self.best_estimator_
-        return winner.predict_blocks(X)

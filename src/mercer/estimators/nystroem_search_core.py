@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_intercept
-from mercer.data.rows import Rows
+from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
 from mercer.estimators.base import KernelSetter
 from mercer.estimators.names import is_positive_only
@@ -190,6 +191,38 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(final.condition[a])
         model._one_target = search.reading.source.targets_1d
         return model
+
+    def predict(self, X: Any) -> Array:
+        """Predict with the winner, block by block: numbers, or labels.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        check_is_fitted(self, "best_estimator_")
+        found: Array = self.best_estimator_.predict(X)
+        return found
+
+    def predict_blocks(self, X: Any) -> Iterator[Array]:
+        """Predictions that do not fit in memory: those of one block of rows after the other.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows.
+
+        Returns
+        -------
+        iterator of ndarray
+        """
+        check_is_fitted(self, "best_estimator_")
+        found: Iterator[Array] = self.best_estimator_.predict_blocks(X)
+        return found
 
     def explain(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
