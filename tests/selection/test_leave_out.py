@@ -8,6 +8,7 @@ from mercer.selection.leave_out import LeaveOut, SingularError
 from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
+from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.symmetric import mirror
 
 ALPHA = 0.3
@@ -25,14 +26,12 @@ def forms(X, Y, intercept, weights=None):
     K, problem = Linear()(X), Problem(Y, weights, intercept)
     K = problem.root[:, None] * K * problem.root
     d, U = np.linalg.eigh(K)
-    F = X - (problem.root**2 @ X) / (problem.root @ problem.root) if intercept else X
-    F = problem.root[:, None] * F
     return {
         "inverted": (Inverted(K, d[-1], ALPHA, problem, None, mirrored=True), 1.0),
         "inverted, one triangle": (Inverted(K, d[-1], ALPHA, problem, None, mirrored=False), 1.0),
-        "spectral": (Spectral(d, U, U * U, ALPHA, problem, None, whole=False), 1.0),
-        "spectral, whole": (Spectral(d, U, U * U, ALPHA, problem, None, whole=True), 1.0),
-        "explicit": (Explicit(F, F.T @ F, d[-1], ALPHA, problem), ALPHA),
+        "spectral": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=False), 1.0),
+        "spectral, whole": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=True), 1.0),
+        "explicit": (Explicit(PrimalSystem(X, weights, intercept=intercept), ALPHA, problem), ALPHA),
     }
 
 
@@ -56,6 +55,16 @@ def test_every_form_is_the_same_matrix(intercept, weighted, rng):
         for rows, found in zip(sets, left.residuals(sets), strict=True):
             expected = np.linalg.solve(P[np.ix_(rows, rows)], (P @ (root[:, None] * Y))[rows])
             np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10, err_msg=name)
+            if len(rows):
+                predicted = (root[:, None] * Y)[rows] - expected
+                np.testing.assert_allclose(left.predictions(rows, found), predicted, rtol=1e-8, atol=1e-10, err_msg=name)
+        base, rows = np.array([1, 2, 7]), np.array([0, 5, 19])
+        for left_out in (None, base):
+            pairs = [np.array([row]) if left_out is None else np.append(left_out, row) for row in rows]
+            E = np.array([np.linalg.solve(P[np.ix_(S, S)], (P @ (root[:, None] * Y))[S])[-1] for S in pairs])
+            predicted = (root[:, None] * Y)[rows] - E
+            found = left.single_predictions(rows, E, left_out)
+            np.testing.assert_allclose(found, predicted, rtol=1e-8, atol=1e-10, err_msg=name)
 
 
 def test_sets_of_one_size_are_solved_together_as_they_are_one_by_one(rng):
@@ -74,7 +83,7 @@ def test_the_condition_is_that_of_the_system(whole, rng):
     real = np.linalg.cond(K + 0.01 * np.eye(25))
     d, U = np.linalg.eigh(K)
     problem = Problem(Y, None, False)
-    np.testing.assert_allclose(Spectral(d, U, U * U, 0.01, problem, None, whole=whole).condition, real, rtol=1e-6)
+    np.testing.assert_allclose(Spectral(d, U, U * U, K, 0.01, problem, None, whole=whole).condition, real, rtol=1e-6)
     assert real / 4 < Inverted(K, d[-1], 0.01, problem, None, mirrored=False).condition <= real * (1 + 1e-6)
 
 
@@ -84,9 +93,7 @@ def test_a_matrix_that_is_not_positive_definite_is_signalled(rng):
     with pytest.raises(SingularError):
         Inverted(np.diag([1.0, 1, 1, -1]), 1.0, 0.5, problem, None, mirrored=False)
     with pytest.raises(SingularError):
-        Explicit(np.ones((4, 1)), np.full((1, 1), 4.0), 4.0, 0.0, problem)
-    with pytest.raises(SingularError):
-        Explicit(np.ones((4, 1)), np.full((1, 1), -4.0), 4.0, 1.0, problem)
+        Explicit(PrimalSystem(np.ones((4, 1)), None), 0.0, problem)
 
 
 def test_the_matrix_given_to_inverted_is_left_as_it_is(rng):
@@ -108,7 +115,7 @@ def test_blocks_that_are_rounding_error_are_not_divided_by(rng):
     """Row 0 alone carries its direction: leaving it out changes the rank, so the limit form says nothing."""
     K = np.diag([1.0, 1, 0, 0])
     d, U = np.linalg.eigh(K)
-    left = Spectral(d, U, U * U, 0.0, Problem(rng.normal(size=(4, 1)), None, False), None, whole=False)
+    left = Spectral(d, U, U * U, K, 0.0, Problem(rng.normal(size=(4, 1)), None, False), None, whole=False)
     assert left.degenerate
     found = left.residuals([np.array([0]), np.array([2]), np.array([0, 2]), np.array([2, 3])])
     assert found[0] is None
@@ -119,6 +126,13 @@ def test_blocks_that_are_rounding_error_are_not_divided_by(rng):
 
 def test_the_base_class_promises_what_its_children_keep():
     left = LeaveOut()
-    for call in (left.diagonal, lambda: left.block(np.arange(2)), lambda: left.blocks(np.zeros((1, 2), int))):
+    for call in (
+        left.diagonal,
+        lambda: left.block(np.arange(2)),
+        lambda: left.blocks(np.zeros((1, 2), int)),
+        lambda: left.cross(np.arange(2), np.arange(2)),
+        lambda: left.predictions(np.arange(2), np.zeros((2, 1))),
+        lambda: left.single_predictions(np.arange(2), np.zeros((2, 1))),
+    ):
         with pytest.raises(NotImplementedError):
             call()

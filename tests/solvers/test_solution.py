@@ -35,7 +35,7 @@ def test_everything_equals_brute_force(n, intercept, weighted, solver, seed):
     np.testing.assert_allclose(
         solved.variance(diagonal.copy(), against.T), np.maximum(variance, 0), rtol=1e-8, atol=1e-9
     )
-    scale, evidence = likelihood(y[:, None], found.dual, solved.log_determinant())
+    scale, evidence = likelihood(y[:, None], found.dual, solved.log_determinant(), intercept=intercept)
     expected, expected_scale = log_evidence(K, y, alpha, w, intercept)
     np.testing.assert_allclose(scale, expected_scale, rtol=1e-8)
     np.testing.assert_allclose(evidence, expected, rtol=1e-8, atol=1e-8)
@@ -55,12 +55,12 @@ def test_the_intercept_of_a_singular_system_is_found_outside_its_range(rng):
 
 
 def test_the_evidence_of_a_singular_system_is_not_a_number():
-    scale, evidence = likelihood(np.ones((2, 1)), np.ones((2, 1)), -math.inf)
+    scale, evidence = likelihood(np.ones((2, 1)), np.ones((2, 1)), -math.inf, intercept=False)
     assert scale.tolist() == [1.0]
     assert np.isnan(evidence).all()
 
 
 def test_targets_of_zero_are_infinitely_likely_at_variance_zero():
-    scale, evidence = likelihood(np.zeros((3, 1)), np.zeros((3, 1)), 0.0)
+    scale, evidence = likelihood(np.zeros((3, 1)), np.zeros((3, 1)), 0.0, intercept=False)
     assert scale.tolist() == [0.0]
     assert evidence.tolist() == [math.inf]

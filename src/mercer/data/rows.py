@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 Columns: TypeAlias = tuple[int | str, ...]
 
+# A column's mean is its centre if it is this close to the median, in units of the range of the middle half of the rows.
+_NEAR = 10.0
+
 
 class Rows:
     """n rows that kernels are evaluated on, with what was derived from them kept beside.
@@ -76,12 +79,11 @@ class Rows:
 
     @property
     def centre(self) -> Array:
-        """The mean of all rows of the table these were cut from, whichever these are."""
+        """The mean of every column of the table these rows were cut from; the median where far rows drag the mean away."""
         if self._parent is not None:
             return self._parent.centre
         if self._centre is None:
-            count = max(len(self), 1)
-            self._centre = np.asarray(self.values.sum(axis=0)).ravel() / count
+            self._centre = _centre(np.asarray(self.values)) if len(self) else np.zeros(self.width)
         return self._centre
 
     def derive(self, key: Hashable, make: Callable[[Any], Rows]) -> Rows:
@@ -145,6 +147,15 @@ class Rows:
         if not -self.width <= column < self.width:
             raise InputError(sentence("A column number", f"between 0 and {self.width - 1}", column))
         return int(column) % self.width
+
+
+def _centre(values: Array) -> Array:
+    quarter = len(values) // 4
+    places = [quarter, len(values) // 2, len(values) - 1 - quarter]
+    low, middle, high = np.partition(values, places, axis=0)[places]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = values.sum(axis=0) / len(values)
+        return np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle)
 
 
 def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:

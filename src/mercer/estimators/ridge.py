@@ -266,7 +266,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         scale, evidence = np.empty(len(self._alphas)), np.empty(len(self._alphas))
         for mine, solved in self._posterior():
             scale[mine], evidence[mine] = likelihood(
-                self._targets[used][:, mine], self._dual[used][:, mine], solved.log_determinant()
+                self._targets[used][:, mine],
+                self._dual[used][:, mine],
+                solved.log_determinant(),
+                intercept=bool(self.fit_intercept),
             )
         return scale, evidence
 

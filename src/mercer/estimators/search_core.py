@@ -243,7 +243,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             rows = ordered.order[ordered.removals.tests[i]]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MercerWarning)
-                gap = self._gap(fit, splits[i].train, rows, values[ordered.removals.part(i)])
+                held_out = values[ordered.removals.part(i)] + ordered.problem.centre
+                gap = self._gap(fit, splits[i].train, rows, held_out)
             self.verified_ = max(self.verified_, gap)
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:

@@ -7,14 +7,16 @@ import numpy as np
 from mercer.backends import run
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.tiles import blocks, per_thread, tile
+from mercer.kernels.tiles import blocks, log_tile, per_thread, tile
 
 
 def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) -> tuple[Array, Array]:
     """For each row of X the `count` rows of Z with the smallest k(z, z) - 2 k(x, z), nearest first.
 
-    That is the squared distance in feature space less k(x, x), which is the same for all z. Ties go to
-    the row that comes first.
+    That is the squared distance in feature space less k(x, x), which is the same for all z. Where k(z, z) is the same
+    for all z as well, rows are ordered by log k(x, z), or by k(x, z) where the kernel has no logarithm of its own: the
+    difference is the same number for all rows with k(x, z) below the precision of k(z, z). Ties go to the row that
+    comes first.
 
     Parameters
     ----------
@@ -43,14 +45,19 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
         best = np.empty((rows.stop - rows.start, 0))
         where = np.empty(best.shape, dtype=np.intp)
         for columns in blocks(len(z)):
-            values = tile(kernel, x[rows], z[columns], scratch=buffers)
-            values *= -2.0
-            values += diagonal[columns]
+            logs = log_tile(kernel, x[rows], z[columns], buffers) if alike else None
+            values = tile(kernel, x[rows], z[columns], scratch=buffers) if logs is None else logs
+            values *= -1.0 if alike else -2.0
+            if not alike:
+                values += diagonal[columns]
             here = np.broadcast_to(np.arange(columns.start, columns.stop), values.shape)
             best, where = _keep(np.hstack([best, values]), np.hstack([where, here]), count)
             buffers.give(values)
+        if alike:
+            best = diagonal[0] - 2.0 * (-best if logs is None else np.exp(-best))
         numbers[rows], gaps[rows] = where, best
 
+    alike = bool((diagonal == diagonal[0]).all())
     run(search, blocks(len(x)))
     return numbers, gaps
 

@@ -37,6 +37,11 @@ class Sum(Chain):
             pair.give_back(other)
         return tile
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """log(exp(log k1) + exp(log k2)), the larger one taken out first."""
+        parts = [part.logarithm(pair) for part in self.parts()]
+        return None if any(part is None for part in parts) else np.asarray(reduce(np.logaddexp, parts))
+
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, added."""
         return reduce(np.add, (part.diagonal(rows) for part in self.parts()))
@@ -73,6 +78,11 @@ class Product(Chain):
             tile *= other
             pair.give_back(other)
         return tile
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """All logarithms, added."""
+        parts = [part.logarithm(pair) for part in self.parts()]
+        return None if any(part is None for part in parts) else np.asarray(reduce(np.add, parts))
 
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, multiplied."""
@@ -134,6 +144,11 @@ class Scaled(Composed):
         tile *= float(self.factor)
         return tile
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's, plus that of the factor."""
+        found = self.base.logarithm(pair)
+        return None if found is None or self.factor == 0 else found + math.log(float(self.factor))
+
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, scaled."""
         return float(self.factor) * self.base.diagonal(rows)
@@ -167,6 +182,11 @@ class Power(Composed):
     def block(self, pair: Pair) -> Array:
         """The tile, raised."""
         return integer_power(self.base.values(pair), int(self.exponent), pair)
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's, times the exponent."""
+        found = self.base.logarithm(pair)
+        return None if found is None else int(self.exponent) * found
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, raised."""
@@ -217,6 +237,10 @@ class Exp(Composed):
         """exp of the tile."""
         tile = self.base.values(pair)
         return np.exp(tile, out=tile)
+
+    def logarithm(self, pair: Pair) -> Array:
+        """The base's values."""
+        return self.base.values(pair)
 
     def diagonal(self, rows: Rows) -> Array:
         """exp of the diagonal."""

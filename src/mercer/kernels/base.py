@@ -79,6 +79,10 @@ class Kernel(Value):
         """k(x, z) for all rows of `pair.x` against all rows of `pair.z`; the one method to write."""
         raise NotImplementedError(f"{type(self).__name__} must define block(self, pair).")
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """log k(x, z) of one tile, where it can be had without k(x, z), which may be too small for a number."""
+        return None
+
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
         from mercer.kernels.tiles import tile

@@ -228,7 +228,7 @@ class Pair:
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
     def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
-        """Both blocks, dense and in units of the width, moved so that no digits of differences are lost."""
+        """Both blocks, dense and in units of the width, moved to the centre of the table."""
         if self.x.sparse or self.z.sparse:
             x, z = self.dense()
             return x * inverse, z * inverse
@@ -281,11 +281,14 @@ class Pair:
         return np.sqrt(tile, out=tile)
 
     def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
-        centre = 0.0 if self.x.sparse or self.z.sparse else self.z.centre
-        x, z = ((_dense(rows.values) - centre) * inverse for rows in (self.x, self.z))
-        if self.dtype == np.float64:
-            return cdist(x, z, "cityblock", out=self.buffer())
-        return cdist(x, z, "cityblock").astype(self.dtype)
+        """From the differences of the rows as they are: moving or scaling rows first would round them."""
+        x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
+        weights = {} if np.ndim(inverse) == 0 else {"w": inverse}
+        single = self.dtype != np.float64
+        tile = cdist(x, z, "cityblock", out=None if single else self.buffer(), **weights)
+        if not weights:
+            tile *= inverse
+        return tile.astype(self.dtype) if single else tile
 
 
 def _dense(values: Any) -> Array:

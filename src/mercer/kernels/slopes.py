@@ -12,6 +12,7 @@ for all columns j from one product.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import TypeAlias
 
@@ -35,6 +36,8 @@ Slopes: TypeAlias = dict[str, Array]
 
 _STEP = 1e-5  # of central differences, for kernels that give no slopes
 _DIAGONAL = 32
+_FAR = 1e3  # widths from the centre beyond which the one product loses digits, and differences are squared instead
+_LONGEST = 1e150  # distances longer than this are cut to it: their square exists, and kernels there are 0
 _NAMES = ("width", "shape", "period", "scale", "offset", "value", "gamma", "factor")
 
 
@@ -125,10 +128,19 @@ def _total(weights: Array, values: Array) -> Array:
 def _by_distance(pair: Pair, B: Array, width: object, inverse: float | Array, squared: Array) -> Array:
     """sum_ab B_ab (z_aj - z_bj)^2 of every column, or of all of them where they share one width."""
     if np.ndim(width) == 0:  # type: ignore[arg-type]
-        return _total(B, squared)
+        return _total(B, np.minimum(squared, _LONGEST**2))
     x, z = pair.scaled(inverse)
+    if max(np.abs(x).max(initial=0.0), np.abs(z).max(initial=0.0)) > _FAR:  # squares would cancel
+        return np.array([_total(B, step**2) for step in _steps(pair, inverse)])
     mixed = np.einsum("aj,aj->j", x, B @ z)
     return np.asarray(B.sum(axis=1) @ x**2 + B.sum(axis=0) @ z**2 - 2.0 * mixed)
+
+
+def _steps(pair: Pair, inverse: float | Array) -> Iterator[Array]:
+    """(x_j - z_j) inverse_j of every column; infinite ones, where every kernel is 0, are made finite."""
+    x, z = pair.dense()
+    for x_j, z_j, by in zip(x.T, z.T, np.broadcast_to(np.asarray(inverse), (x.shape[1],)), strict=True):
+        yield np.clip((x_j[:, None] - z_j) * by, -_LONGEST, _LONGEST)
 
 
 @slopes.register
@@ -166,12 +178,11 @@ def _(kernel: Matern, pair: Pair, weights: Array) -> Slopes:
 @slopes.register
 def _(kernel: Laplacian, pair: Pair, weights: Array) -> Slopes:
     inverse = kernel.inverse(pair.x.width)
-    distance = pair.manhattan(inverse)
+    distance = np.minimum(pair.manhattan(inverse), _LONGEST)
     B = weights * np.exp(-distance)
     if np.ndim(kernel.width) == 0:
         return {"width": _total(B, distance)}
-    x, z = pair.scaled(inverse)
-    return {"width": np.array([_total(B, np.abs(x_j[:, None] - z_j)) for x_j, z_j in zip(x.T, z.T, strict=True)])}
+    return {"width": np.array([_total(B, np.abs(step)) for step in _steps(pair, inverse)])}
 
 
 @slopes.register

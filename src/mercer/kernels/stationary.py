@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, MercerError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.parameters import (
@@ -37,6 +37,13 @@ class Stationary(Kernel):
     def inverse(self, columns: int) -> Inverse:
         """What differences are multiplied by."""
         return inverse_width(self.width)
+
+    def block(self, pair: Pair) -> Array:
+        """exp of the logarithm, in place."""
+        tile = self.logarithm(pair)
+        if tile is None:
+            raise MercerError(f"{type(self).__name__} must have a logarithm or a block of its own.")
+        return np.exp(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:
         """1 for every row."""
@@ -101,10 +108,9 @@ class Gaussian(Stationary):
         inverse = inverse_width(self.width)
         return inverse / math.sqrt(max(columns, 1)) if self.per_dimension else inverse
 
-    def block(self, pair: Pair) -> Array:
-        """exp of -r2 / 2, which comes straight out of one matrix product."""
-        tile = pair.squared_distance(self.inverse(pair.x.width), factor=-0.5)
-        return np.exp(tile, out=tile)
+    def logarithm(self, pair: Pair) -> Array:
+        """-r2 / 2, which comes straight out of one matrix product."""
+        return pair.squared_distance(self.inverse(pair.x.width), factor=-0.5)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Normal, of deviation 1 / width."""
@@ -141,12 +147,12 @@ class RationalQuadratic(Stationary):
         super().__post_init__()
         positive_number(self, "shape", self.shape)
 
-    def block(self, pair: Pair) -> Array:
-        """exp(-shape log(1 + r2 / (2 shape)))."""
+    def logarithm(self, pair: Pair) -> Array:
+        """-shape log(1 + r2 / (2 shape))."""
         tile = pair.squared_distance(self.inverse(pair.x.width), factor=0.5 / float(self.shape))
         np.log1p(tile, out=tile)
         tile *= -float(self.shape)
-        return np.exp(tile, out=tile)
+        return tile
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Normal, each of a precision drawn from the gamma distribution that mixes the widths."""
@@ -211,6 +217,12 @@ class Matern(Stationary):
         pair.give_back(decay)
         return r
 
+    def logarithm(self, pair: Pair) -> Array:
+        """The logarithm of the polynomial in r, less sqrt(2 nu) r."""
+        r = math.sqrt(2 * self.nu) * np.minimum(pair.distance(self.inverse(pair.x.width)), 1e100)
+        polynomial = {0.5: 0.0 * r, 1.5: r, 2.5: r + r**2 / 3.0}[float(self.nu)]
+        return np.asarray(np.log1p(polynomial) - r)
+
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Student's t of 2 nu degrees of freedom, in all columns at once."""
         normal = generator.standard_normal((count, columns)) * self.inverse(columns)
@@ -239,11 +251,10 @@ class Laplacian(Stationary):
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
-    def block(self, pair: Pair) -> Array:
-        """exp of minus the scaled Manhattan distance."""
+    def logarithm(self, pair: Pair) -> Array:
+        """Minus the scaled Manhattan distance."""
         tile = pair.manhattan(self.inverse(pair.x.width))
-        np.negative(tile, out=tile)
-        return np.exp(tile, out=tile)
+        return np.negative(tile, out=tile)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Cauchy, of scale 1 / width, column by column."""
@@ -285,14 +296,13 @@ class Periodic(Stationary):
         super().__post_init__()
         positive_number(self, "period", self.period)
 
-    def block(self, pair: Pair) -> Array:
-        """The Gaussian profile of the distance on circles."""
+    def logarithm(self, pair: Pair) -> Array:
+        """-r2 / 2 of the distance on circles."""
         circles = pair.mapped(("circle", float(self.period)), self._wind)
         inverse = inverse_width(self.width)
         if np.ndim(inverse):
             inverse = np.tile(inverse, 2)
-        tile = circles.squared_distance(inverse, factor=-0.5)
-        return np.exp(tile, out=tile)
+        return circles.squared_distance(inverse, factor=-0.5)
 
     def _wind(self, values: Any) -> Rows:
         dense = values if isinstance(values, np.ndarray) else values.toarray()

@@ -51,6 +51,15 @@ def tile(
     return values
 
 
+def log_tile(kernel: Kernel, x: Rows, z: Rows, scratch: Scratch | None = None) -> Array | None:
+    """One block of logarithms of kernel values; None for kernels that cannot give them."""
+    pair = Pair(x, z, same=False, shared=kernel.leaves() > 1, scratch=scratch)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = kernel.logarithm(pair)
+    pair.close()
+    return values
+
+
 def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)

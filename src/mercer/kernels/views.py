@@ -82,6 +82,10 @@ class Mapped(Composed):
         """What the base sees."""
         return pair.mapped(self._name, self._apply)
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's, of mapped rows."""
+        return self.base.logarithm(self.pair_seen(pair))
+
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of mapped rows."""
         return self.base.diagonal(self.seen(rows))
@@ -186,6 +190,10 @@ class On(Composed):
         """What the base sees."""
         return pair.columns(self._wanted)
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's, of these columns."""
+        return self.base.logarithm(self.pair_seen(pair))
+
     def diagonal(self, rows: Rows) -> Array:
         """The base's diagonal of these columns."""
         return self.base.diagonal(self.seen(rows))
@@ -253,8 +261,22 @@ class Normalized(Composed):
             np.fill_diagonal(tile, left > 0)
         return tile
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's, less the logarithms of both lengths."""
+        found = self.base.logarithm(pair)
+        if found is None:
+            return None
+        with np.errstate(divide="ignore"):
+            left, right = (np.log(self._inverse_length(rows)) for rows in (pair.x, pair.z))
+        return np.asarray(found + left[:, None] + right)
+
     def _inverse_length(self, rows: Rows) -> Array:
-        squared = self.base.diagonal(rows)
+        with np.errstate(over="ignore"):
+            squared = self.base.diagonal(rows)
+        if not np.isfinite(squared).all():
+            raise InputError(
+                sentence(f"k(x, x) of {self.base!r}", "finite to be normalized", "infinity or NaN", "Scale X.")
+            )
         if squared.min(initial=0.0) < 0:
             raise InputError(
                 sentence(f"k(x, x) of {self.base!r}", "non-negative to be normalized", float(squared.min()))

@@ -63,7 +63,9 @@ class Criterion:
 
     def __init__(self, rows: Rows, problem: Problem, objective: str) -> None:
         self.rows, self.problem, self.objective = rows, problem, objective
-        self.right = np.ascontiguousarray((problem.root[:, None] * problem.Y).T)
+        # targets in units of their size, so that squares neither overflow nor vanish
+        self.unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
+        self.right = np.ascontiguousarray((problem.root[:, None] * (problem.Y / self.unit)).T)
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
@@ -89,8 +91,9 @@ class Criterion:
         if intercept:
             h, a = solved[-1], solved[:-1]
             scale = float(root @ h)
-            a = a - np.outer(a @ root, h) / scale
-            add_outer(K, -1.0 / scale, h)
+            unit = h / math.sqrt(scale)
+            a = a - np.outer(a @ (root / math.sqrt(scale)), unit)
+            add_outer(K, -1.0, unit)
             log_determinant += float(np.log(scale))
         mirror(K)
         if self.objective == "loo":
@@ -112,7 +115,7 @@ class Criterion:
         E = a / p
         scaled = E / self.problem.root**2
         total = float(np.vdot(scaled, E))
-        value = math.log(total / E.size) if total > 0 else -math.inf
+        value = math.log(total / E.size) + 2.0 * math.log(self.unit) if total > 0 else -math.inf
         if not slopes or total == 0:
             return value, None
         r = scaled / p
@@ -129,7 +132,8 @@ class Criterion:
         if not (variance > 0).all():
             return -math.inf, None
         log_determinant -= 2.0 * float(np.log(self.problem.root).sum())
-        value = 0.5 * float(free * (1.0 + np.log(2.0 * np.pi * variance)).sum() + t * log_determinant) / (n * t)
+        logs = np.log(2.0 * np.pi * variance) + 2.0 * math.log(self.unit)
+        value = 0.5 * float(free * (1.0 + logs).sum() + t * log_determinant) / (n * t)
         if not slopes:
             return value, None
         M = t * P

@@ -11,12 +11,16 @@ from mercer.errors import InputError, MercerError, sentence
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.selection.leave_out import LeaveOut, SingularError, as_runs
-from mercer.selection.leave_out_dual import Inverted, Spectral
+from mercer.selection.leave_out_dual import Dual, Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem, Removals, balanced
 from mercer.solvers import DualSystem, PrimalSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS
+
+# Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a
+# larger one, up to the second number.
+_FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,7 @@ class HeldOut:
     Attributes
     ----------
     values : ndarray of shape (tested rows, t)
-        In the order of `Removals.rows`.
+        In the order of `Removals.rows`; `Problem.centre` is not added to them.
     condition : float
         Estimated condition number of the full system.
     refits : int
@@ -79,6 +83,7 @@ class KernelSystem:
         self._closed = [i for i in range(len(removals)) if small[i] and i not in self._grouped]
         self._at = {} if self._by_diagonal else {i: self._where(i) for i in self._closed}
         self._mirrored = not removals.single and any(_scattered(rows) for rows in self._sets)
+        self._size = np.abs(problem.Y).max(axis=0, initial=0.0)
         self._K: Array | None = None
         self.new: Array | None = None
         self.largest = 0.0
@@ -105,13 +110,8 @@ class KernelSystem:
 
     def _prepare_primal(self) -> None:
         problem = self.problem
-        self.phi = np.asarray(self.kernel.features(self.rows), dtype=np.float64)
-        F = self.phi.copy()
-        if problem.intercept:
-            F -= (problem.root**2 @ F) / (problem.root @ problem.root)
-        F *= problem.root[:, None]
-        self.F, self.normal = F, F.T @ F
-        self.largest = largest_eigenvalue(self.normal.__matmul__, rich_start(len(self.normal)))
+        phi = np.asarray(self.kernel.features(self.rows), dtype=np.float64)
+        self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
 
     @property
     def K(self) -> Array:
@@ -134,9 +134,9 @@ class KernelSystem:
     def _leave_out(self, alpha: float) -> LeaveOut:
         problem = self.problem
         if self.route == "primal":
-            return Explicit(self.F, self.normal, self.largest, alpha, problem)
+            return Explicit(self.primal, alpha, problem)
         if self.route == "spectral":
-            return Spectral(self.d, self.U, self.U2, alpha, problem, self.new, whole=self.whole)
+            return Spectral(self.d, self.U, self.U2, self.K, alpha, problem, self.new, whole=self.whole)
         certified = self.kernel.verdict()[0] is True
         return Inverted(self.K, self.largest, alpha, problem, self.new, mirrored=self._mirrored, certified=certified)
 
@@ -144,7 +144,7 @@ class KernelSystem:
         """A system that is not positive definite: the spectrum of its own, or refits where that fails too."""
         d, U = np.linalg.eigh(self.K)
         try:
-            left = Spectral(d, U, U * U, alpha, self.problem, self.new, whole=False)
+            left = Spectral(d, U, U * U, self.K, alpha, self.problem, self.new, whole=False)
         except SingularError:
             return self._refitted(alpha)
         return self._read(left, alpha)
@@ -164,7 +164,12 @@ class KernelSystem:
             more = left.one_more(self._sets[base], rows)
             if more is not None:
                 left_out, good = more
-                values[removals.starts[members]] = problem.Y[rows] - left_out / problem.root[rows, None]
+                found_here = problem.Y[rows] - left_out / problem.root[rows, None]
+                small = self._small(found_here, left) & good
+                if small.any():
+                    direct = left.single_predictions(rows[small], left_out[small], self._sets[base])
+                    found_here[small] = direct / problem.root[rows[small], None]
+                values[removals.starts[members]] = found_here
                 done.update(np.array(members)[good].tolist())
         refits = 0
         for i in range(len(removals)):
@@ -175,14 +180,18 @@ class KernelSystem:
                 values[removals.part(i)] = self.refit(i, alpha)[0]
                 refits += i in found or i in self._grouped
             else:
-                values[removals.part(i)] = self._predictions(i, e, left)
+                values[removals.part(i)] = self._predictions(i, e, left, alpha)
         return HeldOut(values, left.condition, refits)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
         problem, rows = self.problem, self.removals.rows
         e, good = left.single_residuals()
-        values[:] = (problem.Y - e / problem.root[:, None])[rows]
+        found = problem.Y - e / problem.root[:, None]
+        small = np.flatnonzero(self._small(found, left) & good)
+        if len(small) and not left.degenerate:
+            found[small] = left.single_predictions(small, e[small]) / problem.root[small, None]
+        values[:] = found[rows]
         bad = np.flatnonzero(~good[rows])
         for i in bad:
             values[i] = self.refit(int(i), alpha)[0]
@@ -193,20 +202,39 @@ class KernelSystem:
         places = self.problem.place[self.removals.tests[i]]
         return None if np.array_equal(places, self._sets[i]) else np.searchsorted(self._sets[i], places[places >= 0])
 
-    def _predictions(self, i: int, e: Array, left: LeaveOut) -> Array:
-        """Y - E at test rows with weight; f(x0) - u_S(x0)'E_S at the others."""
+    def _small(self, values: Array, left: LeaveOut) -> Array:
+        """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
+        share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
+        return np.asarray((np.abs(values) < share * self._size).any(axis=1))
+
+    def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
+        """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
         problem, test, at = self.problem, self.removals.tests[i], self._at[i]
         own = e if at is None else e[at]
         if problem.weights is None:
-            return np.asarray(problem.Y[test] - own)
-        places = problem.place[test]
-        mine = places >= 0
-        result = np.empty((len(places), problem.Y.shape[1]))
-        result[mine] = problem.Y[test[mine]] - own / problem.root[places[mine], None]
-        if left.new_a is not None and left.new_u is not None and not mine.all():
-            others = np.searchsorted(problem.unused, test[~mine])
+            result = np.asarray(problem.Y[test] - own)
+            mine = np.ones(len(test), dtype=bool)
+        else:
+            places = problem.place[test]
+            mine = places >= 0
+            result = np.empty((len(places), problem.Y.shape[1]))
+            result[mine] = problem.Y[test[mine]] - own / problem.root[places[mine], None]
+        others = np.searchsorted(problem.unused, test[~mine])
+        if left.new_a is not None and left.new_u is not None and len(others):
             result[~mine] = left.new_a[others] - left.new_u[self._sets[i]][:, others].T @ e
-        return result
+        small = self._small(result, left)
+        if not small.any():
+            return result
+        if left.degenerate:
+            direct = self.refit(i, alpha)[0]
+        else:
+            direct = np.empty_like(result)
+            found = left.predictions(self._sets[i], e)
+            direct[mine] = (found if at is None else found[at]) / problem.root[problem.place[test[mine]], None]
+            if len(others) and self.new is not None and isinstance(left, Dual):
+                a, b = left.without(self._sets[i], e)
+                direct[~mine] = self.new[:, others].T @ a + b
+        return np.where(small[:, None], direct, result)
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
 
@@ -260,11 +288,12 @@ class KernelSystem:
         """The same through explicit features; every row has weight on this route."""
         problem = self.problem
         weights = None if problem.weights is None else problem.weights[train]
-        system = PrimalSystem(self.phi[train], weights, intercept=problem.intercept)
+        phi = self.primal.features
+        system = PrimalSystem(phi[train], weights, intercept=problem.intercept)
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("A primal solution must have weights.")
-        return self.phi[test] @ solution.primal + solution.intercept, solution.route.condition
+        return phi[test] @ solution.primal + solution.intercept, solution.route.condition
 
 
 def _without_minus(places: Array) -> Array:

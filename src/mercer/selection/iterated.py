@@ -22,9 +22,8 @@ from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
-from mercer.solvers.conjugate import Conjugate
+from mercer.solvers.conjugate import Conjugate, solved_by_gradients
 from mercer.solvers.plan import Choice
-from mercer.solvers.solution import bordered, solve_bordered
 from mercer.solvers.streamed import StreamedSystem
 
 # Residual of the solves behind a score, relative to the targets; and how many products one alpha may take.
@@ -155,7 +154,8 @@ class Generalised(_Iterated):
             scale = float(np.vdot(root, left))
             b = (left.T @ (root * Y))[0] / scale
             a = a - left * b
-            value -= float(np.vdot(left, left)) / scale
+            unit = left / math.sqrt(scale)
+            value -= float(np.vdot(unit, unit))
         self.traces[alpha] = Trace(value, error)
         held_out = np.full(problem.Y.shape, np.nan)
         if value > 0:  # chance alone can make it negative, where next to nothing is left of n
@@ -222,8 +222,7 @@ class Refitted(_Iterated):
             system = self._trained(i)
             Y = problem.Y[np.setdiff1d(problem.used, left_out)]
             G = system.inverse(alpha, Y.shape[1], most=_MOST * (1 + problem.intercept))
-            border = bordered(G, system.root[:, None]) if problem.intercept else None
-            solution = solve_bordered(G, system.root, border, Y)
+            solution = solved_by_gradients(G, system.root, Y, intercept=problem.intercept)
             if not G.converged:
                 self._warn(alpha, G)
                 return None

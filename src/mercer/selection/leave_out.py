@@ -3,6 +3,9 @@
 P is the matrix of docs/derivations (6), a = P V Y, all in weighted coordinates; any multiple of P gives
 the same residuals E. Each kind of `LeaveOut` knows P for one kernel and one alpha in its own way: all of it
 (`Inverted`), through the spectrum (`Spectral`), or through explicit features (`Explicit`).
+
+A held-out prediction is y - E. Where it is far smaller than y that difference has no digits left, and the prediction
+is computed by itself: `predictions` and `single_predictions` use the model without S, not y_S.
 """
 
 from __future__ import annotations
@@ -48,17 +51,6 @@ class LeaveOut:
     degenerate: bool = False
     new_a: Array | None = None
     new_u: Array | None = None
-
-    def _at_new_rows(self, problem: Problem, solved: Array, right: Array, h: Array | None) -> None:
-        """f and u at rows of weight zero: u = P V k(X, x0) + G h / h'G h."""
-        t, skip = problem.Y.shape[1], problem.Y.shape[1] + problem.intercept
-        k0, u = right[skip:], solved[skip:]
-        f = k0 @ self.a
-        if h is not None:
-            scale = float(problem.root @ h)
-            f = f + (h @ right[:t].T) / scale
-            u = u + np.outer(1.0 - k0 @ h, h) / scale
-        self.new_a, self.new_u = f, u.T
 
     def diagonal(self) -> Array:
         """diag P."""
@@ -153,6 +145,14 @@ class LeaveOut:
             return None
         potrs(P, e)
         return e.T
+
+    def predictions(self, rows: Array, E: Array) -> Array:
+        """V f at the rows of S of the model without S, however small beside y; E are its residuals there."""
+        raise NotImplementedError
+
+    def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
+        """V f at each of `rows` of the model without that row, and without `base` if given."""
+        raise NotImplementedError
 
     def _divisible(self, P: Array) -> Array:
         """Whether each of these blocks may be divided by."""

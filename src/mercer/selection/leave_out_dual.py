@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, Runs, SingularError, as_runs, solved_with
 from mercer.selection.problem import Problem
 from mercer.solvers.cholesky import FEW, exact_condition, largest_eigenvalue, rich_start
@@ -20,7 +21,90 @@ _DEGENERATE = 1e-7
 _HARMLESS = 1e10
 
 
-class Inverted(LeaveOut):
+class Dual(LeaveOut):
+    """What the two forms share: dual coefficients and intercept, of all rows and of the model without S.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n, n)
+        V K V, a reference.
+    root : ndarray of shape (n,)
+        V.
+    b : ndarray of shape (t,)
+        Intercept of the full model.
+    h : ndarray of shape (n,) or None
+        G V 1; None without an intercept.
+    scale : float
+        1'V G V 1, negative only where K has negative eigenvalues.
+    unit : ndarray of shape (n,) or None
+        h divided by the root of |scale|: P = G - sign(scale) unit unit', in which nothing vanishes or overflows.
+    """
+
+    K: Array
+    root: Array
+    b: Array
+    h: Array | None = None
+    unit: Array | None = None
+    scale: float = 1.0
+
+    def _solved(self, problem: Problem, right: Array, solved: Array, *, least: float = 0.0) -> None:
+        """a and b from G times the right sides; an intercept whose scale is not above `least` has no part in P."""
+        t = problem.Y.shape[1]
+        self.root, self.a, self.b = problem.root, solved[:t].T, np.zeros(t)
+        if not problem.intercept:
+            return
+        h = solved[t]
+        scale = float(self.root @ h)
+        if abs(scale) > least:
+            self.h, self.scale, self.unit = h, scale, h / math.sqrt(abs(scale))
+            self.b = (h / scale) @ right[:t].T
+            self.a = self.a - np.outer(self.unit, self._signed() @ right[:t].T)
+
+    def _signed(self) -> Array:
+        return np.asarray(math.copysign(1.0, self.scale) * self.unit)
+
+    def _at_new_rows(self, problem: Problem, right: Array, solved: Array) -> None:
+        """f and u at rows of weight zero: u = P V k(X, x0) + G h / h'G h."""
+        skip = problem.Y.shape[1] + problem.intercept
+        k0, u = right[skip:], solved[skip:]
+        f = k0 @ self.a + self.b
+        if self.h is not None:
+            u = u + np.outer(1.0 - k0 @ self.h, self.h / self.scale)
+        self.new_a, self.new_u = f, u.T
+
+    def without(self, rows: Array, E: Array) -> tuple[Array, Array]:
+        """Dual coefficients, zero at S, and intercept of the model without S: a - P_.S E_S and b - g_S'E_S."""
+        a = self.a - self.cross(np.arange(len(self.a)), rows) @ E
+        a[rows] = 0.0
+        return a, self.b if self.h is None else self.b - (self.h[rows] / self.scale) @ E
+
+    def predictions(self, rows: Array, E: Array) -> Array:
+        """(V K V)_S. times the coefficients without S, plus V times its intercept."""
+        a, b = self.without(rows, E)
+        return np.asarray(self.K[rows] @ a + self.root[rows, None] * b)
+
+    def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
+        """The same for many sets of one row each, beside `base`: P of the model without `base` serves all of them."""
+        everything = np.arange(len(self.a))
+        a, b, base = self.a, self.b, everything[:0] if base is None else base
+        g = np.zeros(len(a)) if self.h is None else self.h / self.scale
+        reach = self.cross(base, everything)
+        solved = np.linalg.solve(self.blocks(base[None])[0], np.column_stack([reach, a[base]]))
+        a, b = a - reach.T @ solved[:, len(a) :], b - g[base] @ solved[:, len(a) :]
+        g = g - solved[:, : len(a)].T @ g[base]
+        found = np.empty(E.shape)
+        for part in blocks(len(rows)):
+            some, e = rows[part], E[part]
+            P = self.cross(some, everything) - self.cross(some, base) @ solved[:, : len(a)]
+            K = self.K[some]
+            K[:, base] = 0.0
+            K[np.arange(len(some)), some] = 0.0
+            found[part] = K @ a - np.einsum("ij,ij->i", K, P)[:, None] * e
+            found[part] += self.root[some, None] * (b - g[some, None] * e)
+        return found
+
+
+class Inverted(Dual):
     """P in full, by Cholesky and inversion: n^3 flops, then |S|^3 / 3 per set.
 
     Parameters
@@ -57,7 +141,7 @@ class Inverted(LeaveOut):
         mirrored: bool,
         certified: bool = False,
     ) -> None:
-        n, t = len(K), problem.Y.shape[1]
+        n = len(K)
         P = K.copy()
         P.flat[:: n + 1] += alpha
         right = _right_sides(problem, new)
@@ -77,15 +161,12 @@ class Inverted(LeaveOut):
         if self.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
             raise SingularError
         potri(P)
-        self.a = solved[:t].T
-        h = solved[t] if problem.intercept else None
-        if h is not None:
-            scale = float(problem.root @ h)
-            self.a = self.a - np.outer(h, h @ right[:t].T) / scale
-            add_outer(P, -1.0 / scale, h)
+        self._solved(problem, right, solved)
+        if self.unit is not None:
+            add_outer(P, -1.0, self.unit)
         if new is not None:
-            self._at_new_rows(problem, solved, right, h)
-        self.P, self.mirrored = P, mirrored
+            self._at_new_rows(problem, right, solved)
+        self.K, self.P, self.mirrored = K, P, mirrored
         if mirrored:
             mirror(P)
 
@@ -110,18 +191,18 @@ class Inverted(LeaveOut):
         return result
 
     def blocks(self, table: Array) -> Array:
-        """Gathered from the upper triangle."""
+        """P_SS gathered from the upper triangle."""
         return self._upper(table[:, :, None], table[:, None, :])
 
     def cross(self, rows: Array, columns: Array) -> Array:
-        """The same."""
+        """P at these rows and columns, gathered from the upper triangle."""
         return self._upper(rows[:, None], columns)
 
     def _upper(self, rows: Array, columns: Array) -> Array:
         return np.asarray(self.P[np.minimum(rows, columns), np.maximum(rows, columns)])
 
 
-class Spectral(LeaveOut):
+class Spectral(Dual):
     """P through V K V = U diag(d) U': n^2 flops for leave-one-out, n |S|^2 per set otherwise.
 
     Where the system is singular (alpha = 0 and eigenvalues that are rounding error) the multiple alpha P = I -
@@ -133,6 +214,8 @@ class Spectral(LeaveOut):
         Eigenvalues and eigenvectors of V K V.
     U2 : ndarray
         U * U, shared between alphas.
+    K : ndarray of shape (n, n)
+        V K V.
     alpha, problem, new
         As for `Inverted`.
     whole : bool
@@ -140,28 +223,22 @@ class Spectral(LeaveOut):
     """
 
     def __init__(
-        self, d: Array, U: Array, U2: Array, alpha: float, problem: Problem, new: Array | None, *, whole: bool
+        self, d: Array, U: Array, U2: Array, K: Array, alpha: float, problem: Problem, new: Array | None, *, whole: bool
     ) -> None:
-        n, t = len(d), problem.Y.shape[1]
+        n = len(d)
         shifted = d + alpha
         largest = float(np.abs(shifted).max(initial=0.0))
         kept = np.abs(shifted) > n * EPS * largest
         self.degenerate = not kept.all()
         self.w = (~kept).astype(float) if self.degenerate else 1.0 / shifted
-        self.U, self.U2 = U, U2
+        self.U, self.U2, self.K = U, U2, K
         right = _right_sides(problem, new)
         solved = self._apply(right)
-        self.a, self.h, self.scale = solved[:t].T, None, 1.0
-        if problem.intercept:
-            h_solved = solved[t]
-            scale = float(problem.root @ h_solved)
-            if not self.degenerate or scale > 1e-12 * float(problem.root @ problem.root):
-                self.h, self.scale = h_solved, scale
-                self.a = self.a - np.outer(h_solved, h_solved @ right[:t].T) / scale
+        self._solved(problem, right, solved, least=1e-12 * float(problem.root @ problem.root) * self.degenerate)
         if new is not None:
             if self.degenerate:
                 raise SingularError
-            self._at_new_rows(problem, solved, right, self.h)
+            self._at_new_rows(problem, right, solved)
         smallest = float(np.abs(shifted).min(initial=math.inf))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
@@ -171,8 +248,8 @@ class Spectral(LeaveOut):
                 self.P = half @ half.T
             else:
                 self.P = (U * self.w) @ U.T
-            if self.h is not None:
-                self.P -= np.outer(self.h, self.h / self.scale)
+            if self.unit is not None:
+                self.P -= np.outer(self.unit, self._signed())
 
     def _apply(self, rows: Array) -> Array:
         return np.asarray(((rows @ self.U) * self.w) @ self.U.T)
@@ -180,17 +257,13 @@ class Spectral(LeaveOut):
     def diagonal(self) -> Array:
         """diag P, from the squares of U."""
         result = self.U2 @ self.w
-        return np.asarray(result if self.h is None else result - self.h**2 / self.scale)
+        return np.asarray(result if self.unit is None else result - self.unit * self._signed())
 
     def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """U_S W U_S', less the intercept's part."""
         if self.P is not None:
             return np.asarray(self.P[np.ix_(rows, rows)])
-        part = self.U[rows]
-        result = (part * self.w) @ part.T
-        if self.h is not None:
-            result -= np.outer(self.h[rows], self.h[rows] / self.scale)
-        return np.asarray(result)
+        return self.cross(rows, rows)
 
     def blocks(self, table: Array) -> Array:
         """The same for many sets."""
@@ -203,8 +276,8 @@ class Spectral(LeaveOut):
         if self.P is not None:
             return np.asarray(self.P[np.ix_(rows, columns)])
         result = (self.U[rows] * self.w) @ self.U[columns].T
-        if self.h is not None:
-            result -= np.outer(self.h[rows], self.h[columns] / self.scale)
+        if self.unit is not None:
+            result -= np.outer(self.unit[rows], self._signed()[columns])
         return np.asarray(result)
 
     def _divisible(self, P: Array) -> Array:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.selection.leave_out import LeaveOut, Runs, SingularError, solved_with
+from mercer.kernels.tiles import blocks
+from mercer.selection.leave_out import LeaveOut, Runs, SingularError
 from mercer.selection.problem import Problem
-from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.lapack import potrf, potrs
+from mercer.solvers.primal import PrimalSystem
 
 # A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
 _CANCELLED = 1e-6
@@ -17,38 +18,35 @@ _CANCELLED = 1e-6
 class Explicit(LeaveOut):
     """alpha P = I - Z Z' through explicit features: n D^2 flops, then min(|S|, D)^2 max(|S|, D) per set.
 
+    F C^-1 F' = Z Z' for the weighted, centred features F and C = F'F + alpha I: Z = F U^-1 from C = U'U, and from the
+    singular values of F, which have only the root of its condition, where C is badly conditioned.
+
     Parameters
     ----------
-    F : ndarray of shape (n, D)
-        Weighted features, centred where there is an intercept.
-    normal : ndarray of shape (D, D)
-        F'F, shared between alphas.
-    largest, alpha, problem
-        As for `Inverted`; every row must have weight.
+    system : PrimalSystem
+        F; every row must have weight.
+    alpha : float
+        Added to the diagonal of F'F.
+    problem : Problem
+        Targets.
 
     Raises
     ------
     SingularError
-        Where F'F + alpha I is not positive definite.
+        For alpha = 0.
     """
 
-    def __init__(self, F: Array, normal: Array, largest: float, alpha: float, problem: Problem) -> None:
-        factor = normal.copy()
-        factor.flat[:: len(factor) + 1] += alpha
-        if alpha <= 0 or not potrf(factor):
+    def __init__(self, system: PrimalSystem, alpha: float, problem: Problem) -> None:
+        if alpha <= 0:
             raise SingularError
-        from scipy.linalg import solve_triangular
-
-        # F C^-1 F' = Z Z' with Z = F U^-1, C = U'U
-        Z = solve_triangular(factor, F.T, lower=False, trans=1, check_finite=False).T
+        solved = system.at(alpha)
+        Z, self.condition = solved.spanned(), solved.route().condition
         if problem.intercept:
             h = problem.root / np.linalg.norm(problem.root)
             Z = np.column_stack([Z, h])
         self.Z = np.ascontiguousarray(Z)
-        y = problem.root[:, None] * problem.Y
-        self.a = y - self.Z @ (self.Z.T @ y)
-        start = rich_start(len(factor))
-        self.condition = (largest + alpha) * largest_eigenvalue(lambda v: solved_with(factor, v), start)
+        self.y = problem.root[:, None] * problem.Y
+        self.a = self.y - self.Z @ (self.Z.T @ self.y)
 
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""
@@ -62,7 +60,7 @@ class Explicit(LeaveOut):
         return np.asarray(result)
 
     def blocks(self, table: Array) -> Array:
-        """The same for many sets."""
+        """I - Z_S Z_S' of many sets."""
         part = self.Z[table]
         return np.asarray(np.eye(table.shape[1]) - part @ part.swapaxes(1, 2))
 
@@ -71,16 +69,45 @@ class Explicit(LeaveOut):
         return np.asarray(-(self.Z[rows] @ self.Z[columns].T))
 
     def _one(self, rows: Array, runs: Runs) -> Array | None:
+        return self._divided(rows, self.a[rows])
+
+    def _divided(self, rows: Array, a: Array) -> Array | None:
+        """(I - Z_S Z_S')^-1 a; None where the block has lost too many digits."""
         part = self.Z[rows]
         if len(rows) <= part.shape[1]:
-            block, right = np.ascontiguousarray(self.block(rows)), np.ascontiguousarray(self.a[rows].T)
+            block, right = np.ascontiguousarray(self.block(rows)), np.ascontiguousarray(a.T)
         else:  # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
             block = np.ascontiguousarray(np.eye(part.shape[1]) - part.T @ part)
-            right = np.ascontiguousarray((part.T @ self.a[rows]).T)
+            right = np.ascontiguousarray((part.T @ a).T)
         if not self._factor(block):
             return None
         potrs(block, right)
-        return np.asarray(right.T if len(rows) <= part.shape[1] else self.a[rows] + part @ right.T)
+        return np.asarray(right.T if len(rows) <= part.shape[1] else a + part @ right.T)
+
+    def predictions(self, rows: Array, E: Array) -> Array:
+        """(I - Z_S Z_S')^-1 Z_S Z_T'y_T for the rows T that are not left out: E of targets that are 0 at S, and -1."""
+        others = np.ones(len(self.Z), dtype=bool)
+        others[rows] = False
+        found = self._divided(rows, self.Z[rows] @ (self.Z[others].T @ self.y[others]))
+        return self.y[rows] - E if found is None else found
+
+    def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
+        """z_i'Z_T'y_T / (1 - z_i'z_i), many rows at a time; with `base` set by set."""
+        if base is not None:
+            sets = [np.sort(np.append(base, row)) for row in rows]
+            residuals = self.residuals(sets)
+            pairs = zip(sets, residuals, rows, E, strict=True)
+            return np.array([
+                self.y[row] - e if R is None else self.predictions(S, R)[np.searchsorted(S, row)]
+                for S, R, row, e in pairs
+            ])
+        pivots, found = self.diagonal(), np.empty(E.shape)
+        for part in blocks(len(rows)):
+            some = rows[part]
+            shares = self.Z[some] @ self.Z.T
+            shares[np.arange(len(some)), some] = 0.0
+            found[part] = shares @ self.y / pivots[some, None]
+        return found
 
     def _factor(self, block: Array) -> bool:
         from scipy.linalg.lapack import dpocon

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
 from mercer.selection.problem import Removals
+
+
+# Squared errors below the first have no digits left, above the second they overflow.
+_LEAST, _MOST = 1e-150, 1e150
+
+
+def _size(values: Array) -> float:
+    """The largest of these numbers, for squares that neither vanish nor overflow; 1 where all are 0."""
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    return largest if 0 < largest < math.inf else 1.0
 
 
 def means(losses: Array, removals: Removals) -> Array:
@@ -17,13 +29,21 @@ def means(losses: Array, removals: Removals) -> Array:
 
 
 def mse(y: Array, p: Array, removals: Removals) -> Array:
-    """Minus the mean squared error."""
-    return -means((y - p) ** 2, removals)
+    """Minus the mean squared error; errors whose squares are no numbers any more are refused."""
+    errors = y - p
+    largest = float(np.nanmax(np.abs(errors), initial=0.0))
+    if 0 < largest < _LEAST or _MOST < largest < math.inf:
+        must_be = "of a size whose square is a number for scoring by the mean squared error"
+        way_out = "Rescale y, or use scoring='neg_mean_absolute_error'."
+        raise InputError(sentence("y", must_be, f"errors of {largest:.3g}", way_out))
+    return -means(errors**2, removals)
 
 
 def rmse(y: Array, p: Array, removals: Removals) -> Array:
-    """Minus its root."""
-    return -np.sqrt(means((y - p) ** 2, removals))
+    """Minus the root of the mean squared error."""
+    errors = y - p
+    size = _size(errors)
+    return -size * np.sqrt(means((errors / size) ** 2, removals))
 
 
 def mae(y: Array, p: Array, removals: Removals) -> Array:
@@ -38,6 +58,8 @@ def max_error(y: Array, p: Array, removals: Removals) -> Array:
 
 def r2(y: Array, p: Array, removals: Removals) -> Array:
     """1 - rest / total; 0 or 1 where y does not vary, as scikit-learn has it."""
+    size = _size(y)
+    y, p = y / size, p / size
     rest, centre = means((y - p) ** 2, removals), np.repeat(means(y, removals), removals.counts, axis=0)
     total = means((y - centre) ** 2, removals)
     # constant targets may differ from their own mean by rounding

@@ -176,7 +176,7 @@ def run_nested(
         best[o] = float(np.mean([part.mean[choice.kernel, a, j] for j, a in enumerate(choice.alphas)]))
         worst = max(worst, part.worst_condition(choice))
         choices.append(choice)
-    truth = Truth(search.y[ordered.order], layout.outer, ordered.classes)
+    truth = ordered.truth_of(layout.outer)
     scores = search.scoring.by_split(ordered.pooled_truth if ordered.pool_only else truth, values)
     if ordered.pool_only:
         best = np.array([part.mean() for part in np.split(best, _ends(ordered.folds)[:-1])])
@@ -230,13 +230,13 @@ def _ends(folds: Folds) -> Array:
 
 def _inner_truth(ordered: Ordered, layout: Layout) -> Truth:
     """The inner test sets as they are scored: one by one, or pooled where one row has no score."""
-    y, inner = ordered.search.y[ordered.order], layout.inner
+    inner = layout.inner
     if not ordered.search.scoring.needs_many or not (inner.counts == 1).any():
-        return Truth(y, inner, ordered.classes)
+        return ordered.truth_of(inner)
     mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
     together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])
     fits = Removals([inner.sets[i] for each in mine for i in each], [inner.tests[i] for each in mine for i in each])
-    return Truth(y, together, ordered.classes, fits)
+    return ordered.truth_of(together, fits)
 
 
 def _places(layout: Layout, scored: Removals) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,8 @@ class Problem:
         Labels whose classes are to weigh the same in every training set.
     gram : bool
         Whether the rows are those of a Gram matrix given in place of X.
+    centre : ndarray of shape (t,) or float
+        What was subtracted from the targets given to make Y; predictions of Y plus this are those of the targets.
     """
 
     Y: Array
@@ -35,6 +37,18 @@ class Problem:
     intercept: bool
     balance: Array | None = None
     gram: bool = False
+    centre: Array | float = 0.0
+
+    def centred(self) -> Problem:
+        """The same problem with Y less its weighted mean, where the model has an intercept to add it again.
+
+        Every residual is the same, and targets far from zero lose no digits.
+        """
+        if not self.intercept:
+            return self
+        w = self.root**2
+        centre = (w / w.sum()) @ self.Y[self.used]
+        return replace(self, Y=self.Y - centre, centre=self.centre + centre)
 
     @property
     def n(self) -> int:

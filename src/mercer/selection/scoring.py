@@ -30,10 +30,6 @@ _OF_VARIANCE = {
 }
 
 
-# Decision values are of the size of the labels, 1; beyond this many decimals they are rounding.
-_DECIMALS = 12
-
-
 @dataclass(frozen=True)
 class Classes:
     """Labels behind the targets of a classifier."""
@@ -52,11 +48,7 @@ class Classes:
         return np.asarray(whole - np.array(gone) > 0)
 
     def decide(self, values: Array, present: Array) -> Array:
-        """Class numbers from decision values; classes that were not trained on are never chosen.
-
-        Values are rounded first: where a refit gives exactly 0, or a tie, closed forms leave rounding errors.
-        """
-        values = values.round(_DECIMALS)
+        """Class numbers from decision values; classes that were not trained on are never chosen."""
         if values.shape[1] == 1:
             return np.where(present.all(axis=1), values[:, 0] > 0, present[:, 1]).astype(np.intp)
         return np.asarray(np.where(present, values, -np.inf).argmax(axis=1))
@@ -76,12 +68,15 @@ class Truth:
         Of a classifier.
     fits : Removals or None
         What was left out for each prediction, where several fits are scored as one test set.
+    centre : ndarray of shape (t,) or float
+        What held-out values lack of predictions (`Problem.centre`).
     """
 
     y: Array
     removals: Removals
     classes: Classes | None = None
     fits: Removals | None = None
+    centre: Array | float = 0.0
 
     @cached_property
     def tested(self) -> Array:
@@ -98,6 +93,7 @@ class Truth:
 
     def outcome(self, values: Array) -> Array:
         """What `predict` of the held-out models would have said."""
+        values = values + self.centre
         if self.classes is not None and self.present is not None:
             return np.asarray(self.classes.labels[self.classes.decide(values, self.present)])
         return values[:, 0] if self.y.ndim == 1 else values
@@ -134,10 +130,13 @@ class Scoring:
 
         With `failures` a test set that the score refuses gets NaN, and the reason is put there.
         """
-        removals = truth.removals
         y, outcome = truth.tested, truth.outcome(values)
         if self.quick is not None:
-            table = self.quick(*self._columns(y, outcome), removals)
+            if self.quick is accuracy or truth.classes is not None:
+                table = self.quick(*self._columns(y, outcome), truth.removals)
+            else:  # of differences alone, which have the more digits the nearer both sides are to zero
+                y, values = self._columns(y, values)
+                table = self.quick(y - truth.centre, values, truth.removals)
             return table if per_target else table.mean(axis=1)
         if per_target and y.ndim == 2:
             columns = [(y[:, j], outcome[:, j], values[:, j : j + 1]) for j in range(y.shape[1])]

@@ -124,16 +124,21 @@ class Ordered:
         balance = None if problem.balance is None else problem.balance[order]
         self.problem = Problem(problem.Y[order], weights, problem.intercept, balance, problem.gram)
         self.classes = None if classes is None else Classes(classes.labels, classes.numbers[order])
+        if classes is None:  # labels are near zero as they are
+            self.problem = self.problem.centred()
         self.folds = search.folds.reordered(order)
         self.removals = Removals.of(self.folds.splits, self.folds.n)
-        self.truth = Truth(search.y[order], self.removals, self.classes)
-        together = _pooled(self.folds, self.removals)
-        self.pooled_truth = Truth(search.y[order], together, self.classes, self.removals)
+        self.truth = self.truth_of(self.removals)
+        self.pooled_truth = self.truth_of(_pooled(self.folds, self.removals), self.removals)
         self.kept: dict[Kernel, dict[float, Array]] = {}
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
         self.spreads: dict[tuple[Kernel, float], float] = {}
         self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
+
+    def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
+        """What held-out values at these test sets are held against."""
+        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre)
 
     def run(
         self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None
@@ -250,7 +255,7 @@ class Ordered:
         return result.astype(labels.dtype) if whole else result
 
     def by_repeat(self, values: Array) -> Array:
-        """Held-out values in the rows' own order, repeats x n x t; a row tested more than once in a
+        """Held-out predictions in the rows' own order, repeats x n x t; a row tested more than once in a
         repeat gets the mean, one that never is gets NaN.
         """
         result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
@@ -258,7 +263,7 @@ class Ordered:
         np.add.at(result, self._tested, values)
         np.add.at(count, self._tested, 1)
         with np.errstate(invalid="ignore"):
-            return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None])
+            return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None] + self.problem.centre)
 
 
 def _pooled(folds: Folds, removals: Removals) -> Removals:

@@ -246,7 +246,7 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         if numbers is None or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
             raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
         weights = checked_weights("tune", numbers)
-    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept))
+    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
     if len(problem.used) < 3:
         raise InputError(sentence("Tuning", "given at least 3 rows with weight", f"{len(problem.used)}"))
     return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)

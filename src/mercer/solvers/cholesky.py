@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg.blas import dsymm
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
 from mercer.data.rows import Array
 from mercer.errors import MercerError
@@ -71,6 +71,10 @@ class Cholesky:
             return np.zeros_like(B)
         solved, _ = dpotrs(self._held, B, lower=1)
         return np.asarray(solved)
+
+    def whitened(self, B: Array) -> Array:
+        """L^-1 B."""
+        return np.asarray(dtrtrs(self._held, B, lower=1)[0])
 
     def times(self, B: Array) -> Array:
         """A B, from the triangle that still holds A; its diagonal is lent back for the moment."""

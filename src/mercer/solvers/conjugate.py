@@ -26,6 +26,7 @@ TOLERANCE = 1e-8
 _AT_A_TIME, _SLOW = 1e-5, 0.1
 _STEPS, _ROUNDS = 300, 12
 MOST, _DOUBLE = 3000, 15
+_SHARE = 1e-4
 
 Product = Callable[[Array], Array]
 
@@ -140,10 +141,13 @@ class Conjugate:
         self.n, self.alpha, self.largest, self.tolerance = len(nearby.F), nearby.alpha, largest, tolerance
         self.most, self.tally = most, Tally()
 
-    def solve(self, B: Array) -> Array:
-        """G B; every round knows in double precision what is missing, and each direction is new to the last."""
+    def solve(self, B: Array, sizes: Array | None = None) -> Array:
+        """G B; every round knows in double precision what is missing, and each direction is new to the last.
+
+        `sizes`: what the tolerance is relative to, one number per column; the length of the column by default.
+        """
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B), 1e-300)
+        goal = self.tolerance * np.maximum(_lengths(B) if sizes is None else sizes, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -212,9 +216,16 @@ class Conjugate:
 
 
 def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
-    """Coefficients, with an intercept from a system of its own where there is one."""
-    border = bordered(G, root[:, None]) if intercept else None
-    return solve_bordered(G, root, border, Y)
+    """Coefficients, with an intercept from a system of its own where there is one.
+
+    The tolerance is relative to what targets differ from their mean, so that those far from zero are fitted as well as
+    others; without an intercept not to less than 1e-4 of their size, beyond which double precision ends.
+    """
+    if intercept:
+        return solve_bordered(G, root, bordered(G, root[:, None]), Y)
+    y = root[:, None] * Y
+    sizes = np.maximum(_lengths(root[:, None] * (Y - Y.mean(axis=0))), _SHARE * _lengths(y))
+    return Solution(root[:, None] * G.solve(y, sizes), np.zeros(Y.shape[1]), None, G.route())
 
 
 def warn_if_short(G: Conjugate) -> None:

@@ -62,7 +62,7 @@ class PrimalSystem:
         if not dense and intercept and 8 * self.n * self.count <= _MODERATE:
             features, dense = features.toarray(), True
         self.features, self.sparse = features, not dense
-        self.mean = self._mean()
+        self.mean, self.constant = self._mean(), self._constant()
         self._normal: Array | None = None
         self._singular: tuple[Array, Array, Array] | None = None
 
@@ -79,10 +79,26 @@ class PrimalSystem:
         rest = sum(w[s : s + step] @ (self.features[s : s + step].toarray() - mean) for s in starts)
         return np.asarray(mean + rest / self.total)
 
+    def _constant(self) -> Array:
+        """Which columns never change: an intercept takes them up, and rounding must not be taken for a feature."""
+        if not self.intercept or not self.n:
+            return np.zeros(self.count, dtype=bool)
+        highest, lowest = self.features.max(axis=0), self.features.min(axis=0)
+        if self.sparse:
+            highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
+        return np.asarray(highest == lowest)
+
+    def centred(self, values: Array) -> Array:
+        """Rows of features less their mean, in a new array; constant columns are 0."""
+        F = np.asarray(values - self.mean)
+        F[:, self.constant] = 0.0
+        return F
+
     def weighted(self) -> Array:
-        """F: features minus their mean, times the square roots of the weights."""
-        dense = self.features.toarray() if self.sparse else self.features
-        F = dense - self.mean
+        """F: features less their mean, times the square roots of the weights."""
+        F = self.centred(self.features.toarray() if self.sparse else self.features)
+        if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
+            F -= (self.root**2 @ F) / self.total
         largest = np.abs(F).max(axis=0, initial=0.0)
         if not (largest < _LARGEST).all():
             raise InputError(
@@ -93,7 +109,6 @@ class PrimalSystem:
                     "Scale the columns of X.",
                 )
             )
-        F[:, largest <= 16 * EPS * np.abs(self.mean)] = 0.0  # constant up to rounding: the intercept's business
         F *= self.root[:, None]
         return np.asarray(F)
 
@@ -112,7 +127,7 @@ class PrimalSystem:
         step = max(1, _BLOCK // max(self.count, 1))
         for start in range(0, self.n, step):
             rows = slice(start, start + step)
-            yield rows, (self.features[rows].toarray() - self.mean) * self.root[rows, None]
+            yield rows, self.centred(self.features[rows].toarray()) * self.root[rows, None]
 
     def _sparse_normal(self) -> Array:
         if not self.intercept:
@@ -192,6 +207,13 @@ class PrimalSolved:
         if not self.system.intercept:
             return np.asarray(self.system.features.T @ (self.system.root[:, None] * y))
         return np.asarray(sum(F.T @ y[rows] for rows, F in self.system.blocks()))
+
+    def spanned(self) -> Array:
+        """Z with F C^-1 F' = Z Z'."""
+        if self.cholesky is not None:
+            return self.cholesky.whitened(self.system.weighted().T).T
+        U, s, _ = self.system.singular()
+        return np.asarray(U * (s * np.sqrt(self.inverse)))
 
     def route(self) -> Route:
         """How it was solved."""

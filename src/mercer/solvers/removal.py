@@ -34,10 +34,13 @@ class Removal(Protocol):
         V, the square roots of the weights.
     degenerate : bool
         Whether some blocks of Q may be singular, so that they must not be divided by.
+    intercept : bool
+        Whether Q removes constants from Y.
     """
 
     root: Array
     degenerate: bool
+    intercept: bool
 
     def residuals(self, Y: Array) -> Array:
         """Q V Y."""
@@ -92,7 +95,8 @@ def held_out_errors(removal: Removal, Y: Array, sets: Sequence[Array]) -> tuple[
     good : ndarray of bool, one per set
         Whether they can: False where no row is left, or leaving S out changes the rank of a singular system.
     """
-    residuals = removal.residuals(Y)
+    # constants, which an intercept takes up, would only cost digits
+    residuals = removal.residuals(Y - Y.mean(axis=0) if removal.intercept else Y)
     n = len(residuals)
     if n > 1 and all(len(rows) == 1 for rows in sets):
         order = np.concatenate(sets)
@@ -132,7 +136,7 @@ class DualRemoval:
     """
 
     def __init__(self, solved: DualSolved) -> None:
-        self.solved, self.root = solved, solved.root
+        self.solved, self.root, self.intercept = solved, solved.root, solved.border is not None
         inverse = solved.inverse
         self.null: Array | None = None
         if isinstance(inverse, SpectralInverse) and not inverse.kept.all():
@@ -150,7 +154,7 @@ class DualRemoval:
         y = self.root[:, None] * Y
         result = self._apply(y)
         if self.border is not None:
-            result = result - self.border.left @ (self.border.left.T @ y) / self.border.scale
+            result = result - self.border.unit @ (self.border.signed.T @ y)
         return np.asarray(result)
 
     def pivots(self) -> Array:
@@ -162,7 +166,7 @@ class DualRemoval:
         else:
             result = np.einsum("ij,ij->i", self.null, self.null)
         if self.border is not None:
-            result = result - self.border.left[:, 0] ** 2 / self.border.scale
+            result = result - (self.border.unit * self.border.signed)[:, 0]
         return np.asarray(result)
 
     def divided(self, sets: Sequence[Array], residuals: Array) -> Iterator[Array | None]:
@@ -184,8 +188,7 @@ class DualRemoval:
             unit[rows[part], np.arange(unit.shape[1])] = 1.0
             Q[:, part] = self._apply(unit)[rows]
         if self.border is not None:
-            left = self.border.left[rows]
-            Q -= left @ (left.T / self.border.scale)
+            Q -= self.border.unit[rows] @ self.border.signed[rows].T
         return Q
 
     def shares(self, new: Array) -> Array:
@@ -222,6 +225,7 @@ class PrimalRemoval:
 
     def __init__(self, solved: PrimalSolved) -> None:
         self.solved, self.system, self.root = solved, solved.system, solved.system.root
+        self.intercept = self.system.intercept
         self.F: Array | None = None if self.system.sparse else self.system.weighted()
         self.L = np.linalg.cholesky(self.system.normal() + solved.alpha * np.eye(self.system.count))
 
@@ -238,7 +242,7 @@ class PrimalRemoval:
     def _rows(self, rows: Array) -> Array:
         if self.F is not None:
             return np.asarray(self.F[rows])
-        return np.asarray((self.system.features[rows].toarray() - self.system.mean) * self.root[rows, None])
+        return self.system.centred(self.system.features[rows].toarray()) * self.root[rows, None]
 
     def residuals(self, Y: Array) -> Array:
         """V (Y - f(X))."""
@@ -295,6 +299,7 @@ class SpannedRemoval:
 
     def __init__(self, solved: PrimalSolved) -> None:
         self.solved, self.system, self.root = solved, solved.system, solved.system.root
+        self.intercept = self.system.intercept
         U, s, Vt = self.system.singular()
         there = s > 0
         self.U, self.Vt = U[:, there], Vt[there]

@@ -13,7 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
 from mercer.solvers.route import Route
+
+_SMALLEST = 1e-100  # targets whose squares, times a small alpha, are still numbers
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,16 @@ class Border:
     scale: float
     outside: bool
 
+    @property
+    def unit(self) -> Array:
+        """left / |scale|^1/2: products of it neither vanish nor overflow."""
+        return self.left / math.sqrt(abs(self.scale))
+
+    @property
+    def signed(self) -> Array:
+        """`unit` times the sign of the scale, which is negative only where A has negative eigenvalues."""
+        return math.copysign(1.0, self.scale) * self.unit
+
 
 def bordered(G: Solvable, h: Array) -> Border:
     """The border of the system for the unpenalised column h (n x 1)."""
@@ -106,13 +119,14 @@ def bordered(G: Solvable, h: Array) -> Border:
 
 
 def solve_bordered(G: Solvable, root: Array, border: Border | None, Y: Array) -> Solution:
-    """Dual coefficients and intercept for targets Y (n x t)."""
-    y = root[:, None] * Y
-    b = np.zeros(Y.shape[1])
-    if border is not None:
-        b = (border.left.T @ y)[0] / border.scale
-        y = y - root[:, None] * b
-    return Solution(root[:, None] * G.solve(y), b, None, G.route())
+    """Dual coefficients and intercept for targets Y (n x t); with an intercept their mean is taken off first."""
+    if border is None:
+        return Solution(root[:, None] * G.solve(root[:, None] * Y), np.zeros(Y.shape[1]), None, G.route())
+    w = root**2
+    centre = (w / w.sum()) @ Y
+    y = root[:, None] * (Y - centre)
+    b = (border.left.T @ y)[0] / border.scale
+    return Solution(root[:, None] * G.solve(y - root[:, None] * b), centre + b, None, G.route())
 
 
 class DualSolved:
@@ -148,8 +162,7 @@ class DualSolved:
             return float(route.rank + (border is not None and border.outside))
         trace = float(self.inverse.diagonal().sum())
         if border is not None:
-            unit = border.left / math.sqrt(border.scale)  # first, so that squares neither overflow nor vanish
-            trace -= float(np.vdot(unit, unit))
+            trace -= float(np.vdot(border.unit, border.signed))
         return n - self.alpha * trace
 
     def variance(self, diagonal: Array, new: Array) -> Array:
@@ -161,16 +174,22 @@ class DualSolved:
         return np.asarray(np.maximum(result, 0.0))
 
 
-def likelihood(Y: Array, dual: Array, log_determinant: float) -> tuple[Array, Array]:
+def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool) -> tuple[Array, Array]:
     """Prior variance s^2 = Y'a / n by maximum likelihood, and the log marginal likelihood at it.
 
-    An intercept is taken at its own maximum-likelihood value.
+    An intercept is taken at its own maximum-likelihood value. Its dual coefficients add up to zero, so that any constant
+    may be subtracted from Y, and the mean is: Y'a of targets far from zero would lose its digits.
     """
     n = len(Y)
     if not math.isfinite(log_determinant):
         log_determinant = math.nan  # a singular Gaussian has no density
-    quadratic = np.maximum(np.einsum("ij,ij->j", Y, dual), 0.0)
-    scale = quadratic / n
+    Y = Y - Y.mean(axis=0) if intercept else Y
+    with np.errstate(over="ignore", under="ignore"):
+        scale = np.maximum(np.einsum("ij,ij->j", Y, dual), 0.0) / n
+    size = np.abs(Y).max(axis=0, initial=0.0)
+    if not np.isfinite(scale).all() or ((scale == 0) & (size > 0) & (size < _SMALLEST)).any():
+        must_be = "between 1e-100 and 1e100 in size for variances and evidence, which hold its square"
+        raise InputError(sentence("y", must_be, f"{size.max():.3g}", "Rescale y."))
     with np.errstate(divide="ignore"):
         evidence = -0.5 * n - 0.5 * log_determinant - 0.5 * n * (math.log(2 * math.pi) + np.log(scale))
     return scale, evidence
