@@ -191,7 +191,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             self._member_table(),
             f"Out-of-fold error {out} ({self._how()}); the most common label is wrong in {common}.",
         ]
-        if self.class_weight is not None:
+        if (self.costs_ != 1.0).any():
             lines[-1] = f"Out-of-fold error, by class weights, {out} ({self._how()}); of one label for all {common}."
         if self.error_ >= self.baseline_ - error:
             lines.append("That is no better than always saying the most common label.")

@@ -66,6 +66,8 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     """An estimator with a `kernel` parameter."""
 
     kernel: Any
+    # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.
+    _as_fitted: dict[str, Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -77,16 +79,15 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         return Settings()
 
-    def _sparse(self) -> Any:
-        """validate_data's word for whether sparse rows are taken."""
-        plain_function = callable(self.kernel) and not isinstance(self.kernel, Kernel)
-        return "csr" if takes_sparse(self.kernel) or plain_function else False
 
     def _resolved(self, columns: int) -> Kernel:
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
     def _checked_input(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
-        return checked_input(self, [self.kernel], X, y, sparse=self._sparse(), reset=reset, **how)
+        kernel = self.kernel if reset else self.kernel_
+        plain_function = callable(kernel) and not isinstance(kernel, Kernel)
+        sparse = "csr" if takes_sparse(kernel) or plain_function else False
+        return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset, **how)
 
     def _new_rows(self, X: Any, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted."""
@@ -175,6 +176,7 @@ class RidgeCore(KernelEstimator):
         warned = self._warn_if_invalid(self._as_rows(X))
         self._weights = None if weights is None else checked_weights(owner, weights)
         self._per_target = np.ndim(self.alpha) > 0
+        self._as_fitted = {"fit_intercept": self.fit_intercept}
         used = slice(None) if weights is None or weights.all() else weights > 0
         kept = self._as_rows(X if isinstance(used, slice) else X[used])
         if self.kernel_.kind == "gram" and not isinstance(used, slice):
@@ -208,7 +210,7 @@ class RidgeCore(KernelEstimator):
         return valid is False
 
     def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem | StreamedSystem:
-        intercept = bool(self.fit_intercept)
+        intercept = bool(self._as_fitted["fit_intercept"])
         if choice.name == "primal":
             return PrimalSystem(self._phi(rows), weights, intercept=intercept, reason=choice.reason)
         if choice.name == "cg":

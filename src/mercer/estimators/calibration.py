@@ -43,12 +43,16 @@ class Temperature:
     shifts: tuple[float, ...] = ()
 
     @staticmethod
-    def fitted(values: Array, numbers: Array) -> Temperature:
-        """By bisection on the slope of the (convex) negative log-likelihood of smoothed labels."""
-        scores, target = _held(values), _smoothed(numbers, _classes(values))
+    def fitted(values: Array, numbers: Array, weights: Array | None = None) -> Temperature:
+        """By bisection on the slope of the (convex) negative log-likelihood of smoothed labels.
+
+        `weights`: how many rows each row stands for; 1 by default.
+        """
+        weights = np.ones(len(values)) if weights is None else weights
+        scores, target = _held(values), _smoothed(numbers, _classes(values), weights)
 
         def slope(scale: float) -> float:
-            return float(((_softmax(scale * scores) - target) * scores).sum())
+            return float(weights @ ((_softmax(scale * scores) - target) * scores).sum(axis=1))
 
         low, high = 0.0, 1.0
         if slope(0.0) >= 0:  # decisions that say nothing, or the opposite
@@ -78,7 +82,7 @@ class Temperature:
         >>> round(float(fitted.probabilities(votes[:, None])[:, 1].mean()), 2)
         0.1
         """
-        scores, target = _held(values), _smoothed(numbers, _classes(values))
+        scores, target = _held(values), _smoothed(numbers, _classes(values), np.ones(len(values)))
         shares = np.log(np.bincount(numbers, minlength=scores.shape[1]) + 1.0)
         shares -= shares.mean()
         plain = Temperature.fitted(values, numbers)
@@ -100,9 +104,9 @@ def _classes(values: Array) -> int:
     return max(2, int(values.shape[1]))
 
 
-def _smoothed(numbers: Array, classes: int) -> Array:
+def _smoothed(numbers: Array, classes: int, weights: Array) -> Array:
     """Labels as probabilities, Platt's way: as if each class had been seen once more in every other's place."""
-    counts = np.bincount(numbers, minlength=classes)
+    counts = np.bincount(numbers, weights, minlength=classes)
     smooth = 1.0 / (counts[numbers] + classes)
     target = np.repeat(smooth[:, None], classes, axis=1)
     target[np.arange(len(numbers)), numbers] = 1.0 - (classes - 1) * smooth

@@ -191,7 +191,7 @@ def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossVali
     for r, repeat in enumerate(folds.repeats):
         for split in repeat:
             model, X = fit(split.train, split.test)
-            scores[i], predicted = score_model(model, X, y[split.test], how, pooled=pooled)
+            scores[i], predicted = score_model(model, X, y[split.test], how, fit.weights(split.test), pooled=pooled)
             table.put(r, split.test, predicted)
             i += 1
     predictions = table.whole()

@@ -16,6 +16,7 @@ from mercer.estimators.classifier import checked_labels
 from mercer.estimators.inputs import width_of
 from mercer.gram import nearest_rows
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import finite_on
 
 
 class KernelNeighbors(KernelEstimator):
@@ -34,11 +35,13 @@ class KernelNeighbors(KernelEstimator):
 
     def _fit_neighbors(self, X: Any) -> None:
         self._check_count(self.n_neighbors, X.shape[0])
+        self._as_fitted = {"n_neighbors": self.n_neighbors}
         self.kernel_ = self._resolved(width_of(X))
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
             checked_gram(rows.dense())
         self.kernel_.check(rows)
+        finite_on(self.kernel_, rows)
         self.X_fit_ = X.copy()
         self._diagonal_fit = self.kernel_.diagonal(rows)
 
@@ -52,7 +55,7 @@ class KernelNeighbors(KernelEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
             New rows; for a precomputed kernel their k(x, X_fit_).
         n_neighbors : int, default=None
-            How many; the constructor's by default.
+            How many; that of the constructor at fit by default.
         return_distance : bool, default=True
             Whether distances come too.
         diag : array-like of shape (n_rows,), default=None
@@ -66,7 +69,7 @@ class KernelNeighbors(KernelEstimator):
             Rows of the training table.
         """
         rows = self._new_rows(X, diag)
-        count = self.n_neighbors if n_neighbors is None else n_neighbors
+        count = self._as_fitted["n_neighbors"] if n_neighbors is None else n_neighbors
         self._check_count(count, self.X_fit_.shape[0])
         places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))
         if not return_distance:

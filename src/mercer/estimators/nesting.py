@@ -276,7 +276,8 @@ def _nested_pipeline(
     for r, repeat in enumerate(folds.repeats):
         for split in repeat:
             model, rows = fit(split.train, split.test)
-            scores[i], predicted = score_model(model, rows, y[split.test], how, pooled=pooled)
+            weights = fit.weights(split.test)
+            scores[i], predicted = score_model(model, rows, y[split.test], how, weights, pooled=pooled)
             fitted = model.steps[-1][1]
             best[i] = fitted.best_score_
             chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})

@@ -119,6 +119,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         features = self._features(choice, kernel, sample, int(source.rows or 0), seed)
         rows = _ENDLESS if more else int(source.rows or 0)
         sides = sides_of([features], rows, float(alphas.min()), sample, targets, intercept=bool(self.fit_intercept))
+        self._as_fitted = {"landmarks": self.landmarks, "method": self.method}
         work = FoldSums(sides, targets, 1, seed, bool(self.fit_intercept), weighted=True)
         return work, self._plan(source, work, None)
 
@@ -231,8 +232,13 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _refuse_another(self, work: FoldSums) -> None:
-        """Sums are of one kernel, with an intercept or without; only alpha may change."""
+        """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
         owner = type(self).__name__
+        for name, before in self._as_fitted.items():
+            now = getattr(self, name)
+            if now is not before and not np.array_equal(now, before):
+                got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
+                raise InputError(sentence(f"{name} of {owner}", "as at the first fit", got, "Call fit to start again."))
         kernel = resolve(owner, self.kernel, self.n_features_in_)
         if kernel != work.sides[0].features.kernel or bool(self.fit_intercept) != work.intercept:
             must_be, way_out = "those of the first fit", "Call fit to begin anew."

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.selection.scoring import Scoring, as_score
+from mercer.selection.scoring import Scoring
 
 
 class Refitting:
@@ -51,6 +51,11 @@ class Refitting:
         part = _safe_indexing(self.X, rows)
         return part[:, columns] if self.pairwise else part
 
+    def weights(self, rows: Array) -> Array | None:
+        """Sample weights of these rows."""
+        given = self.extra.get("sample_weight")
+        return None if given is None else given[rows]
+
     def __call__(self, train: Array, test: Array) -> tuple[Any, Any]:
         """The fitted model and the test rows as it takes them."""
         model = clone(self.estimator)
@@ -76,19 +81,21 @@ def _one_each(sample_weight: Any, n: int) -> Array:
     return weights
 
 
-def score_model(model: Any, X: Any, y: Array, how: Scoring, *, pooled: bool = False) -> tuple[float, Array]:
+def score_model(
+    model: Any, X: Any, y: Array, how: Scoring, weights: Array | None = None, *, pooled: bool = False
+) -> tuple[float, Array]:
     """Score and predictions of a fitted model, by the same scoring; no score where it is to be pooled."""
     predicted = np.asarray(model.predict(X))
     if pooled:
         return np.nan, predicted
-    if how.scorer is not None:
-        return as_score(how.name, how.scorer(model, X, y)), predicted
+    if how.scorer is not None and not (how.needs_many and len(y) == 1):
+        return how.score_by(model, X, y, weights), predicted
     return how.score_rows(y, predicted), predicted
 
 
 def is_pooled(how: Scoring, folds: Folds) -> bool:
-    """Whether folds of one row have no score of their own."""
-    return how.needs_many and any(len(split.test) == 1 for split in folds.splits)
+    """Whether all folds are of one row, which has no score of its own."""
+    return how.pools(np.array([len(split.test) for split in folds.splits]))
 
 
 def pooled_scores(how: Scoring, y: Array, predictions: Array, folds: Folds) -> Array:

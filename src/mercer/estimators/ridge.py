@@ -269,7 +269,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
                 self._targets[used][:, mine],
                 self._dual[used][:, mine],
                 solved.log_determinant(),
-                intercept=bool(self.fit_intercept),
+                intercept=bool(self._as_fitted["fit_intercept"]),
             )
         return scale, evidence
 

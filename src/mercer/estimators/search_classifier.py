@@ -173,7 +173,8 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         self.classes_ = self.best_estimator_.classes_
         tested = ~np.isnan(held_out[:, :, 0])
         numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
-        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested])
+        weights = np.broadcast_to(np.ones(len(y)) if weights is None else weights, tested.shape)
+        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], weights[tested])
         return self
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:

@@ -64,6 +64,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
 
     def _checked_input(self, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
         listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
+        if not how.get("reset", True):
+            listed = [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return checked_input(self, listed, X, y, sparse=sparse, **how)
 

@@ -98,6 +98,7 @@ def _ridge(model: Any) -> int:
     need(isinstance(model._system_of, Choice) and isinstance(model.route_, Route), "a route must be there")
     _primal(model, t)
     model._used = slice(None) if weights is None or weights.all() else weights > 0
+    model._as_fitted = {"fit_intercept": model.fit_intercept}
     return t
 
 
@@ -142,6 +143,7 @@ def check_features(model: FeatureRegressor) -> None:
 def _neighbors(model: Any) -> int:
     n = _rows(model)
     need(is_finite_array(model._diagonal_fit, n), "k(x, x) must be finite, one for each row")
+    model._as_fitted = {"n_neighbors": model.n_neighbors}
     return n
 
 

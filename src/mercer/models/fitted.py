@@ -109,7 +109,7 @@ MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_o
 LEFT_OUT = (
     "tuned_",
     "dual_coef_", "intercept_", "_used", "cv_results_", "_posterior_kept", "_weights_kept",
-    "_left_out_kept", *streamed.LEFT_OUT,
+    "_left_out_kept", "_as_fitted", *streamed.LEFT_OUT,
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
-from mercer.estimators.classifier import KernelRidgeClassifier
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
 from mercer.report.alone import share_alone, some_rows
@@ -86,11 +85,9 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
     model, Z, y = subject.model, subject.Z[train], subject.y[train]
     if not subject.auto:
         weights = None if subject.weights is None else subject.weights[train]
-        chosen: dict[str, Any] = {"kernel": model.best_kernel_, "fit_intercept": model.fit_intercept}
-        if subject.classifier:
-            fresh = KernelRidgeClassifier(model.alpha_, **chosen, class_weight=model.class_weight)
-        else:
-            fresh = KernelRidge(model.alpha_, **chosen)
+        from sklearn.base import clone
+
+        fresh = clone(model.best_estimator_)
         return Refit(test, [(1.0, fresh.fit(subject.framed(Z), y, weights))], subject)
     Y = label_targets(np.searchsorted(model.classes_, y), len(model.classes_)) if subject.classifier else y
     members = [

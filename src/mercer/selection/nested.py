@@ -231,7 +231,7 @@ def _ends(folds: Folds) -> Array:
 def _inner_truth(ordered: Ordered, layout: Layout) -> Truth:
     """The inner test sets as they are scored: one by one, or pooled where one row has no score."""
     inner = layout.inner
-    if not ordered.search.scoring.needs_many or not (inner.counts == 1).any():
+    if not ordered.search.scoring.pools(inner.counts):
         return ordered.truth_of(inner)
     mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
     together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, MercerWarning, nearest, sentence
 from mercer.selection.metrics import QUICK, accuracy
 from mercer.selection.problem import Removals, label_targets
 
@@ -70,6 +71,8 @@ class Truth:
         What was left out for each prediction, where several fits are scored as one test set.
     centre : ndarray of shape (t,) or float
         What held-out values lack of predictions (`Problem.centre`).
+    weights : ndarray of shape (n,) or None
+        Sample weights, for scorers that ask for them.
     """
 
     y: Array
@@ -77,6 +80,7 @@ class Truth:
     classes: Classes | None = None
     fits: Removals | None = None
     centre: Array | float = 0.0
+    weights: Array | None = None
 
     @cached_property
     def tested(self) -> Array:
@@ -114,7 +118,10 @@ class Scoring:
     scorer : object or None
         A scikit-learn scorer.
     needs_many : bool
-        Whether the score of one row has no meaning, so that folds of one row are pooled.
+        Whether the score of one row has no meaning. Test sets are pooled where each of them is one row; otherwise those
+        of one row score NaN.
+    weighted : bool
+        Whether the scorer asked for sample weights (`set_score_request`).
     """
 
     name: str
@@ -122,14 +129,32 @@ class Scoring:
     loss: Callable[[Array, Array], Any] | None = None
     scorer: Any = None
     needs_many: bool = False
+    weighted: bool = False
+
+    def pools(self, counts: Array) -> bool:
+        """Whether test sets of these many rows are scored as one."""
+        return self.needs_many and bool((counts == 1).all())
 
     def by_split(
         self, truth: Truth, values: Array, *, per_target: bool = False, failures: list[str] | None = None
     ) -> Array:
         """The score of every test set; with `per_target` a column for each target.
 
-        With `failures` a test set that the score refuses gets NaN, and the reason is put there.
+        With `failures` a test set that the score refuses gets NaN, and the reason is put there; otherwise a warning
+        tells of test sets of one row that have no score.
         """
+        table = self._by_split(truth, values, failures, per_target=per_target)
+        single = truth.removals.counts == 1
+        if self.needs_many and single.any():
+            table[single] = np.nan
+            reason = f"a test set of one row has no {self.name}"
+            if failures is not None:
+                failures += [reason] * int(single.sum())
+            else:
+                warnings.warn(f"{reason[0].upper()}{reason[1:]}; its score is NaN.", MercerWarning, stacklevel=6)
+        return table
+
+    def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
         y, outcome = truth.tested, truth.outcome(values)
         if self.quick is not None:
             if self.quick is accuracy or truth.classes is not None:
@@ -144,10 +169,13 @@ class Scoring:
         scores = self._loop(y, outcome, values, truth, failures)
         return scores[:, None] if per_target else scores
 
-    def score_rows(self, y: Array, outcome: Array) -> float:
+    def score_rows(self, y: Array, outcome: Array, weights: Array | None = None) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
+        if self.needs_many and len(y) == 1:
+            warnings.warn(f"A test set of one row has no {self.name}; its score is NaN.", MercerWarning, stacklevel=5)
+            return float("nan")
         if self.quick is None:
-            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
         return float(self.quick(*self._columns(y, outcome), everything).mean())
 
@@ -164,11 +192,15 @@ class Scoring:
         return _numbers(self.name, tables[0]), _numbers(self.name, tables[1])
 
     def _loop(self, y: Array, outcome: Array, values: Array, truth: Truth, failures: list[str] | None) -> Array:
-        scores = np.empty(len(truth.removals))
+        scores = np.full(len(truth.removals), np.nan)
+        weights = None if truth.weights is None else truth.weights[truth.removals.rows]
         for i in range(len(scores)):
             part = truth.removals.part(i)
+            if self.needs_many and part.stop - part.start == 1:
+                continue
+            own = None if weights is None else weights[part]
             try:
-                scores[i] = self._one(y[part], outcome[part], values[part], truth.classes)
+                scores[i] = self._one(y[part], outcome[part], values[part], truth.classes, own)
             except InputError:
                 raise
             except ValueError as problem:
@@ -178,12 +210,19 @@ class Scoring:
                 scores[i] = np.nan
         return scores
 
-    def _one(self, y: Array, outcome: Array, values: Array, classes: Classes | None) -> float:
+    def _one(
+        self, y: Array, outcome: Array, values: Array, classes: Classes | None, weights: Array | None = None
+    ) -> float:
         """The score of one test set; what is handed out are copies, since a loss may work in place."""
         y, outcome, values = y.copy(), outcome.copy(), values.copy()
         if self.loss is not None:
             return -as_score(self.name, self.loss(y, outcome))
-        return as_score(self.name, self.scorer(_Stub(outcome, values, classes), np.zeros((len(y), 1)), y))
+        return self.score_by(_Stub(outcome, values, classes), np.zeros((len(y), 1)), y, weights)
+
+    def score_by(self, model: Any, X: Any, y: Array, weights: Array | None) -> float:
+        """What the scorer says of a fitted model, with sample weights where it asked for them."""
+        extra = {"sample_weight": weights.copy()} if self.weighted and weights is not None else {}
+        return as_score(self.name, self.scorer(model, X, y, **extra))
 
 
 def as_score(name: str, found: Any) -> float:
@@ -270,11 +309,22 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         scorer = _named(scoring)
         return Scoring(scoring, scorer=scorer, needs_many=_of_variance(scorer))
     if hasattr(scoring, "_score_func"):
-        return Scoring(str(scoring), scorer=scoring, needs_many=_of_variance(scoring))
+        return Scoring(
+            str(scoring), scorer=scoring, needs_many=_of_variance(scoring), weighted=_asks_for_weights(scoring)
+        )
     if callable(scoring):
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
     raise InputError(sentence("scoring", "a scikit-learn name, a scorer or a loss function", repr(scoring)))
+
+
+def _asks_for_weights(scorer: Any) -> bool:
+    """Whether scikit-learn's own searches would hand sample weights to this scorer."""
+    from sklearn import get_config
+
+    if not get_config()["enable_metadata_routing"] or not hasattr(scorer, "get_metadata_routing"):
+        return False
+    return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
 def _of_variance(scorer: Any) -> bool:

@@ -134,11 +134,13 @@ class Ordered:
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
         self.spreads: dict[tuple[Kernel, float], float] = {}
-        self.pool_only = search.scoring.needs_many and bool((self.removals.counts == 1).any())
+        self.pool_only = search.scoring.pools(self.removals.counts)
 
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
         """What held-out values at these test sets are held against."""
-        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre)
+        return Truth(
+            self.search.y[self.order], removals, self.classes, fits, self.problem.centre, self.problem.weights
+        )
 
     def run(
         self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None

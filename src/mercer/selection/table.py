@@ -117,7 +117,7 @@ class SearchTable:
         better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
         found |= {
             "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
+            "std_test_score": scores.std(axis=1) if scores.shape[1] > 1 else np.full(len(pairs), np.nan),
             "rank_test_score": (1 + better).astype(np.int32),
             "pooled_test_score": self.pooled.mean(axis=2).ravel(),
             "condition": self.condition.ravel(),
