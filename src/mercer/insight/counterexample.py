@@ -20,7 +20,7 @@ PRECISION = 1e-9
 _LARGE = 100.0
 _CHANGE = 1e-4
 _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 1e-3, 1e3, 1e-8, 1e8)
-_DRAWS, _STARTS, _STEPS = 60, 6, 80
+_DRAWS, _CLIMBS, _STEPS = 60, 6, 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Search:
     problem: str
 
 
-def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> Search:
-    """Try simple tables, then draw some, then climb down from the most promising ones."""
+def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS) -> Search:
+    """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
     climber = _Climber(kernel, rng)
     for tables in (_simple, partial(_drawn, rng)):
         for width in columns:
@@ -54,7 +54,7 @@ def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> 
                 return climber.found()
     for width in columns:
         starts = sorted((seen for seen in climber.seen if seen[1].shape[1] == width), key=lambda seen: seen[0])
-        for start in starts[:_STARTS]:
+        for start in starts[:climbs]:
             if climber.climb(*start):
                 return climber.found()
     return climber.found()
