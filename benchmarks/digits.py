@@ -142,8 +142,8 @@ def draw(number):
     signal = np.sin(2.0 * X @ rng.normal(size=(d, 2))) if rng.random() < 0.7 else X @ rng.normal(size=(d, 2))
     y = signal[:n] + rng.choice([0.0, 1e-4, 0.3]) * rng.normal(size=(n, 2))
     if "labels" in kind or "Classifier" in kind:
-        classes = int(rng.choice([2, 2, 3]))
-        y = np.argsort(np.argsort(y[:, 0])) * classes // n
+        rank, share = np.argsort(np.argsort(y[:, 0])), rng.choice([0.35, 0.5, 0.6])
+        y = rank * 3 // n if rng.random() < 0.3 else (rank >= share * n).astype(int)
     else:
         y = y[:, 0] if rng.random() < 0.7 else y
         y = y * power(-80, 80, "scale y")

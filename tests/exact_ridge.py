@@ -148,7 +148,7 @@ def accuracies(found, splits, labels):
         for i, each in zip(test, zip(*values, strict=True), strict=True):
             each = each if len(each) > 1 else (-each[0], each[0])  # noqa: PLW2901
             low, high = sorted(each)[-2:]
-            if high - low <= max(TINY, abs(high) * mpf(10) ** -80):
+            if high - low <= max(TINY, mpf(10) ** -(2 * mp.dps // 3)):  # targets are of size 1
                 return None
             right += each.index(high) == labels[i]
         scores.append(mpf(right) / len(test))
