@@ -50,6 +50,7 @@ bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/bad_tables.py
+	$(BIN)/python benchmarks/digits.py
 	$(BIN)/python benchmarks/streaming.py speed memory linear
 
 docs: $(VENV)/.docs  ## build the site into docs/_build/html
