@@ -12,7 +12,7 @@ from mercer.data.encoding.report import EncoderReport
 from mercer.data.long_tables import LongTable
 from mercer.data.reading import Reading, arrow_reading, one_line, read_table
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.models.disk import write_whole
 
@@ -77,9 +77,13 @@ def _free(name: str, taken: dict[str, Any]) -> str:
 
 
 def write(answer: dict[str, Array], out: str) -> None:
-    """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-"."""
+    """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-".
+
+    Files and pipes get every cell as it is; a terminal gets what it can show.
+    """
     if out == "-":
-        sys.stdout.write(as_csv(answer))
+        text = as_csv(answer)
+        sys.stdout.write(printable(text, lines=True) if sys.stdout.isatty() else text)
         sys.stdout.flush()
         return
     ending = Path(out).suffix.lower()
