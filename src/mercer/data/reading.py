@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from mercer.data.delimited import SEPARATORS, read_delimited, refuse_twice, short
+from mercer.data.encoding.cells import FIFTEEN, is_rounded, milliseconds, rounded_rows
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.data.text_columns import Levels, Texts, choose_style, refused_endless, typed
 from mercer.errors import InputError, nearest, sentence
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
-_EXACT = 2**53  # whole numbers up to here are floats, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,8 @@ class Reading:
         `comma`, `semicolon`, `tab`, `bar` or `Parquet`.
     notes : tuple of str
         What was taken for what, where that is not plain.
+    style : NumberStyle or None
+        How texts write numbers; None where no cell tells.
     """
 
     columns: dict[str, Array]
@@ -46,6 +49,7 @@ class Reading:
     what: str
     kind: str
     notes: tuple[str, ...]
+    style: NumberStyle | None = None
 
     def where(self, row: int) -> str:
         """What a person should look for: "line 7 of table.csv"."""
@@ -75,6 +79,7 @@ def read_table(
     others: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    style: NumberStyle | None = None,
     infinite: str = "refuse",
 ) -> Reading:
     r"""Read a table from a file, or from standard input if `source` is "-".
@@ -91,6 +96,8 @@ def read_table(
         The kind of all other columns; None finds out.
     separator, decimal : str, default=None
         What stands between cells, and the decimal sign; None finds out, and refuses what could be either.
+    style : NumberStyle, default=None
+        How the training table writes numbers: what contradicts it is refused, unless `decimal` says otherwise.
     infinite : {"refuse", "missing"}, default="refuse"
         What becomes of infinite numbers.
 
@@ -115,7 +122,7 @@ def read_table(
     raw, what = _bytes(source)
     asked = dict(kinds or {}) | dict.fromkeys(unused, "text")
     if raw[:4] == b"PAR1":
-        return _parquet(raw, what, asked, others, infinite)
+        return _parquet(raw, what, asked, others=others, infinite=infinite, decimal=decimal, style=style)
     table = read_delimited(raw, what, separator)
     notes = list(table.notes)
 
@@ -124,12 +131,30 @@ def read_table(
 
     read = zip(table.names, table.columns, strict=True)
     columns = [Texts(name, cells, where, endless=infinite == "missing") for name, cells in read]
-    style = choose_style([each for each in columns if asked.get(each.name, others) in {None, "number"}], decimal)
-    made = {each.name: typed(each, style, asked.get(each.name, others), notes) for each in columns}
-    if style.decimal == "," and decimal is None:
-        notes.append(DECIMAL_COMMAS)
+    read_as = {each.name: asked.get(each.name, others) for each in columns}
+    made, found = _from_texts(columns, read_as, decimal, style, notes)
     kind = SEPARATORS.get(table.separator, table.separator)
-    return Reading(made, len(table.lines), table.lines, what, kind, tuple(notes))
+    return Reading(made, len(table.lines), table.lines, what, kind, tuple(notes), found)
+
+
+def _from_texts(
+    columns: Sequence[Texts],
+    kinds: Mapping[str, str | None],
+    decimal: str | None,
+    style: NumberStyle | None,
+    notes: list[str],
+) -> tuple[dict[str, Array], NumberStyle | None]:
+    """Columns of texts by what their cells are, and how they write numbers: one rule for CSV, TSV and Parquet."""
+    trained = style is not None and decimal is None
+    found = style
+    if not trained:
+        found = choose_style([each for each in columns if kinds[each.name] in {None, "number"}], decimal)
+    made = {
+        each.name: typed(each, found or NumberStyle(), kinds[each.name], notes, trained=trained) for each in columns
+    }
+    if found is not None and found.decimal == "," and decimal is None and not trained:
+        notes.append(DECIMAL_COMMAS)
+    return made, found
 
 
 def _bytes(source: str) -> tuple[bytes, str]:
@@ -154,7 +179,7 @@ def no_file(path: Path) -> InputError:
     return InputError(f"There is no file {str(path)!r}. {hint if 'mean' in hint else ''}".strip())
 
 
-def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None, infinite: str) -> Reading:
+def _parquet(raw: bytes, what: str, asked: Mapping[str, str], **how: Any) -> Reading:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -168,27 +193,55 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
         if isinstance(error, InputError):
             raise
         raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
-    return arrow_reading(table.rename_columns(names), what, asked, others=others, infinite=infinite)
+    return arrow_reading(table.rename_columns(names), what, asked, **how)
 
 
 def arrow_reading(
-    table: Any, what: str, asked: Mapping[str, str], *, others: str | None = None, infinite: str = "refuse"
+    table: Any,
+    what: str,
+    asked: Mapping[str, str],
+    *,
+    others: str | None = None,
+    infinite: str = "refuse",
+    decimal: str | None = None,
+    style: NumberStyle | None = None,
 ) -> Reading:
-    """A table of pyarrow's as named columns; `asked`, `others` and `infinite` as for `read_table`."""
+    """A table of pyarrow's as named columns; `asked` are `kinds`, all else is as for `read_table`."""
     names = table.column_names
     if not names or not table.num_rows:
         raise InputError(
             sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
         )
     notes: list[str] = []
+    columns = {name: table.column(place) for place, name in enumerate(names)}
+    kinds = {name: asked.get(name, others) for name in names}
+    for name, column in columns.items():
+        if (kind := getattr(column.type, "value_type", None)) is not None and hasattr(column.type, "index_type"):
+            columns[name], kinds[name] = column.cast(kind), kinds[name] or "category"
+
+    def where(row: int) -> str:
+        return _where(what, None, row)
+
+    texts = [
+        Texts(name, [(cell or "").strip(" \t") for cell in column.to_pylist()], where, endless=infinite == "missing")
+        for name, column in columns.items()
+        if _is_text(column.type)
+    ]
+    made, found = _from_texts(texts, kinds, decimal, style, notes)
     made = {
-        name: _arrow_column(name, table.column(place), what, asked.get(name, others), notes)
-        for place, name in enumerate(names)
+        name: made[name] if name in made else _arrow_column(name, column, what, kinds[name])
+        for name, column in columns.items()
     }
     for name, column in made.items():
         if column.dtype.kind == "f" and np.isinf(column).any():
             made[name] = _finite(name, column, what, infinite, notes)
-    return Reading(made, table.num_rows, None, what, "Parquet", tuple(notes))
+    return Reading(made, table.num_rows, None, what, "Parquet", tuple(notes), found)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
 
 
 def one_line(error: BaseException) -> str:
@@ -197,51 +250,66 @@ def one_line(error: BaseException) -> str:
     return (words if len(words) <= 150 else words[:147] + "...").rstrip(".")
 
 
-def _arrow_column(name: str, column: Any, what: str, asked: str | None, notes: list[str]) -> Array:
-    """One column of Parquet as the encoder takes it."""
+def _arrow_column(name: str, column: Any, what: str, asked: str | None) -> Array:
+    """One column of Parquet that holds no text, as the encoder takes it."""
     from pyarrow import types
 
     kind = column.type
     if asked == "text" and types.is_nested(kind):
         return np.full(len(column), "", dtype=object)  # not looked at
-    if types.is_dictionary(kind):
-        column, asked = column.cast(kind.value_type), asked or "category"
-        kind = column.type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
-        texts = Texts(name, [cell or "" for cell in column.to_pylist()], lambda row: _where(what, None, row))
-        return typed(texts, choose_style([], "."), asked, notes)
     if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
         return _arrow_numbers(name, column, what, asked)
-    if types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
-        if types.is_timestamp(kind) or types.is_date(kind):
-            made = np.asarray(column.cast("timestamp[ms]", safe=False).to_numpy(), dtype="datetime64[ms]")
-        elif types.is_duration(kind):
-            made = np.asarray(column.cast("duration[ms]", safe=False).to_numpy(), dtype="timedelta64[ms]")
-        else:
-            made = np.array(column.to_pylist(), dtype=object)
-        return made.astype(object).view(Levels) if asked == "category" else made
-    must_be = "numbers, truth values, dates or text"
-    raise InputError(sentence(f"Column {name!r} of {what}", must_be, str(kind), "Leave it out with --drop."))
+    if types.is_timestamp(kind) or types.is_date(kind):
+        made = _moments(name, np.asarray(column.to_numpy()), what, asked)
+    elif types.is_duration(kind):
+        made = np.asarray(column.to_numpy())  # in its own unit: milliseconds may be too many
+    elif types.is_boolean(kind):
+        made = np.array(column.to_pylist(), dtype=object)
+    else:
+        must_be = "numbers, truth values, dates or text"
+        raise InputError(sentence(f"Column {name!r} of {what}", must_be, str(kind), "Leave it out with --drop."))
+    return made.astype(object).view(Levels) if asked == "category" else made
+
+
+def _moments(name: str, values: Array, what: str, asked: str | None) -> Array:
+    """Dates in milliseconds; where they only name rows or groups, exactly as they are."""
+    made, far = milliseconds(values)
+    if asked == "text":
+        exact = not far.size and bool(((made.astype(values.dtype) == values) | np.isnat(values)).all())
+        return made if exact else np.array(["" if np.isnat(day) else str(day) for day in values], dtype=object)
+    if far.size:
+        got = f"{values[far[0]]} in {_where(what, None, int(far[0]))}"
+        must_be = "dates within 292 million years of 1970"
+        raise InputError(sentence(f"Column {name!r}", must_be, got, "Leave the column out with --drop."))
+    return made
 
 
 def _arrow_numbers(name: str, column: Any, what: str, asked: str | None) -> Array:
+    """Numbers as float64, which holds every one exactly or refuses it; names and levels as they are."""
     from pyarrow import types
 
-    plain = types.is_floating(column.type) or (types.is_integer(column.type) and not column.null_count)
-    if plain and asked not in {"category", "text"}:
-        values = np.array(column.to_numpy(), dtype=np.float64)
-        if types.is_floating(column.type) or not (np.abs(values) >= _EXACT).any():
-            return values
-    cells = column.to_pylist()
     if asked in {"category", "text"}:
-        return np.array(cells, dtype=object).view(Levels) if asked == "category" else np.array(cells, dtype=object)
-    values = np.array([np.nan if cell is None else float(cell) for cell in cells])
-    for row in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
-        if isinstance(cells[row], int) and int(values[row]) != cells[row]:
-            got = f"{cells[row]} in {_where(what, None, row)}"
-            way_out = f"Leave the column out with --drop, or keep it with --as {name}=category."
-            raise InputError(sentence(f"Column {name!r}", "whole numbers of at most 15 digits", got, way_out))
-    return values
+        cells = np.array(column.to_pylist(), dtype=object)
+        return cells.view(Levels) if asked == "category" else cells
+    if types.is_floating(column.type):
+        return np.array(column.to_numpy(), dtype=np.float64)
+    numbers = column.drop_null()
+    if types.is_decimal(column.type):
+        cells = numbers.to_pylist()
+        bad = [place for place, cell in enumerate(cells) if is_rounded(cell)]
+        values = np.array(cells, dtype=np.float64)
+    else:
+        cells = numbers.to_numpy()
+        bad = rounded_rows(cells).tolist()
+        values = cells.astype(np.float64)
+    rows = np.flatnonzero(np.asarray(column.is_valid()))
+    if bad:
+        got = f"{cells[bad[0]]} in {_where(what, None, int(rows[bad[0]]))}"
+        way_out = f"Leave the column out with --drop, or keep it with --as {name}=category."
+        raise InputError(sentence(f"Column {name!r}", FIFTEEN, got, way_out))
+    made = np.full(len(column), np.nan)
+    made[rows] = values
+    return made
 
 
 def _finite(name: str, values: Array, what: str, infinite: str, notes: list[str]) -> Array:
