@@ -21,14 +21,16 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
     parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
     if parts is None:
-        return read_table(source, kinds=model.kinds, others="text", separator=separator, decimal=decimal)
+        return read_table(
+            source, kinds=model.kinds, others="text", separator=separator, decimal=decimal, style=model.style
+        )
     import pyarrow as pa
 
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"The files of {parts.what} cannot be put together: {one_line(error)}.") from None
-    return arrow_reading(table, parts.what, model.kinds, others="text")
+    return arrow_reading(table, parts.what, model.kinds, others="text", decimal=decimal, style=model.style)
 
 
 def predicted(

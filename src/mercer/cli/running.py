@@ -20,7 +20,6 @@ from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import say
-from mercer.data.reading import DECIMAL_COMMAS
 from mercer.errors import InputError, nearest, printable, sentence
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
@@ -80,7 +79,8 @@ def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[st
     from mercer.models import save
 
     encoder = None if hasattr(model, "encoder_") else table.encoder
-    whole = TableModel(model, encoder, options["target"], options["row_id"] or "", table.ignored, summary)
+    row_id, style = options["row_id"] or "", table.reading.style
+    whole = TableModel(model, encoder, options["target"], row_id, table.ignored, summary, style)
     save(whole, options["out"], rows=not options["without_data"])
     return whole
 
@@ -208,8 +208,7 @@ def run_predict(options: dict[str, Any]) -> None:
     model = _loaded(options["model"])
     table = read_new(options["table"], model, _sign(options["separator"]), options["decimal"])
     for note in table.notes:
-        if note != DECIMAL_COMMAS:  # as in training, and nothing to worry about
-            say(note, err=True)
+        say(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     _tell_strangers(report)
