@@ -584,6 +584,14 @@ def test_numbers_with_too_many_digits_are_refused_in_files(tmp_path):
         )
 
 
+def test_a_pipe_cannot_be_read_several_times(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    assert refusal(tmp_path / "t.csv") == (
+        f"The table {str(tmp_path / 't.csv')!r} must be a regular file or a directory, which can be read several "
+        "times; got a pipe or a device. Save it to a file first."
+    )
+
+
 def test_iterators_that_end_are_refused_with_the_reason(table):
     blocks = blocks_of(table, 100)
     assert refusal(iter(blocks)) == (

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from mercer.data.blocks import as_source
 from mercer.data.encoding import TableEncoder
+from mercer.data.long_tables import LongTable
 from mercer.data.reading import arrow_reading, read_table
 from mercer.data.text_columns import Levels
 from mercer.errors import InputError
@@ -278,6 +280,11 @@ def test_files_that_are_not_there(tmp_path, monkeypatch):
         read_table(str(tmp_path))
     with pytest.raises(InputError, match=r"cannot be read: File name too long\."):
         read_table(str(tmp_path / ("x" * 300)))
+    said = "The name of a table must be a path, or - for standard input; got an empty text."
+    for read in (read_table, lambda source: LongTable.found(source, 0), as_source):
+        with pytest.raises(InputError) as caught:
+            read("")
+        assert str(caught.value) == said
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
     assert read_table("-").what == "standard input"
 

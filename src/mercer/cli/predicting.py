@@ -16,16 +16,25 @@ from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.models.disk import write_whole
 
+_FEWER = "Predict for fewer rows at a time."
+
 
 def read_new(source: str, model: TableModel, separator: str | None, decimal: str | None) -> Reading:
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
     parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
     if parts is None:
         return read_table(
-            source, kinds=model.kinds, others="text", separator=separator, decimal=decimal, style=model.style
+            source,
+            kinds=model.kinds,
+            others="text",
+            separator=separator,
+            decimal=decimal,
+            style=model.style,
+            too_large=_FEWER,
         )
     import pyarrow as pa
 
+    parts.promise(_FEWER)
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
