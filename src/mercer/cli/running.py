@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ def run_fit(options: dict[str, Any]) -> None:
     speak = not options["as_json"] and not options["quiet"]
     _refuse_out(out, "--out", "the model")
     _refuse_out(options["report"], "--report", "the report")
+    written = {f"--{name}": options[name] for name in ("out", "report", "checkpoint")}
+    _refuse_overwriting({"the table": options["table"]}, written)
     asked = _asked(options, verbose=0 if options["quiet"] else 1)
     with _limits(options):
         table = prepare(options["table"], _said(options))
@@ -96,6 +99,33 @@ def _refuse_out(out: str | None, option: str, what: str) -> None:
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{out!r} cannot be written: permission denied.")
+
+
+def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
+    """Refuse an output that is an input or another output, whatever path or link leads to it."""
+    taken = {what: _files(path) for what, path in read.items()}
+    for option, path in written.items():
+        found = set() if path in {None, "-"} else _files(str(path))
+        for what, others in taken.items():
+            if found & others:
+                way_out = "Name another file: this one would be overwritten."
+                raise InputError(sentence(option, f"another file than {what}", repr(path), way_out))
+        taken[option] = found
+
+
+def _files(path: str) -> set[Any]:
+    """What a file is known by, its real path and its place on the disk: two names of one file have one in common.
+
+    A directory is its Parquet files; pipes and devices, which are not replaced, are none.
+    """
+    try:
+        if path != "-" and Path(path).is_dir():
+            return {each for file in Path(path).glob("*.parquet") for each in _files(str(file))}
+        status = os.fstat(sys.stdin.fileno()) if path == "-" else Path(path).stat()
+    except (OSError, ValueError):  # not there yet, or no stream of the system's
+        return set() if path == "-" else {os.path.realpath(path)}
+    place = {(status.st_dev, status.st_ino)} if stat.S_ISREG(status.st_mode) else set()
+    return place | {os.path.realpath(path)} if place and path != "-" else place
 
 
 def _said(options: dict[str, Any]) -> Said:
@@ -205,6 +235,7 @@ def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
     from mercer.cli.predicting import predicted, read_new, write
 
+    _refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
     model = _loaded(options["model"])
     table = read_new(options["table"], model, _sign(options["separator"]), options["decimal"])
     for note in table.notes:
