@@ -95,16 +95,17 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 
 
 def error_words(judged: Judgement, target: str, y: Any) -> str:
-    """The honest error, the baseline beside it, and what that means."""
+    """The out-of-sample error, what it rests on, the baseline beside it, and what that means."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = f", give or take {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     lines = [
-        f"Error on rows it has not seen: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
+        f"Out-of-sample error: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
         if judged.smaller_is_better
-        else f"Score on rows it has not seen: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
-        f"Always saying {alone}: {_number(judged, judged.baseline)}.",
+        else f"Out-of-sample score: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
+        *([judged.all_rows_words()] if judged.from_all_rows else []),
+        f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}.",
     ]
     gain = (judged.baseline - judged.error) * (1 if judged.smaller_is_better else -1)
     if not gain > (0 if math.isnan(judged.standard_error) else judged.standard_error):
@@ -154,7 +155,11 @@ def file_words(file: ModelFile, table: TableModel) -> str:
     if isinstance(measure, str) and isinstance(how, str):
         value, base = (_told(told.get(name), share="share" in measure) for name in ("value", "baseline"))
         how = f"{legible(measure)}; {legible(how, 200)}"
-        lines += ["", f"On rows it had not seen: {value} ({how}); without the columns {base}."]
+        word = "score" if told.get("smaller_is_better") is False else "error"
+        lines += ["", f"Out-of-sample {word}: {value} ({how}); baseline {base}."]
+        shared = told.get("from_all_rows")
+        if isinstance(shared, str) and shared:
+            lines.append(legible(shared, 500))
     return "\n".join(lines)
 
 
@@ -194,7 +199,12 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         }
         for each in table.encoder.columns_
     ]
-    error = {"measure": judged.measure, "how": judged.how, "smaller_is_better": judged.smaller_is_better}
+    error: dict[str, Any] = {
+        "measure": judged.measure,
+        "how": judged.how,
+        "smaller_is_better": judged.smaller_is_better,
+    }
+    error["from_all_rows"] = judged.all_rows_words()
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
     if judged.predictions is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = _off_by(judged, table.target.values)
