@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.delimited import short
-from mercer.data.encoding.cells import FIFTEEN, MISSING_WORDS
+from mercer.data.encoding.cells import EXACT, FIFTEEN, MISSING_WORDS
 from mercer.data.encoding.values import NumberStyle, read_day
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -183,7 +183,7 @@ def _numbers(column: Texts, said: dict[str, int], style: NumberStyle) -> Array:
         value = style.read(text)
         if value is None or abs(value) == float("inf"):
             raise column.refused(text, "numbers below 1.8e308", "Correct the cell, or leave it empty.")
-        if style.rounds(text):
+        if abs(value) >= EXACT and style.rounds(text):
             raise column.refused(text, FIFTEEN, keep)
         values[text] = value
     return column.placed(values, np.nan, np.float64)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer.data.encoding.cells import DAY, FIFTEEN, Cells, is_rounded, naive, number_cells
+from mercer.data.encoding.cells import DAY, EXACT, FIFTEEN, Cells, is_rounded, naive, number_cells
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -74,10 +74,11 @@ def numbers_of(cells: Cells, style: NumberStyle) -> Array:
         raise cells.refused("numbers", int(np.flatnonzero(~cells.missing)[0]))
     read = [style.read(text) for text in cells.levels]
     values = _placed(cells, read, "numbers")
-    rounded = np.array([*map(style.rounds, cells.levels), False])[cells.values]
-    if rounded.any():
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    rounded = [row for row in large.tolist() if style.rounds(cells.levels[cells.values[row]])]
+    if rounded:
         way_out = f"Leave the column out with drop, or keep it with kinds={{{cells.name!r}: 'category'}}."
-        raise cells.refused(FIFTEEN, int(rounded.argmax()), way_out)
+        raise cells.refused(FIFTEEN, rounded[0], way_out)
     return number_cells(cells.name, values).values
 
 
