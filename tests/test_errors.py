@@ -1,5 +1,8 @@
 """The tree of errors, and the one form of every complaint."""
 
+import json
+import pickle
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,7 @@ from mercer.errors import (
     NotMercerWarning,
     SingularSystemWarning,
     nearest,
+    printable,
     sentence,
 )
 
@@ -73,3 +77,44 @@ def test_a_suggestion_is_always_one_of_the_known_names_or_all_of_them(name, know
     said = nearest(name, known)
     suggestions = [f"Did you mean {each!r}?" for each in known]
     assert said in suggestions or said == f"Known: {', '.join(sorted(known))}."
+
+
+# Text of strangers
+
+HOSTILE = st.text(
+    st.characters(exclude_categories=()) | st.sampled_from("\x1b\x9b\x07\u202e\u2066\u2028\ud800\r\n"), max_size=20
+)
+
+
+@settings(max_examples=300)
+@given(HOSTILE)
+def test_printable_text_holds_nothing_that_a_terminal_obeys_and_keeps_all_else(text):
+    assert printable(text).isprintable()
+    assert all(line.isprintable() for line in printable(text, lines=True).split("\n"))
+    assert printable(text, lines=True).count("\n") == text.count("\n")
+    assert printable(printable(text)) == printable(text)
+    shown = "".join(sign for sign in text if sign.isprintable())
+    assert (printable(text) == text) == text.isprintable() == (shown == text)
+    printable(text).encode()  # no lone surrogate is left
+
+
+@settings(max_examples=300)
+@given(HOSTILE)
+def test_printable_json_is_json_of_the_same_value(text):
+    assert json.loads(printable(json.dumps({text: [text]}, ensure_ascii=False))) == {text: [text]}
+
+
+def test_what_cannot_be_printed_is_shown_as_its_json_escape():
+    signs = "\x1b]0;t\x07\x9b31m\u202e\u2028\ud800\x7f\U000e0001"
+    assert printable(signs) == r"\u001b]0;t\u0007\u009b31m\u202e\u2028\ud800\u007f\udb40\udc01"
+    assert printable("caf\u00e9 \u6771\u4eac") == "caf\u00e9 \u6771\u4eac"
+
+
+@given(HOSTILE)
+def test_every_error_and_warning_is_safe_to_print_and_to_send(text):
+    for kind in (InputError, MemoryRefusal, EdgeOfGridWarning):
+        made = kind(text)
+        assert str(made) == printable(text, lines=True)
+        assert str(pickle.loads(pickle.dumps(made))) == str(made)
+    said = str(InputError(nearest("zzzzzzzzz", [text])))
+    assert all(line.isprintable() for line in said.split("\n"))

@@ -491,6 +491,7 @@ def test_a_file_of_version_1_is_read():
 
 def test_a_table_of_version_1_is_read_although_encoders_know_more_now():
     model = mercer.load(OLD.with_name("table_version_1.mercer"))
+    assert model.style is None  # files of that time do not know how their table wrote numbers
     assert [column.kind for column in model.columns] == [
         "number", "number", "category", "category", "date", "text", "identifier"
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer import course, displays, kernels, report, testing
     from mercer.backends import thread_count, threads
+    from mercer.data.encoding import TableEncoder
     from mercer.estimators import (
         AutoClassifier,
         AutoRegressor,
@@ -50,6 +51,7 @@ _PLACES = {
     "NystroemRidgeCV": "mercer.estimators",
     "NystroemRidgeClassifier": "mercer.estimators",
     "NystroemRidgeClassifierCV": "mercer.estimators",
+    "TableEncoder": "mercer.data.encoding",
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",
@@ -77,6 +79,7 @@ __all__ = [
     "NystroemRidgeCV",
     "NystroemRidgeClassifier",
     "NystroemRidgeClassifierCV",
+    "TableEncoder",
     "bias_variance",
     "check_mercer",
     "course",

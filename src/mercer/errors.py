@@ -18,10 +18,42 @@ MercerWarning (also UserWarning)
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable
 
 
-class MercerError(Exception):
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Text that a terminal shows and does not obey: every character that cannot be printed becomes its JSON escape.
+
+    Escape sequences, control characters (C0 and C1), bidirectional controls, lone surrogates and line separators are
+    written as ``\u001b`` and the like, so that a string inside JSON keeps its value.
+
+    Parameters
+    ----------
+    text : str
+        Any text: names of columns, cells, paths, strings of a model file.
+    lines : bool, default=False
+        Whether line feeds stay as they are.
+
+    Examples
+    --------
+    >>> from mercer.errors import printable
+    >>> print(printable("caf\u00e9 \x1b[31mred\u202e\n"))
+    café \u001b[31mred\u202e\n
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or (lines and sign == "\n") else json.dumps(sign)[1:-1] for sign in text)
+
+
+class _Printable(Exception):
+    """An exception whose texts are safe to print: they quote names, cells and files of strangers."""
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*(printable(each, lines=True) if isinstance(each, str) else each for each in given))
+
+
+class MercerError(_Printable):
     """Base class of every error that mercer raises on purpose."""
 
 
@@ -45,7 +77,7 @@ class MemoryRefusal(MercerError, MemoryError):
     """The work would need more memory than there is; it was refused before any was taken."""
 
 
-class MercerWarning(UserWarning):
+class MercerWarning(_Printable, UserWarning):
     """Base class of every warning that mercer gives."""
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from mercer.errors import printable
+
 _LONG = 60  # letters of a name
 
 
@@ -36,7 +38,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
 
 
 def plain(value: float, digits: int = 4) -> str:
@@ -55,14 +57,13 @@ def plain(value: float, digits: int = 4) -> str:
 
 
 def legible(name: str, most: int = _LONG) -> str:
-    r"""A name on one line, without signs that cannot be seen, and not too long.
+    r"""A name on one line, as a terminal may show it (see `printable`), and not too long.
 
     Examples
     --------
     >>> from mercer.tables import legible
-    >>> legible("net\nprice\x00"), legible("a" * 80, 10)
-    ('net price', 'aaaaaaa...')
+    >>> print(legible("net\nprice\x00"), legible("a" * 80, 10))
+    net price\u0000 aaaaaaa...
     """
-    seen = "".join(sign if sign.isprintable() else " " for sign in name)
-    line = " ".join(seen.split()) or "(no name)"
+    line = printable(" ".join(name.split())) or "(no name)"
     return line if len(line) <= most else line[: most - 3] + "..."

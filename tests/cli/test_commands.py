@@ -55,7 +55,7 @@ def test_inspect_says_what_a_file_holds(run):
     said = run("inspect", "model.mercer").stdout
     assert said.startswith("KernelRidgeCV: Gaussian(width=3), alpha 0.1\n40 training rows, 5 columns; ")
     assert "\nPredicts price from:\ncolumn   taken for " in said
-    assert "\n\nOn rows it had not seen: " in said
+    assert "\n\nOut-of-sample error: " in said
     found = json.loads(run("inspect", "model.mercer", "--json").stdout)
     assert found["fit"]["target"] == "price"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]), "plain.mercer")

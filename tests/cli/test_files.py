@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -12,8 +13,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cli_tables import FAST, houses
+from pyarrow import parquet
 
 from mercer import load
 
@@ -155,6 +158,100 @@ def test_a_file_too_large_for_memory_is_refused_before_it_is_read(run):
     said = run("fit", "houses.csv", "--target", "price", "--memory-limit", "1kB", code=2).stderr
     assert said.startswith("mercer: Reading houses.csv needs ")
     assert "A Parquet table of more than 200000 rows is read block by block: turn it into one." in said
+
+
+# Outputs that are inputs
+
+
+def test_an_output_that_is_an_input_or_another_output_is_refused_before_anything_is_written(run, folder):
+    run("fit", "houses.csv", "--target", "price", *FAST, "--out", "m.csv")
+    (folder / "sub").mkdir()
+    (folder / "link.csv").symlink_to("houses.csv")
+    os.link("houses.csv", "hard.csv")
+    os.link("m.csv", "hard-model.csv")
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    fit = ("fit", "houses.csv", "--target", "price", *FAST)
+    cases = [
+        ((*fit, "--out", "houses.csv"), "--out", "the table", "houses.csv"),
+        ((*fit, "--out", "./sub/../houses.csv"), "--out", "the table", "./sub/../houses.csv"),
+        ((*fit, "--out", "link.csv"), "--out", "the table", "link.csv"),
+        ((*fit, "--out", "hard.csv"), "--out", "the table", "hard.csv"),
+        ((*fit, "--report", "houses.csv"), "--report", "the table", "houses.csv"),
+        ((*fit, "--checkpoint", "houses.csv"), "--checkpoint", "the table", "houses.csv"),
+        ((*fit, "--out", "x", "--report", "x"), "--report", "--out", "x"),
+        ((*fit, "--out", "x", "--report", "sub/../x"), "--report", "--out", "sub/../x"),
+        ((*fit, "--out", "x", "--checkpoint", "x"), "--checkpoint", "--out", "x"),
+        (("fit", "link.csv", *fit[2:], "--out", "hard.csv"), "--out", "the table", "hard.csv"),
+        (("predict", "m.csv", "new.csv", "--out", "new.csv"), "--out", "the table", "new.csv"),
+        (("predict", "m.csv", "new.csv", "--out", "m.csv"), "--out", "the model", "m.csv"),
+        (("predict", "m.csv", "new.csv", "--out", "hard-model.csv"), "--out", "the model", "hard-model.csv"),
+    ]
+    for words, option, what, path in cases:
+        assert run(*words, code=2).stderr == (
+            f"mercer: {option} must be another file than {what}; got {path!r}. Name another file: this one would be "
+            "overwritten.\n"
+        )
+        assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_file_of_the_directory_that_is_read_is_no_output(run, folder):
+    (folder / "parts").mkdir()
+    parquet.write_table(pa.table({"x": range(30), "y": [3.0 * i % 7 for i in range(30)]}), "parts/a.parquet")
+    said = run("fit", "parts", "--target", "y", "--out", "parts/a.parquet", code=2).stderr
+    assert said.startswith("mercer: --out must be another file than the table; got 'parts/a.parquet'.")
+    assert parquet.read_table("parts/a.parquet").num_rows == 30
+
+
+@pytest.mark.skipif(not shutil.which(MERCER), reason="the console script is not installed")
+def test_the_file_behind_standard_input_is_no_output(folder):
+    for words in (
+        ("fit", "-", "--target", "price", "--out", "houses.csv"),
+        ("predict", "m", "-", "--out", "houses.csv"),
+    ):
+        with Path("houses.csv").open("rb") as file:
+            done = subprocess.run([MERCER, *words], stdin=file, capture_output=True, check=False, timeout=120)  # noqa: S603 - our own command
+        assert done.returncode == 2
+        assert done.stderr == (
+            b"mercer: --out must be another file than the table; got 'houses.csv'. Name another file: this one would "
+            b"be overwritten.\n"
+        )
+    assert (folder / "houses.csv").read_text() == houses()
+
+
+def test_an_empty_name_is_no_table(run, folder):
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    said = "mercer: The name of a table must be a path, or - for standard input; got an empty text.\n"
+    for words in (("fit", "", "--target", "y"), ("explain", "", "--target", "y"), ("predict", "model.mercer", "")):
+        assert run(*words, code=2).stderr == said
+
+
+# Memory
+
+
+def test_every_table_is_read_within_memory(run, folder, monkeypatch):
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    text = houses(400)
+    (folder / "many.csv").write_text(text)
+    columns = {name: ["x"] * 4000 for name in ("size", "heating", "sold", "town")}
+    parquet.write_table(pa.table(columns), "many.parquet")  # a few hundred bytes that become megabytes
+    (folder / "parts").mkdir()
+    parquet.write_table(pa.table(columns), "parts/a.parquet")
+    monkeypatch.setenv("MERCER_MEMORY_LIMIT", "100000")
+    for words, given, what in (
+        (("predict", "model.mercer", "many.csv"), None, "many.csv"),
+        (("predict", "model.mercer", "-"), text, "standard input"),
+        (("predict", "model.mercer", "many.parquet"), None, "many.parquet"),
+        (("predict", "model.mercer", "parts"), None, "parts"),
+        (("fit", "-", "--target", "price", "--out", "x"), text, "standard input"),
+        (("fit", "many.parquet", "--target", "size", "--out", "x"), None, "many.parquet"),
+        (("explain", "-", "--target", "price"), text, "standard input"),
+    ):
+        said = run(*words, given=given, code=2).stderr
+        assert re.match(rf"mercer: Reading {what} needs [0-9.]+ [kM]B of memory; 100.0 kB is available\. ", said), said
+    monkeypatch.setattr("mercer.data.reading._PIECE", 2**16)
+    said = run("predict", "model.mercer", "/dev/zero", code=2).stderr  # which never ends
+    assert said.startswith("mercer: Reading /dev/zero needs 1.1 MB of memory; 100.0 kB is available. ")
+    assert said.endswith("Predict for fewer rows at a time.\n")
 
 
 # Files

@@ -63,7 +63,7 @@ def test_names_reach_the_terminal_without_signs_that_steer_it(run, folder):
     written(folder, "odd.csv", {ODD: x, "other": x[::-1], "kind\x1b[0m": labels})
     said = run("fit", "odd.csv", "--target", "kind\x1b[0m", *FAST).stdout
     said += run("inspect", "model.mercer").stdout
-    assert "net [31m price" in said
+    assert r"net\u001b[31m\u202e price" in said
     assert not any(sign in said for sign in "\x1b\u202e")
 
 
@@ -93,9 +93,9 @@ def test_settings_are_refused_before_anything_is_said(run):
 
 def test_shares_are_percent_in_an_inspected_file_as_after_the_fit(run):
     said = run("fit", "houses.csv", "--target", "heating", "--drop", "house", *FAST).stdout
-    share = said.split("Error on rows it has not seen: ")[1].split(",")[0]
+    share = said.split("Out-of-sample error: ")[1].split(",")[0]
     assert share.endswith(" %")
-    assert f"On rows it had not seen: {share} (share of wrong labels; " in run("inspect", "model.mercer").stdout
+    assert f"Out-of-sample error: {share} (share of wrong labels; " in run("inspect", "model.mercer").stdout
 
 
 def test_a_directory_is_predicted_as_its_files_are(run, folder):

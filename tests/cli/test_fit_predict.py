@@ -23,7 +23,7 @@ def test_two_commands_take_a_table_to_predictions(run):
     assert "house    identifier, left out" in said
     assert "Model: AutoRegressor (no settings were given)" in said
     assert "(root mean squared error; 2 outer folds, everything repeated in each)." in said
-    assert "Always saying the mean: " in said
+    assert "Baseline (predicting the mean): " in said
     assert "In units of price: half of the predictions are off by less than " in said
     assert said.endswith(" kB). Next: mercer predict model.mercer NEW_TABLE\n")
     answer = run("predict", "model.mercer", "new.csv", "--interval", "0.9")
@@ -109,7 +109,7 @@ def test_settings_reach_the_search(run, folder):
     ).stdout  # fmt: skip
     assert "(because of --kernel and --alphas and --rule and --scoring and --group and --weight)" in said
     assert "Linear().on([0, 1, 2]) + Gaussian(width=2).on([" in said
-    assert "Score on rows it has not seen: " in said
+    assert "Out-of-sample score: " in said
     assert "(r2; nested cross-validation, grouped 5-fold" in said
     model = load("model.mercer")
     assert set(model.ignored) == {"town", "size"}
@@ -201,6 +201,11 @@ def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
     (folder / "many.csv").write_text(houses(401))
     said = run("fit", "many.csv", "--target", "price", "--time-budget", "0.5", "--id", "house").stdout
     assert "(root mean squared error; out of fold: 3 folds, each tuned anew)." in said
+    assert (
+        "\nComputed once from all rows, held-out rows included: the encoding of the columns (means and standard "
+        "deviations of numbers, medians and standard deviations of dates, levels of categories, which columns are left "
+        "out); the weights of the committee's members; the mean and standard deviation of the target.\n"
+    ) in said
     assert "In units of price: half of the predictions are off by less than " in said
 
 
@@ -225,3 +230,29 @@ def test_automatic_classes(run, folder):
     assert " wrong in 100 instead of " in said
     printed = run("predict", "model.mercer", "sizes.csv").stdout
     assert printed.startswith("prediction,probability_big,probability_small\n")
+
+
+ALL_ROWS = "Computed once from all rows, held-out rows included: "
+ENCODING = (
+    "the encoding of the columns (means and standard deviations of numbers, medians and standard deviations of dates, "
+    "fill values of missing cells, levels of categories, which columns are left out)"
+)
+
+
+def test_a_search_says_what_was_computed_from_all_rows(run, folder):
+    """The encoder is fitted before the folds are drawn, and so are ladders; automatic models do all in every fold."""
+    lines = (folder / "houses.csv").read_text().splitlines()
+    gap = ["h-999,,gas,2020-05-05,A,250", *lines[1:]]
+    (folder / "houses.csv").write_text("\n".join([lines[0], *gap]) + "\n")
+    fit = ("fit", "houses.csv", "--target", "price")
+    said = run(*fit, *FAST).stdout
+    assert f"\n{ALL_ROWS}{ENCODING}.\n" in said
+    assert f"\n{ALL_ROWS}{ENCODING}." in run("inspect", "model.mercer").stdout
+    said = run(*fit, "--kernel", "gaussian", "--alphas", "1", "--folds", "3").stdout
+    assert f"\n{ALL_ROWS}{ENCODING}; the candidate widths.\n" in said
+    told = json.loads(run(*fit, "--kernel", "linear", "--folds", "3", "--report", "r.html", "--json").stdout)
+    assert told["error"]["from_all_rows"] == f"{ALL_ROWS}{ENCODING}; the candidate widths and alphas."
+    assert ALL_ROWS in (folder / "r.html").read_text()
+    said = run(*fit, "--folds", "2", "--id", "house").stdout
+    assert "2 outer folds, everything repeated in each" in said
+    assert ALL_ROWS not in said

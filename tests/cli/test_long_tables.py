@@ -75,6 +75,11 @@ def test_it_says_how_the_table_was_read(run, long):
     assert "Columns were judged by 900 rows at even distances; all rows are read in passes." in said
     assert "NystroemRidgeCV (landmarks in place of all pairs of 900 rows)" in said
     assert "nested cross-validation, 4 folds by hash" in said
+    assert (
+        "Computed once from all rows, held-out rows included: the encoding of the columns (means and standard "
+        "deviations of numbers, fill values of missing cells, levels of categories, which columns are left out, by "
+        "900 sampled rows); the landmarks.\n"
+    ) in said
     assert "1 kernel x 2 alphas on 900 rows" in run("explain", "parts", "--target", "price", *FAST[:-1]).stdout
 
 

@@ -97,3 +97,40 @@ def test_help_loads_nothing_heavy():
     code = "import sys; from mercer.cli.commands import cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603 - our own code
     assert {"numpy", "sklearn", "scipy", "pyarrow", "rich"}.isdisjoint(loaded.split())
+
+
+def test_pipes_of_every_kind_are_read_once_and_whole(folder):
+    """Longer than a pipe holds at once, so that what is lost or read twice would show."""
+    text = houses(1500)
+    (folder / "long.csv").write_text(text)
+    assert call("fit", "houses.csv", "--target", "price", *FAST).returncode == 0
+    expected = call("predict", "model.mercer", "long.csv").stdout
+    assert len(expected.splitlines()) == 1501
+    os.mkfifo("pipe")
+    command = f"{MERCER} predict model.mercer"
+    for line in (
+        f"{command} <(cat long.csv)",
+        f"cat long.csv | {command} -",
+        f"cat long.csv | {command} /dev/stdin",
+        f"{command} /dev/stdin < long.csv",
+        f"cat long.csv > pipe & {command} pipe",
+    ):
+        done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
+        assert (done.returncode, done.stdout) == (0, expected), line
+    fit = (
+        f"{MERCER} fit <(cat houses.csv) --target price {' '.join(map(repr, FAST))} --out piped.mercer --report r.html"
+    )
+    done = subprocess.run(["bash", "-c", fit], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b": 40 rows, 6 columns (comma between cells)." in done.stdout
+    assert call("predict", "piped.mercer", "long.csv").stdout == expected
+
+
+def test_a_parquet_file_comes_through_a_pipe(folder):
+    from pyarrow import csv, parquet
+
+    parquet.write_table(csv.read_csv("houses.csv"), "houses.parquet")
+    line = f"cat houses.parquet | {MERCER} fit /dev/stdin --target price {' '.join(map(repr, FAST))}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"/dev/stdin: 40 rows, 6 columns (Parquet).")

@@ -567,7 +567,28 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
 def test_numbers_with_too_many_digits_are_refused_in_files(tmp_path):
     parquet.write_table(pa.table({"a": [1, 2**53 + 1]}), tmp_path / "t.parquet")
     assert refusal(tmp_path / "t.parquet") == (
-        "Column 'a' of t.parquet must be whole numbers of at most 15 digits; got 9007199254740993 in row 2."
+        "Column 'a' of t.parquet must be numbers of at most 15 digits, which a float64 holds exactly; got "
+        "9007199254740993 in row 2. Give the table without it."
+    )
+    parquet.write_table(pa.table({"a": pa.array([1, 2**70 + 1], pa.decimal128(38, 0))}), tmp_path / "d.parquet")
+    assert refusal(tmp_path / "d.parquet") == (
+        "Column 'a' of d.parquet must be numbers of at most 15 digits, which a float64 holds exactly; got "
+        "1180591620717411303425 in row 2. Give the table without it."
+    )
+    parquet.write_table(pa.table({"a": [1, 2**60]}), tmp_path / "e.parquet")
+    assert next(as_source(tmp_path / "e.parquet").blocks(2)).X.tolist() == [[1.0], [2.0**60]]
+    for X in ([[1], [2**53 + 1]], np.array([[1], [2**53 + 1]]), np.array([[1], [2**53 + 1]], dtype=object)):
+        assert refusal(X) == (
+            "X must be numbers of at most 15 digits, which a float64 holds exactly; got 9007199254740993 in row 1. "
+            "Give the table without it."
+        )
+
+
+def test_a_pipe_cannot_be_read_several_times(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    assert refusal(tmp_path / "t.csv") == (
+        f"The table {str(tmp_path / 't.csv')!r} must be a regular file or a directory, which can be read several "
+        "times; got a pipe or a device. Save it to a file first."
     )
 
 

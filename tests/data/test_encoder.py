@@ -134,7 +134,7 @@ def test_text_among_numbers_is_named_and_not_guessed_about():
         "Column 'a' must be dates in every row, as in 80% of them; got '2020-02-30' in row 1. "
         "Correct it, or ask for kinds={'a': 'category'}."
     )
-    assert kind_of(["1", "2", "3", "4", "n/a"] * 20) == "category"  # few levels: a rating
+    assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
 
 
 def test_asking_for_what_cannot_be_is_refused_by_row_and_column():

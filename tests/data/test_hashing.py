@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from mercer.data.hashing import fold_of, row_words
+from mercer.data.hashing import fold_of, key_words, row_words
 from mercer.errors import InputError
 
 
@@ -149,3 +149,11 @@ def test_what_is_no_key_is_refused():
 def test_no_rows_have_no_folds():
     assert fold_of(5, 0, 3, 0).shape == (0,)
     assert fold_of(5, 0, 3, 0, np.array([], dtype=object)).shape == (0,)
+
+
+def test_decimals_of_many_digits_are_keys_by_every_digit():
+    numbers = [2**53 + place for place in range(60)]
+    words = key_words(np.array(list(map(Decimal, numbers)), dtype=object))
+    assert len(set(words.tolist())) == 60
+    assert words.tolist() == key_words(np.array(numbers)).tolist()
+    assert key_words(np.array([Decimal("0.5")], dtype=object)).tolist() == key_words(np.array([0.5])).tolist()

@@ -2,15 +2,20 @@
 
 import io
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from bad_tables import GOOD, QUOTED, SEMICOLONS, agrees, mutant
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 
+from mercer.data.blocks import as_source
 from mercer.data.encoding import TableEncoder
-from mercer.data.reading import read_table
+from mercer.data.long_tables import LongTable
+from mercer.data.reading import arrow_reading, read_table
 from mercer.data.text_columns import Levels
 from mercer.errors import InputError
 
@@ -95,7 +100,7 @@ REFUSED = {
     "30-digit integers": (
         b"a,b\n123456789012345678901234567891,1\n",
         (
-            "Column 'a' must be whole numbers of at most 15 digits, which a number can hold; got "
+            "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
             "'123456789012345678901234567891' in line 2 of t.csv. Leave the column out with --drop, or keep it as "
             "text with "
             "--as a=category."
@@ -235,7 +240,7 @@ def test_kinds_that_were_asked_for(read):
         "size": [7.0, 8.0],
         "big": ["123456789012345678901234567890", "5"],
     }
-    kinds = {column.name: column.kind for column in TableEncoder().fit(found.columns).columns_}
+    kinds = {column.name: column.kind for column in TableEncoder(drop=["big"]).fit(found.columns).columns_}
     assert kinds["zip"] == "category"
     said = "Column 'a' must be numbers; got 'x' in line 3 of t.csv. Correct the cell, or leave it empty."
     assert sentence_of(read, b"a\n1\nx\n", kinds={"a": "number"}) == said
@@ -275,6 +280,11 @@ def test_files_that_are_not_there(tmp_path, monkeypatch):
         read_table(str(tmp_path))
     with pytest.raises(InputError, match=r"cannot be read: File name too long\."):
         read_table(str(tmp_path / ("x" * 300)))
+    said = "The name of a table must be a path, or - for standard input; got an empty text."
+    for read in (read_table, lambda source: LongTable.found(source, 0), as_source):
+        with pytest.raises(InputError) as caught:
+            read("")
+        assert str(caught.value) == said
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
     assert read_table("-").what == "standard input"
 
@@ -334,8 +344,8 @@ def test_parquet_that_is_refused(read):
         "fit there is also --missing drop, mean or mark."
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
-        "Column 'a' must be whole numbers of at most 15 digits; got 9007199254740993 in row 2 of t.parquet. Leave the "
-        "column out with --drop, or keep it with --as a=category."
+        "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got 9007199254740993 in row 2 "
+        "of t.parquet. Leave the column out with --drop, or keep it with --as a=category."
     )
     assert read(as_parquet(a=[1, 2**53 + 1]), unused=["a"]).rows == 2
     assert said(as_parquet(a=pa.array([], pa.int64()))) == (
@@ -345,6 +355,77 @@ def test_parquet_that_is_refused(read):
     file = io.BytesIO()
     parquet.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), file)
     assert said(file.getvalue()).startswith("Column names of t.parquet must be all different; got 'a' more than once.")
+
+
+def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
+    """What two readings of a cell are possible for is asked about, in both kinds of file."""
+    cells = {"thousands or decimals": ["1,100", "2,200", "3,300"], "decimals": ["1,5", "2,25", "-3,0"]}
+    for column in (cells["decimals"], [" 1.234,5", "2,0", "NA"], ["1.5", "2", "?"], ["7", "", "8"], ["a", "NA", "b"]):
+        text = read(("x;i\n" + "".join(f"{cell};1\n" for cell in column)).encode())
+        table = read(as_parquet(x=column, i=[1.0] * 3), "t.parquet")
+        np.testing.assert_array_equal(table.columns["x"], text.columns["x"])
+        assert (table.style, table.notes) == (text.style, text.notes)
+    unclear = as_parquet(x=cells["thousands or decimals"])
+    assert sentence_of(lambda raw, **how: read(raw, "t.parquet", **how), unclear) == (
+        "Column 'x' must be numbers that can be read in one way; got '1,100' in row 1 of t.parquet. Is the comma "
+        "decimal? Say --decimal , or --decimal ."
+    )
+    assert read(unclear, "t.parquet", decimal=".").columns["x"].tolist() == [1100.0, 2200.0, 3300.0]
+    assert read(unclear, "t.parquet", decimal=",").columns["x"].tolist() == [1.1, 2.2, 3.3]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(-(10**37), 10**37) | st.integers(-(2**54), 2**54), min_size=1, max_size=6, unique=True))
+def test_numbers_of_many_digits_are_exact_or_refused(read, numbers):
+    """As numbers they are held exactly or refused; as names, groups and levels different ones stay different."""
+    digits = [Decimal(number) for number in numbers]
+    tables = {"decimal": as_parquet(x=pa.array(digits, pa.decimal128(38, 0)))}
+    tables["text"] = as_parquet(x=list(map(str, numbers)))
+    if all(abs(number) < 2**63 for number in numbers):
+        tables["integer"] = as_parquet(x=numbers)
+    short = all(float(number) == number for number in numbers)
+    for raw in tables.values():
+        if short:
+            assert read(raw, "t.parquet", kinds={"x": "number"}).columns["x"].tolist() == numbers
+        else:
+            said = sentence_of(lambda given, **how: read(given, "t.parquet", **how), raw, kinds={"x": "number"})
+            assert said.startswith(
+                "Column 'x' must be numbers of at most 15 digits, which a float64 holds exactly; got "
+            )
+        assert len({str(cell) for cell in read(raw, "t.parquet", unused=["x"]).columns["x"]}) == len(numbers)
+        if len(numbers) > 1:
+            levels = read(raw, "t.parquet", kinds={"x": "category"}).columns
+            assert len(TableEncoder().fit(levels).columns_[0].levels) == len(numbers)
+
+
+def test_thousands_do_not_hide_digits_that_are_lost(read):
+    said = "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
+    assert sentence_of(read, b"a;b\n9.007.199.254.740.993,0;1,5\n").startswith(said + "'9.007.199.254.740.993,0'")
+    assert sentence_of(read, b"a\n9007199254740993.5\n").startswith(said + "'9007199254740993.5' in line 2 of t.csv.")
+    assert read(b"a\n9007199254740992.0\n1.2345678901234567e+20\n").columns["a"].tolist() == [
+        2.0**53,
+        1.2345678901234567e20,
+    ]
+
+
+def test_durations_and_dates_far_away_are_read_right_or_refused(read):
+    span = read(as_parquet(x=pa.array([2**62, None, 86400], pa.duration("s"))), "t.parquet").columns["x"]
+    assert span.dtype == "timedelta64[s]"
+    days = TableEncoder({"x": "number"}).fit({"x": span}).columns_[0].scale
+    assert (days.low, days.high) == (1.0, 2**62 / 86400)
+    far = pa.table({"x": pa.array([0, 2**60], pa.timestamp("s"))})
+    with pytest.raises(InputError) as caught:
+        arrow_reading(far, "t.parquet", {})
+    assert str(caught.value) == (
+        "Column 'x' must be dates within 292 million years of 1970; got 36534630048-05-13T13:56:16 in row 2 of "
+        "t.parquet. Leave the column out with --drop."
+    )
+    names = arrow_reading(far, "t.parquet", {"x": "text"}).columns["x"].tolist()
+    assert names == ["1970-01-01T00:00:00", "36534630048-05-13T13:56:16"]
+    with pytest.raises(InputError, match=r"must be dates within 292 million years of 1970; got .* in row 1\."):
+        TableEncoder().fit({"x": np.array([0, 2**60], "M8[s]")})
+    close = as_parquet(x=pa.array([1, 2], pa.timestamp("ns")))
+    assert len(set(read(close, "t.parquet", unused=["x"]).columns["x"].tolist())) == 2
 
 
 @pytest.mark.parametrize("original", [GOOD, SEMICOLONS, QUOTED, GOOD.replace(b",", b"\t")])

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mercer.cli.refusals import Told
+from mercer.cli.refusals import Told, say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -155,7 +155,7 @@ def certify(kernel: str) -> None:
     from mercer.kernels import parse
 
     proof = parse(kernel).certificate()
-    click.echo(str(proof))
+    say(str(proof))
     if proof.valid is not True:
         click.get_current_context().exit(1)
 

@@ -1,4 +1,4 @@
-"""Fit a model to a prepared table, and say honestly how good it is."""
+"""Fit a model to a prepared table, estimate its out-of-sample error, and say what that estimate rests on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How good a model is on rows that it has not seen.
+    """The out-of-sample error of a model.
 
     Attributes
     ----------
@@ -60,6 +60,8 @@ class Judgement:
         Whether it is a share of wrong labels.
     result : Evaluation, NestedCrossValidation or None
         The outer loop, where one was run.
+    from_all_rows : tuple of str
+        What was computed once, from all rows, held-out ones included, and not again in every fold.
     """
 
     measure: str
@@ -71,6 +73,13 @@ class Judgement:
     predictions: Array | None = None
     share: bool = False
     result: Any = None
+    from_all_rows: tuple[str, ...] = ()
+
+    def all_rows_words(self) -> str:
+        """The sentence about what was computed from all rows; empty where everything was computed in every fold."""
+        if not self.from_all_rows:
+            return ""
+        return f"Computed once from all rows, held-out rows included: {'; '.join(self.from_all_rows)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +140,10 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
         spread = math.sqrt(error * (1 - error) / len(y)) if classes else float(model.error_standard_error_)
         told = f"out of fold: {model._how()}"
         held_out = None if classes or len(model.committee_.held_out) < len(y) else _held_out(model)
-        return model, Judgement(measure, error, spread, model.baseline_, told, predictions=held_out, share=classes)
+        shared = [encoding_words(table), "the weights of the committee's members"]
+        shared += [] if classes else ["the mean and standard deviation of the target"]
+        judged = Judgement(measure, error, spread, model.baseline_, told, predictions=held_out, share=classes)
+        return model, replace(judged, from_all_rows=tuple(shared))
     result = model.evaluate(table.features, y, folds=folds)
     told = f"{len(result.errors)} outer folds, everything repeated in each"
     held = None if classes else result.predictions
@@ -214,7 +226,31 @@ def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgemen
         warnings.simplefilter("ignore", IllConditionedWarning)  # the search has said it
         nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
     base = _baseline(Z, y, asked.scoring, how)
-    return search, replace(_judged(nested, base, asked.scoring, table), result=nested)
+    judged = _judged(nested, base, asked.scoring, table)
+    return search, replace(judged, result=nested, from_all_rows=(encoding_words(table), *_ladder_words(search)))
+
+
+def encoding_words(table: Prepared) -> str:
+    """What the encoder learned from rows, and from which."""
+    columns = [column for column in table.encoder.columns_ if column.outputs]
+    kinds = {column.kind for column in columns}
+    learned = [
+        *(["means and standard deviations of numbers"] if "number" in kinds else []),
+        *(["medians and standard deviations of dates"] if "date" in kinds else []),
+        *(["fill values of missing cells"] if any(c.missing and c.scale is not None for c in columns) else []),
+        *(["levels of categories"] if "category" in kinds else []),
+        *(["words and directions of texts"] if "text" in kinds else []),
+        "which columns are left out",
+    ]
+    sampled = "" if table.stream is None else f", by {len(next(iter(table.features.values())))} sampled rows"
+    return f"the encoding of the columns ({', '.join(learned)}{sampled})"
+
+
+def _ladder_words(search: Any) -> list[str]:
+    """The candidates that were derived from rows."""
+    widths = any(isinstance(kernel, str) for kernel in search.kernels)
+    found = ["widths"] * widths + ["alphas"] * (search.alphas is None)
+    return [f"the candidate {' and '.join(found)}"] if found else []
 
 
 def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, tuple[Any, ...]]:
@@ -253,7 +289,8 @@ def _fit_landmarks(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judge
     base = _baseline(np.zeros((len(y), 1)), y, asked.scoring, {"cv": search.cv, "random_state": asked.seed})
     judged = _judged(search.nested_, base, asked.scoring, table)
     how = f"nested cross-validation, {search.cv} folds by hash"
-    return search, replace(judged, how=how, predictions=None)
+    shared = (encoding_words(table), *_ladder_words(search), "the landmarks")
+    return search, replace(judged, how=how, predictions=None, from_all_rows=shared)
 
 
 def _baseline(Z: Array, y: Array, scoring: str | None, how: dict[str, Any]) -> float:

@@ -7,6 +7,7 @@ import shlex
 import numpy as np
 
 from mercer.cli.preparing import Prepared
+from mercer.errors import printable
 from mercer.tables import legible
 
 _COLUMNS = 200  # of more the neighbours take longer than the fit does
@@ -33,7 +34,7 @@ def given_away(table: Prepared, target: str) -> list[str]:
     if not names:
         return []
     subject = f"Column {listed(names)} alone" if len(names) == 1 else f"Each of {listed(names)}"
-    drop = " ".join(f"--drop {shlex.quote(name)}" for name in names[:_NAMED])
+    drop = " ".join(f"--drop {shlex.quote(printable(name))}" for name in names[:_NAMED])
     what = legible(target)
     rule = f"What was made from {what}, or is known only after it, has to be left out: {drop}."
     return [f"{subject} nearly gives {what} away. {rule}"]

@@ -12,23 +12,34 @@ from mercer.data.encoding.report import EncoderReport
 from mercer.data.long_tables import LongTable
 from mercer.data.reading import Reading, arrow_reading, one_line, read_table
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.models.disk import write_whole
+
+_FEWER = "Predict for fewer rows at a time."
 
 
 def read_new(source: str, model: TableModel, separator: str | None, decimal: str | None) -> Reading:
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
     parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
     if parts is None:
-        return read_table(source, kinds=model.kinds, others="text", separator=separator, decimal=decimal)
+        return read_table(
+            source,
+            kinds=model.kinds,
+            others="text",
+            separator=separator,
+            decimal=decimal,
+            style=model.style,
+            too_large=_FEWER,
+        )
     import pyarrow as pa
 
+    parts.promise(_FEWER)
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"The files of {parts.what} cannot be put together: {one_line(error)}.") from None
-    return arrow_reading(table, parts.what, model.kinds, others="text")
+    return arrow_reading(table, parts.what, model.kinds, others="text", decimal=decimal, style=model.style)
 
 
 def predicted(
@@ -77,9 +88,13 @@ def _free(name: str, taken: dict[str, Any]) -> str:
 
 
 def write(answer: dict[str, Array], out: str) -> None:
-    """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-"."""
+    """To a CSV or Parquet file by its ending, which appears whole or not at all; to standard output for "-".
+
+    Files and pipes get every cell as it is; a terminal gets what it can show.
+    """
     if out == "-":
-        sys.stdout.write(as_csv(answer))
+        text = as_csv(answer)
+        sys.stdout.write(printable(text, lines=True) if sys.stdout.isatty() else text)
         sys.stdout.flush()
         return
     ending = Path(out).suffix.lower()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.cli.choices import Target, choose_task
 from mercer.data.encoding import TableEncoder
 from mercer.data.reading import Reading, read_table
@@ -18,8 +16,6 @@ from mercer.errors import InputError, sentence
 
 _FEWEST = 6  # rows that folds can be made of
 LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
-# Bytes of memory for each byte of a file, whose cells are texts before they are numbers: 17.3 for a CSV of numbers.
-_PER_BYTE = 17
 _KINDS = ("number", "category", "date", "text", "drop")
 
 
@@ -128,7 +124,6 @@ def prepare(source: str, said: Said) -> Prepared:
         from mercer.cli.preparing_long import prepare_long
 
         return prepare_long(long, said)
-    _promise_reading(source)
     table = read_table(
         source,
         kinds=said.read_as,
@@ -136,6 +131,7 @@ def prepare(source: str, said: Said) -> Prepared:
         separator=said.separator,
         decimal=said.decimal,
         infinite=infinite_cells(said),
+        too_large=f"A Parquet table of more than {LONG} rows is read block by block: turn it into one.",
     )
     names = learned_from(said, table.column, list(table.columns), table.what)
     notes = list(table.notes)
@@ -168,14 +164,6 @@ def fitted_encoder(features: Mapping[str, Array], said: Said, what: str) -> Tabl
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
         raise InputError(f"No column of {what} can be learned from ({reasons}).")
     return encoder if said.rows_kept else encoder.rounded()
-
-
-def _promise_reading(source: str) -> None:
-    """Refuse a file that does not fit in memory as a table, before it is read."""
-    path = Path(source)
-    if source != "-" and path.is_file():
-        way_out = f"A Parquet table of more than {LONG} rows is read block by block: turn it into one."
-        promise(_PER_BYTE * path.stat().st_size, f"Reading {path.name}", way_out)
 
 
 def is_missing(column: Array) -> Array:

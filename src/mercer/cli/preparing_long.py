@@ -21,6 +21,7 @@ from mercer.cli.preparing import (
     rows_left_out,
 )
 from mercer.data.encoding import TableEncoder
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.long_tables import LongTable
 from mercer.data.reading import arrow_reading
 from mercer.data.rows import Array
@@ -40,6 +41,7 @@ class Passes:
     y: Array
     weights: Array | None
     groups: Array | None
+    style: NumberStyle
 
     def __call__(self) -> Iterator[tuple[Any, ...]]:
         """Blocks from the first to the last row."""
@@ -47,7 +49,7 @@ class Passes:
         row = at = 0
         for block in self.table.blocks(list(used)):
             what = f"the block of {self.table.what} that begins with row {row + 1}"
-            found = arrow_reading(block, what, used, others="text", infinite=self.infinite)
+            found = arrow_reading(block, what, used, others="text", infinite=self.infinite, style=self.style)
             kept = np.flatnonzero(self.kept[row : row + block.num_rows])
             blank = np.full(len(kept), "", dtype=object)  # of columns that are known and not used
             columns = {c.name: found.columns[c.name][kept] if c.outputs else blank for c in self.encoder.columns_}
@@ -73,8 +75,10 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE)
     asked = said.read_as | dict.fromkeys(said.aside, "text")
-    sample = arrow_reading(survey.sample, table.what, asked, infinite=infinite_cells(said))
-    whole = arrow_reading(survey.whole, table.what, asked, infinite=infinite_cells(said))
+    infinite = infinite_cells(said)
+    sample = arrow_reading(survey.sample, table.what, asked, infinite=infinite, decimal=said.decimal)
+    style = sample.style or NumberStyle()  # of all blocks, so that none is read in a style of its own
+    whole = arrow_reading(survey.whole, table.what, asked, infinite=infinite, style=style)
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
     gaps = {name: is_missing(whole.columns[name]) for name in named} | survey.gaps
     kept = ~rows_left_out(whole, said, gaps, notes)
@@ -93,5 +97,5 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         weights,
         tuple(name for name in table.names if name not in features and name != said.target),
         notes,
-        Passes(table, encoder, infinite_cells(said), kept, target.values, weights, groups),
+        Passes(table, encoder, infinite, kept, target.values, weights, groups, style),
     )

@@ -1,16 +1,30 @@
-"""Whatever goes wrong becomes one sentence on stderr and an exit code, never a traceback."""
+"""What the command line writes, safe for a terminal; what goes wrong is one sentence on stderr and an exit code."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
 
+from mercer.errors import printable
+
 # Data, settings, files and memory that are refused end with 2, as click's usage errors do; Ctrl-C, and what is no
 # fault of the input, with 1.
 REFUSED, BROKEN_OFF = 2, 1
+
+
+def say(text: str, *, head: str = "", colour: str = "", err: bool = False, file: IO[Any] | None = None) -> None:
+    """Write text to stdout or stderr: the one place where the command line writes words and JSON.
+
+    Names, cells, paths and strings of model files come from strangers. What cannot be printed in them is escaped here,
+    so that no terminal takes it for a command; only `head`, which is ours, has a colour.
+    """
+    styled = f"{click.style(head, fg=colour)} " if head else ""
+    click.echo(styled + printable(text, lines=True), err=err, file=file)
 
 
 class Refusal(click.ClickException):
@@ -20,7 +34,7 @@ class Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Say it on stderr."""
-        click.echo(f"{click.style('mercer:', fg='red')} {self.message}", err=True, file=file)
+        say(self.message, head="mercer:", colour="red", err=True, file=file)
 
 
 class BrokenOff(Refusal):
@@ -32,12 +46,18 @@ class BrokenOff(Refusal):
 class Told(click.Group):
     """A group of commands that end with a sentence where something is refused."""
 
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        """Read the words before the command."""
+        with _printable_usage():
+            return super().make_context(*given, **named)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         from mercer.errors import MercerError
 
         try:
-            return super().invoke(ctx)
+            with _printable_usage():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
@@ -49,6 +69,16 @@ class Told(click.Group):
                 raise
             ours = isinstance(error, MercerError | OSError | MemoryError | ValueError)
             raise (Refusal(words(error)) if ours else BrokenOff(words(error))) from error
+
+
+@contextmanager
+def _printable_usage() -> Iterator[None]:
+    """Escape what click quotes from the command line, such as options that do not exist."""
+    try:
+        yield
+    except click.ClickException as error:
+        vars(error)["message"] = printable(error.message)  # click's own `show` prints it
+        raise
 
 
 def words(error: Exception) -> str:

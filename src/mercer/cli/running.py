@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -14,15 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from mercer.backends import readable, threads
 from mercer.cli import reporting
 from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.data.reading import DECIMAL_COMMAS
-from mercer.errors import InputError, nearest, sentence
+from mercer.cli.refusals import say
+from mercer.errors import InputError, nearest, printable, sentence
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
@@ -37,11 +36,13 @@ def run_fit(options: dict[str, Any]) -> None:
     speak = not options["as_json"] and not options["quiet"]
     _refuse_out(out, "--out", "the model")
     _refuse_out(options["report"], "--report", "the report")
+    written = {f"--{name}": options[name] for name in ("out", "report", "checkpoint")}
+    _refuse_overwriting({"the table": options["table"]}, written)
     asked = _asked(options, verbose=0 if options["quiet"] else 1)
     with _limits(options):
         table = prepare(options["table"], _said(options))
         if speak:
-            click.echo(data_words(table, target) + "\n")
+            say(data_words(table, target) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked, options["group"], options["weight"])
         found = replace(found, warned=[*given_away(table, target), *found.warned])
@@ -53,7 +54,7 @@ def run_fit(options: dict[str, Any]) -> None:
     reporting.write(whole, table, found, options)
     if options["as_json"]:
         paths = {"out": out} | ({"report": options["report"]} if options["report"] else {})
-        click.echo(json.dumps(summary | paths, ensure_ascii=False))
+        say(json.dumps(summary | paths, ensure_ascii=False))
     else:
         _tell(table, found, options)
 
@@ -64,15 +65,16 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
 
     out, speak = options["out"], not options["quiet"]
     if speak:
-        click.echo(choice_words(found))
-        click.echo(error_words(found.judgement, options["target"], table.target.values))
+        say(choice_words(found))
+        say(error_words(found.judgement, options["target"], table.target.values))
     for warning in found.warned:
-        click.echo(f"{click.style('Warning:', fg='yellow')} {warning}", err=True)
+        say(warning, head="Warning:", colour="yellow", err=True)
     if speak:
         size = readable(Path(out).stat().st_size)
-        click.echo(f"Written to {out} ({size}). Next: mercer predict {shlex.quote(out)} NEW_TABLE")
+        place = printable(out)
+        say(f"Written to {place} ({size}). Next: mercer predict {shlex.quote(place)} NEW_TABLE")
         if options["report"]:
-            click.echo(f"The report is in {options['report']}; it opens in a browser.")
+            say(f"The report is in {printable(options['report'])}; it opens in a browser.")
 
 
 def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
@@ -80,7 +82,8 @@ def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[st
     from mercer.models import save
 
     encoder = None if hasattr(model, "encoder_") else table.encoder
-    whole = TableModel(model, encoder, options["target"], options["row_id"] or "", table.ignored, summary)
+    row_id, style = options["row_id"] or "", table.reading.style
+    whole = TableModel(model, encoder, options["target"], row_id, table.ignored, summary, style)
     save(whole, options["out"], rows=not options["without_data"])
     return whole
 
@@ -96,6 +99,33 @@ def _refuse_out(out: str | None, option: str, what: str) -> None:
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{out!r} cannot be written: permission denied.")
+
+
+def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
+    """Refuse an output that is an input or another output, whatever path or link leads to it."""
+    taken = {what: _files(path) for what, path in read.items()}
+    for option, path in written.items():
+        found = set() if path in {None, "-"} else _files(str(path))
+        for what, others in taken.items():
+            if found & others:
+                way_out = "Name another file: this one would be overwritten."
+                raise InputError(sentence(option, f"another file than {what}", repr(path), way_out))
+        taken[option] = found
+
+
+def _files(path: str) -> set[Any]:
+    """What a file is known by, its real path and its place on the disk: two names of one file have one in common.
+
+    A directory is its Parquet files; pipes and devices, which are not replaced, are none.
+    """
+    try:
+        if path != "-" and Path(path).is_dir():
+            return {each for file in Path(path).glob("*.parquet") for each in _files(str(file))}
+        status = os.fstat(sys.stdin.fileno()) if path == "-" else Path(path).stat()
+    except (OSError, ValueError):  # not there yet, or no stream of the system's
+        return set() if path == "-" else {os.path.realpath(path)}
+    place = {(status.st_dev, status.st_ino)} if stat.S_ISREG(status.st_mode) else set()
+    return place | {os.path.realpath(path)} if place and path != "-" else place
 
 
 def _said(options: dict[str, Any]) -> Said:
@@ -188,28 +218,28 @@ def run_explain(options: dict[str, Any]) -> None:
         given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
         streamed = table.stream is not None
         name, why = choose_model(table.target.task, given, len(table.target.values), streamed=streamed)
-        click.echo(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
+        say(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
         if name.startswith("Auto"):
-            click.echo(auto_plan(table, asked))
+            say(auto_plan(table, asked))
             return
         if name.startswith("Nystroem"):
             search, rows = landmarks_for(name, table, asked)
-            click.echo(str(search.explain(*rows)))
+            say(str(search.explain(*rows)))
         else:
             search, Z = search_for(name, table, asked)
-            click.echo(str(search.explain(Z, table.target.values, table.weights, table.groups)))
-            click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
+            say(str(search.explain(Z, table.target.values, table.weights, table.groups)))
+            say("Nested cross-validation, which gives the error, comes on top and takes about as long.")
 
 
 def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
     from mercer.cli.predicting import predicted, read_new, write
 
+    _refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
     model = _loaded(options["model"])
     table = read_new(options["table"], model, _sign(options["separator"]), options["decimal"])
     for note in table.notes:
-        if note != DECIMAL_COMMAS:  # as in training, and nothing to worry about
-            click.echo(note, err=True)
+        say(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     _tell_strangers(report)
@@ -223,10 +253,10 @@ def _tell_strangers(report: Any) -> None:
             f"{each.missing} missing, where none was in training" if each.missing else "",
         ]
         said = "; ".join(part for part in parts if part)
-        head = click.style("Warning:", fg="yellow")
-        click.echo(f"{head} column {each.name!r}, of {report.rows} cells: {said}.", err=True)
+        words = f"column {each.name!r}, of {report.rows} cells: {said}."
+        say(words, head="Warning:", colour="yellow", err=True)
     if report.columns:
-        click.echo("Predictions for such rows are guesses.", err=True)
+        say("Predictions for such rows are guesses.", err=True)
 
 
 def _loaded(path: str) -> Any:
@@ -252,10 +282,10 @@ def run_inspect(path: str, *, as_json: bool) -> None:
     if table is not None:
         file = replace(file, kind=type(table.model).__name__)
     if as_json:
-        click.echo(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
+        say(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
     elif table is None:
-        click.echo(str(file))
+        say(str(file))
     else:
         from mercer.cli.summary import file_words
 
-        click.echo(file_words(file, table))
+        say(file_words(file, table))

@@ -20,6 +20,7 @@ from mercer.models import ModelFile
 from mercer.tables import legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
+_WHY = 160  # letters of a reason
 
 
 def data_words(table: Prepared, target: str) -> str:
@@ -48,7 +49,12 @@ def columns_words(columns: list[Column]) -> str:
         told = [each for each in columns if not each.outputs][:_MOST]
         shown = [*columns[: _MOST // 2], *(each for each in told if each not in columns[: _MOST // 2])]
     rows = [
-        (legible(each.name), each.kind if each.outputs else f"{each.kind}, left out", each.missing, each.why)
+        (
+            legible(each.name),
+            each.kind if each.outputs else f"{each.kind}, left out",
+            each.missing,
+            legible(each.why, _WHY),
+        )
         for each in shown
     ]
     text = _cut(text_table(["column", "taken for", "missing", "why"], rows))
@@ -89,16 +95,17 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 
 
 def error_words(judged: Judgement, target: str, y: Any) -> str:
-    """The honest error, the baseline beside it, and what that means."""
+    """The out-of-sample error, what it rests on, the baseline beside it, and what that means."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = f", give or take {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     lines = [
-        f"Error on rows it has not seen: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
+        f"Out-of-sample error: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
         if judged.smaller_is_better
-        else f"Score on rows it has not seen: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
-        f"Always saying {alone}: {_number(judged, judged.baseline)}.",
+        else f"Out-of-sample score: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
+        *([judged.all_rows_words()] if judged.from_all_rows else []),
+        f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}.",
     ]
     gain = (judged.baseline - judged.error) * (1 if judged.smaller_is_better else -1)
     if not gain > (0 if math.isnan(judged.standard_error) else judged.standard_error):
@@ -130,22 +137,42 @@ def _number(judged: Judgement, value: float) -> str:
 
 
 def file_words(file: ModelFile, table: TableModel) -> str:
-    """What a model file of a table holds."""
-    told, chosen = table.summary.get("error"), table.summary.get("model", {})
-    members = [(each["weight"], each["name"]) for each in chosen.get("members", [])]
-    kernel = member_words(members) if members else file.kernel
-    kind = f"{chosen['class']} without its training rows" if not file.rows and "class" in chosen else file.kind
+    """What a model file of a table holds.
+
+    Its summary may be a stranger's: what is not as `as_json` has it is left out.
+    """
+    told, chosen = (_dictionary(table.summary.get(name)) for name in ("error", "model"))
+    listed = chosen.get("members")
+    found = [_dictionary(each) for each in (listed if isinstance(listed, list) else [])]
+    members = [(each.get("weight", ""), each.get("name")) for each in found]
+    sound = [(float(weight), legible(name)) for weight, name in members if _is_number(weight) and isinstance(name, str)]
+    kernel = member_words(sound) if sound and len(sound) == len(members) else file.kernel
+    name = chosen.get("class")
+    kind = f"{legible(name)} without its training rows" if not file.rows and isinstance(name, str) else file.kind
     lines = [str(replace(file, kind=kind, kernel=kernel)), "", f"Predicts {legible(table.target)} from:"]
     lines.append(columns_words(table.columns))
-    if told:
-        how = f"{told['measure']}; {told['how']}"
-        value, base = (_told(told[name], share="share" in told["measure"]) for name in ("value", "baseline"))
-        lines += ["", f"On rows it had not seen: {value} ({how}); without the columns {base}."]
+    measure, how = told.get("measure"), told.get("how")
+    if isinstance(measure, str) and isinstance(how, str):
+        value, base = (_told(told.get(name), share="share" in measure) for name in ("value", "baseline"))
+        how = f"{legible(measure)}; {legible(how, 200)}"
+        word = "score" if told.get("smaller_is_better") is False else "error"
+        lines += ["", f"Out-of-sample {word}: {value} ({how}); baseline {base}."]
+        shared = told.get("from_all_rows")
+        if isinstance(shared, str) and shared:
+            lines.append(legible(shared, 500))
     return "\n".join(lines)
 
 
-def _told(value: float | None, *, share: bool) -> str:
-    if value is None:
+def _dictionary(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _told(value: Any, *, share: bool) -> str:
+    if not _is_number(value):
         return "unknown"
     return f"{100 * value:.1f} %" if share else plain(value)
 
@@ -172,7 +199,12 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         }
         for each in table.encoder.columns_
     ]
-    error = {"measure": judged.measure, "how": judged.how, "smaller_is_better": judged.smaller_is_better}
+    error: dict[str, Any] = {
+        "measure": judged.measure,
+        "how": judged.how,
+        "smaller_is_better": judged.smaller_is_better,
+    }
+    error["from_all_rows"] = judged.all_rows_words()
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
     if judged.predictions is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = _off_by(judged, table.target.values)

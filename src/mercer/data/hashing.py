@@ -120,8 +120,8 @@ def _word(key: Any) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
-    if isinstance(key, numbers.Integral):
-        return int(key) % _WORD
+    if isinstance(key, numbers.Integral) or (isinstance(key, Decimal) and key.is_finite() and key == int(key)):
+        return int(key) % _WORD  # of every digit
     if isinstance(key, numbers.Real | Decimal):
         return int(_float_words(np.array([float(key)]))[0])
     if key is None or type(key).__name__ in {"NAType", "NaTType"}:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.data.blocks.parquet import files_of, guarded, opened
 from mercer.data.delimited import refuse_twice
+from mercer.data.reading import promise_cells, table_path
 from mercer.data.rows import Array
 from mercer.errors import InputError
 
@@ -75,9 +76,11 @@ class LongTable:
     @staticmethod
     def found(source: str, above: int) -> LongTable | None:
         """The table at a path, if it is a Parquet table of more rows than that; otherwise None."""
-        path = Path(source)
+        path = table_path(source)
+        if source == "-" or not (path.is_dir() or path.is_file()):  # a pipe can be opened once, by whoever reads it
+            return None
         files = files_of(path) if path.is_dir() else [path]
-        if source == "-" or not files or not all(_is_parquet(file) for file in files):
+        if not files or not all(_is_parquet(file) for file in files):
             return None
         rows, names = 0, [""]
         for file in files:
@@ -87,6 +90,11 @@ class LongTable:
                     raise InputError(f"{file.name} must have the columns of {files[0].name}, in their order.")
                 names, rows = own, rows + held.metadata.num_rows
         return LongTable(tuple(files), tuple(names), rows, path.name) if rows > above or path.is_dir() else None
+
+    def promise(self, too_large: str) -> None:
+        """Refuse a table that does not fit in memory as a whole."""
+        with opened(self.files[0]) as held:
+            promise_cells(held.schema_arrow, self.rows, self.what, too_large)
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Any]:
         """Some columns, block by block, as tables of pyarrow's."""

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from mercer.data.delimited import short
+from mercer.data.encoding.cells import EXACT, FIFTEEN, MISSING_WORDS
 from mercer.data.encoding.values import NumberStyle, read_day
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
-# Words for "missing", in columns whose other cells are numbers or dates.
-_GONE = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
 _ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
 _CODE = re.compile(r"[+-]?0[0-9]")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
 _NEUTRAL = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -26,6 +24,7 @@ _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 _LOOSE = re.compile(
     r"[+-]?(?:[0-9]{1,3}(?:[ '.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
 )
+_MARKS = {"": "no mark", ",": "commas", ".": "points", "'": "apostrophes", " ": "blanks"}
 _SPOILT, _MANY = 0.8, 50  # as the encoder has it
 
 
@@ -74,7 +73,7 @@ class Texts:
 
     def is_gone(self, text: str) -> bool:
         """Whether a cell means that there is nothing, in a column of numbers or dates."""
-        return text.lower() in _GONE or (self.endless and is_endless(text))
+        return text.lower() in MISSING_WORDS or (self.endless and is_endless(text))
 
     def refused(self, cell: str, must_be: str, way_out: str) -> InputError:
         """The complaint about the first of such cells."""
@@ -98,15 +97,16 @@ def refused_endless(name: str, first: str, count: int, place: str) -> InputError
     return InputError(sentence(f"Column {name!r}", "finite numbers", got, way_out))
 
 
-def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
-    """How numbers are written in a table.
+def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle | None:
+    """How numbers are written in a table; None where no cell tells, as in a table of whole numbers.
 
     ==========================================================  =============================
     it was said                                                 as said; the other sign groups thousands
-    no column of numbers with decimal commas                    point
-    some, and some with decimal points                          refused: it must be said
-    some, and every comma may stand between thousands: 1,234    refused: it must be said
-    some                                                        comma, points group thousands
+    columns with decimal commas, and some with points           refused: it must be said
+    commas that may all stand between thousands: 1,234          refused: it must be said
+    columns with decimal commas                                 comma, points group thousands
+    columns with decimal points                                 point
+    neither                                                     unknown
     ==========================================================  =============================
     """
     if decimal is not None:
@@ -119,7 +119,7 @@ def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
         elif said and all(_NEUTRAL.fullmatch(text) or _POINT.fullmatch(text) for text in said):
             points += [(column, text) for text in said if "." in text][:1]
     if not commas:
-        return NumberStyle()
+        return NumberStyle() if points else None
     column, text = commas[0]
     if points:
         got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
@@ -131,8 +131,11 @@ def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle:
     return NumberStyle(",", ".")
 
 
-def typed(column: Texts, style: NumberStyle, asked: str | None, notes: list[str]) -> Array:
-    """A column as numbers, days, levels or texts: as asked, or as its cells are."""
+def typed(column: Texts, style: NumberStyle, asked: str | None, notes: list[str], *, trained: bool = False) -> Array:
+    """A column as numbers, days, levels or texts: as asked, or as its cells are.
+
+    `trained` tells that numbers are read in the style of the training table.
+    """
     if asked in {"category", "text"}:
         made = np.array(column.cells, dtype=object)
         return made.view(Levels) if asked == "category" else made
@@ -147,11 +150,23 @@ def typed(column: Texts, style: NumberStyle, asked: str | None, notes: list[str]
         return _numbers(column, said, style)
     if asked == "number":
         if unread:
-            raise column.refused(unread[0], "numbers", "Correct the cell, or leave it empty.")
+            raise _refused_number(column, unread[0], style, trained=trained)
         return _numbers(column, said, style)
     if unread:
         _refuse_spoilt(column, said, unread)
     return np.array(column.cells, dtype=object)
+
+
+def _refused_number(column: Texts, cell: str, style: NumberStyle, *, trained: bool) -> InputError:
+    """The complaint about a cell that is no number, or one in another style."""
+    if not _LOOSE.fullmatch(cell):
+        return column.refused(cell, "numbers", "Correct the cell, or leave it empty.")
+    marks = {"": "no mark", ",": "commas", ".": "points"}
+    must_be = (
+        f"numbers with a decimal {'point' if style.decimal == '.' else 'comma'} and {marks[style.thousands]} between "
+    )
+    must_be += "thousands" + ", as in the training table" * trained
+    return column.refused(cell, must_be, "Say how this table writes numbers with --decimal.")
 
 
 def _tell_gone(column: Texts, notes: list[str]) -> None:
@@ -168,14 +183,10 @@ def _numbers(column: Texts, said: dict[str, int], style: NumberStyle) -> Array:
         value = style.read(text)
         if value is None or abs(value) == float("inf"):
             raise column.refused(text, "numbers below 1.8e308", "Correct the cell, or leave it empty.")
-        if abs(value) >= 2**53 and _WHOLE.fullmatch(text) and int(value) != _exact(text):
-            raise column.refused(text, "whole numbers of at most 15 digits, which a number can hold", keep)
+        if abs(value) >= EXACT and style.rounds(text):
+            raise column.refused(text, FIFTEEN, keep)
         values[text] = value
     return column.placed(values, np.nan, np.float64)
-
-
-def _exact(text: str) -> int | None:
-    return int(text) if len(text) <= 400 else None  # floats end below
 
 
 def _days(column: Texts, said: dict[str, int]) -> Array:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends.progress import Progress
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
-from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, sentence
+from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import checked_table, dealt
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
@@ -195,12 +195,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def _relevance_text(self) -> str:
         listed = list(self.relevance().items())
-        shown = ", ".join(f"{name} {value:.2f}" for name, value in listed[:8])
+        shown = ", ".join(f"{printable(name)} {value:.2f}" for name, value in listed[:8])
         return f"Columns by relevance: {shown}{', ...' if len(listed) > 8 else ''}." if listed else "No column varies."
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
-        lines = [f"Left out: {c.name} ({c.why})." for c in self.encoder_.columns_ if not c.outputs]
+        lines = [
+            f"Left out: {printable(c.name)} ({printable(c.why)})." for c in self.encoder_.columns_ if not c.outputs
+        ]
         for member, model in zip(self.members_, self.models_, strict=True):
             if model.route_.digits < _DIGITS:
                 lines.append(

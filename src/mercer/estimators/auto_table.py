@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names, _check_y, _num_samples
+from sklearn.utils.validation import _check_feature_names, _check_y, _get_feature_names, _num_samples
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A table as scikit-learn knows it: two dimensions, as many columns as before."""
+    """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
     if hasattr(X, "tocsr"):
         raise InputError(
             sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
@@ -35,13 +35,20 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         columns = values.shape[1]
     else:
         columns = len(X.columns) if hasattr(X, "columns") else len(X)
-    _check_feature_names(estimator, X, reset=reset)
+    if reset or not _is_permuted(estimator, X):
+        _check_feature_names(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_ = columns
     elif columns != estimator.n_features_in_:
         expected = f"is expecting {estimator.n_features_in_} features as input"
         raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
     return X
+
+
+def _is_permuted(estimator: Any, X: Any) -> bool:
+    """Whether a table has the columns of training in another order; the encoder finds them by name."""
+    known, names = getattr(estimator, "feature_names_in_", None), _get_feature_names(X)
+    return known is not None and names is not None and sorted(known) == sorted(names)
 
 
 def _mixed(X: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.data.encoding import Column, TableEncoder
 from mercer.data.encoding.report import EncoderReport
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.errors import InputError
 
@@ -34,6 +35,8 @@ class TableModel:
         Columns that were in the table and are not used.
     summary : dict, default={}
         What was found when it was fitted, as JSON has it.
+    style : NumberStyle, default=None
+        How the table writes numbers as text; None where that is unknown.
 
     Examples
     --------
@@ -53,12 +56,15 @@ class TableModel:
     row_id: str = ""
     ignored: tuple[str, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
+    style: NumberStyle | None = None
 
     def __post_init__(self) -> None:
         """What comes from a file may not fit together."""
         texts = [self.target, self.row_id, *self.ignored]
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.summary, dict):
             raise InputError("A table's target, id and columns must be texts, and its summary a dictionary.")
+        if not isinstance(self.style, NumberStyle | None):
+            raise InputError("A table's style must be a NumberStyle, or None.")
         if not isinstance(self._encoder, TableEncoder):
             raise InputError("A model of a table must have an encoder.")
 

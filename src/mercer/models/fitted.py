@@ -103,6 +103,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 YOUNGER: dict[str, tuple[str, ...]] = {
     "AutoRegressor": ("encoder",),
     "AutoClassifier": ("encoder", "class_weight"),
+    "TableModel": ("style",),
 }
 MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_over", "_part_used", "costs_")
 # What follows from the rest, or is not kept.

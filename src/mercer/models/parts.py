@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.data.encoding import TableEncoder
 from mercer.data.encoding.state import Settings
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import ModelFileError
@@ -171,6 +172,7 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
         Winner,
         {"kernel": is_whole, "alphas": lambda v: type(v) is tuple and all(map(is_whole, v))},
     ),
+    "NumberStyle": (NumberStyle, {"decimal": is_text, "thousands": is_text}),
     "KeptTable": (KeptTable, {"words": is_text}),
     "KeptRoute": (KeptRoute, {"name": is_text}),
     "KeptPlan": (KeptPlan, {"chosen": lambda v: isinstance(v, KeptRoute)}),

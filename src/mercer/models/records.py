@@ -48,7 +48,8 @@ class Stamp:
         when, versions = record["when"], record["versions"]
         if not is_text(when) or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
             raise ModelFileError("it does not say when it was written.")
-        if not all(is_text(each) and len(each) < 100 and each.isprintable() for each in versions.values()):
+        named = [*versions, *versions.values()]
+        if not all(is_text(each) and len(each) < 100 and each.isprintable() for each in named):
             raise ModelFileError("the versions that it names are none.")
         return cls(when, versions)
 

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.blocks.cells import ENCODE, FILL
+from mercer.data.blocks.cells import ENCODE, FILL, as_numbers
 from mercer.data.blocks.roles import Place, Roles
 from mercer.data.blocks.table import Block
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-
-_EXACT = 2**53  # whole numbers up to here are floats, too
 
 
 def pyarrow(what: str) -> Any:
@@ -48,11 +46,7 @@ def _numbers(column: Any, name: str, at: Place) -> Array:
     refuse_type(column.type, name, at.what)
     _refuse_gaps(column, name, at)
     values = np.asarray(column.to_numpy(zero_copy_only=False))
-    if values.dtype.kind in "iu" and len(values) and max(-int(values.min()), int(values.max())) > _EXACT:
-        row = int((np.abs(values.astype(np.float64)) >= _EXACT).argmax())
-        got = f"{values[row]} in row {at.row + row}"
-        raise InputError(sentence(f"Column {name!r} of {at.what}", "whole numbers of at most 15 digits", got))
-    return values.astype(np.float64) if values.dtype == object else values
+    return as_numbers(values[:, None], at.what, at.row, (name,))[:, 0]
 
 
 def _values(column: Any, name: str, at: Place) -> Array:

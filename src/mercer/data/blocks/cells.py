@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.encoding.cells import FIFTEEN, is_rounded, rounded_rows
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -38,9 +39,7 @@ def as_matrix(values: Array, what: str, rows: int | Array = 0, names: Sequence[s
         Of the columns.
     """
     refuse_kind(values.dtype, what, names)
-    if values.dtype == object:
-        values = _numbers(values, what, rows, names)
-    table = np.ascontiguousarray(values, dtype=np.float64)
+    table = np.ascontiguousarray(as_numbers(values, what, rows, names), dtype=np.float64)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         got = f"{table[row, column]} in row {_number(rows, row)}"
@@ -62,15 +61,27 @@ def refuse_kind(dtype: Any, what: str, names: Sequence[str] | None = None) -> No
     raise InputError(sentence(what, "a table of numbers", kind, ENCODE.replace("it", "such columns", 1)))
 
 
-def _numbers(values: Array, what: str, rows: int | Array, names: Sequence[str] | None) -> Array:
-    """Objects as numbers, if they are."""
+def as_numbers(values: Array, what: str, rows: int | Array, names: Sequence[str] | None) -> Array:
+    """A table of numbers as it is, objects as float64; refused where a cell is no number, or too long for a float64."""
+    if values.dtype.kind in "iu" and (found := rounded_rows(values.ravel())).size:
+        row, column = divmod(int(found[0]), values.shape[1])
+        raise _rounded(values[row, column], what, names, column, values.shape[1], _number(rows, row))
+    if values.dtype != object:
+        return values
     table = np.empty(values.shape)
     for (row, column), cell in np.ndenumerate(values):
         if not isinstance(cell, numbers.Real | Decimal | np.bool_):
             got = f"{_short(cell)} in row {_number(rows, row)}"
             raise InputError(sentence(column_words(what, names, column, values.shape[1]), "numbers", got, ENCODE))
+        if isinstance(cell, int | np.integer | Decimal) and is_rounded(cell):
+            raise _rounded(cell, what, names, column, values.shape[1], _number(rows, row))
         table[row, column] = float(cell)
     return table
+
+
+def _rounded(cell: Any, what: str, names: Sequence[str] | None, column: int, width: int, row: int) -> InputError:
+    got = f"{str(cell)[:40]} in row {row}"
+    return InputError(sentence(column_words(what, names, column, width), FIFTEEN, got, "Give the table without it."))
 
 
 def as_weights(values: Array, what: str, rows: int | Array = 0) -> Array:

@@ -15,13 +15,15 @@ from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Stamp
 from mercer.data.blocks.table import Block, dropped, regroup
 from mercer.data.delimited import Delimited, read_delimited
+from mercer.data.encoding.cells import MISSING_WORDS
+from mercer.data.encoding.values import NumberStyle
 from mercer.data.text_columns import Texts, choose_style
 from mercer.errors import InputError, sentence
 
 _HEAD = 2**16  # bytes that are looked at before the file is opened
 _LEAST, _MOST = 2**16, 2**24  # bytes that are read together
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)")
-_LATER = {"", "na", "n/a", "#n/a", "nan", "null", "inf", "infinity"}  # gaps and the like are found when they are read
+_LATER = MISSING_WORDS | {"", "inf", "infinity"}  # gaps and the like are found when they are read
 _CELL = re.compile(r"In CSV column #(\d+): Row #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
@@ -122,7 +124,7 @@ def open_text(path: Path, asked: Asked) -> Source:
     roles = find_roles(head.names, asked, path.name)
     cells = dict(zip(head.names, head.columns, strict=True))
     columns = [Texts(name, cells[name], lambda row: f"row {row + 1} of {path.name}") for name in roles.numbers]
-    style = choose_style(columns, None)
+    style = choose_style(columns, None) or NumberStyle()
     for column in columns:
         for row, cell in enumerate(column.cells):
             if cell.lower().lstrip("+-") not in _LATER and style.read(cell) is None:

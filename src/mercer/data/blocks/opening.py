@@ -13,7 +13,7 @@ from mercer.data.blocks.cells import refuse_kind
 from mercer.data.blocks.roles import Asked, find_roles
 from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Store, as_store, names_of, open_npy
-from mercer.data.reading import no_file
+from mercer.data.reading import no_file, table_path
 from mercer.errors import InputError, sentence
 
 _KINDS = (
@@ -74,7 +74,7 @@ def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any =
         return X
     asked = Asked(y, sample_weight, groups, labels)
     if isinstance(X, str | os.PathLike):
-        return _path(Path(X), asked)
+        return _path(table_path(os.fspath(X)), asked)
     if hasattr(X, "__dask_graph__"):
         from mercer.data.blocks.collections import open_collection
 
@@ -109,6 +109,11 @@ def _path(path: Path, asked: Asked) -> Source:
     suffix = path.suffix.lower()
     if not path.exists():
         raise no_file(path)
+    if not (path.is_file() or path.is_dir()):
+        must_be = "a regular file or a directory, which can be read several times"
+        raise InputError(
+            sentence(f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
+        )
     if suffix == ".parquet" or path.is_dir():
         from mercer.data.blocks.parquet import open_parquet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import numbers
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -18,6 +18,12 @@ from mercer.errors import InputError, sentence
 Family: TypeAlias = Literal["number", "truth", "date", "text"]
 
 DAY = dt.timedelta(days=1)
+# Words for "missing", in lower case, in columns whose other cells are numbers or dates: of files and of tables.
+MISSING_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
+EXACT = 2**53  # every whole number up to here is a float64
+FIFTEEN = "numbers of at most 15 digits, which a float64 holds exactly"
+_DIGITS = (int, np.integer, Decimal)  # numbers that may have more digits than a float64
+_FINE = {"ms", "us", "ns", "ps", "fs", "as"}  # units of which milliseconds overflow no earlier
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,16 @@ class Cells:
         """The values that are not missing."""
         return self.values[~self.missing]
 
+    def without_words(self) -> Cells:
+        """The cells of a text column with words for "missing", such as NA, taken as missing."""
+        gone = np.array([text.lower() in MISSING_WORDS for text in self.levels], dtype=bool)
+        if self.family != "text" or not gone.any():
+            return self
+        places = np.where(gone, -1, np.cumsum(~gone) - 1)
+        codes = np.append(places, -1)[self.values]
+        levels = [text for text, is_gone in zip(self.levels, gone.tolist(), strict=True) if not is_gone]
+        return replace(self, values=codes, missing=codes < 0, levels=levels)
+
     def refused(self, must_be: str, row: int, way_out: str = "") -> InputError:
         """The complaint about one cell."""
         codes, levels = texts_of(self)
@@ -75,6 +91,8 @@ def read_cells(name: str, raw: Any) -> Cells:
     if values.ndim != 1:
         raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
     kind = values.dtype.kind
+    if kind in "iu" and rounded_rows(values).size:
+        return _exact_cells(name, values.tolist(), np.zeros(len(values), dtype=bool), declared)
     if kind in "iufm":
         floats = values / np.timedelta64(1, "D") if kind == "m" else values.astype(np.float64)
         return number_cells(name, floats, declared=declared)
@@ -122,9 +140,41 @@ def number_cells(name: str, values: Array, *, declared: bool = False) -> Cells:
     return Cells(name, "number", values, np.isnan(values), declared=declared)
 
 
+def is_rounded(number: Any) -> bool:
+    """Whether a float64 is too short for a number of 2^53 or more.
+
+    >>> is_rounded(2**53 + 1), is_rounded(2**60), is_rounded(Decimal("0.1"))
+    (True, False, False)
+    """
+    try:
+        return bool(abs(number) >= EXACT and float(number) != number)
+    except OverflowError:  # beyond every float64, which is another complaint
+        return False
+
+
+def rounded_rows(values: Array) -> Array:
+    """The rows of whole numbers that a float64 would round."""
+    if values.dtype.itemsize < 8:
+        return np.empty(0, dtype=np.intp)
+    large = np.flatnonzero(np.abs(values.astype(np.float64)) >= EXACT)
+    return np.array([row for row in large.tolist() if is_rounded(values[row].item())], dtype=np.intp)
+
+
+def milliseconds(values: Array) -> tuple[Array, Array]:
+    """Moments in milliseconds, and the rows of those that are too far away for that."""
+    made = values.astype("datetime64[ms]")
+    if np.datetime_data(values.dtype)[0] in _FINE:
+        return made, np.empty(0, dtype=np.intp)
+    return made, np.flatnonzero((made.astype(values.dtype) != values) & ~np.isnat(values))
+
+
 def _date_cells(name: str, values: Array, *, declared: bool = False) -> Cells:
     missing = np.isnat(values)
-    moments = values.astype("datetime64[ms]").astype(np.int64)
+    made, far = milliseconds(values)
+    if far.size:
+        got = f"{values[far[0]]} in row {far[0]}"
+        raise InputError(sentence(f"Column {name!r}", "dates within 292 million years of 1970", got))
+    moments = made.astype(np.int64)
     return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, declared=declared)
 
 
@@ -142,6 +192,8 @@ def _object_cells(name: str, cells: Sequence[Any], *, declared: bool) -> Cells:
     if families == {"truth"} or (families and families <= {"number", "truth"}):
         values = np.full(len(cells), np.nan)
         values[~missing] = _floats(name, present, np.flatnonzero(~missing))
+        if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
+            return _exact_cells(name, cells, missing, declared)
         if "number" in families:
             return number_cells(name, values, declared=declared)
         return Cells(name, "truth", values, missing, declared=declared)
@@ -150,6 +202,21 @@ def _object_cells(name: str, cells: Sequence[Any], *, declared: bool) -> Cells:
         moments[~missing] = np.array([naive(cell) for cell in present], dtype="datetime64[us]")
         return _date_cells(name, moments, declared=declared)
     return _text_cells(name, ["" if gone else _text(cell) for cell, gone in zip(cells, missing, strict=True)], declared)
+
+
+def _exact_cells(name: str, cells: Iterable[Any], missing: Array, declared: bool) -> Cells:
+    """Numbers of which a float64 would round some, as texts of all their digits: different ones stay different.
+
+    They can be levels of a category; who takes them for numbers refuses them (`numbers_of`).
+    """
+    return _text_cells(
+        name, ["" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True)], declared
+    )
+
+
+def _digits(cell: Any) -> str:
+    exact = isinstance(cell, _DIGITS) and is_rounded(cell)
+    return format(cell, "f" if isinstance(cell, Decimal) else "d") if exact else _text(float(cell))
 
 
 def _is_missing(cell: Any) -> bool:

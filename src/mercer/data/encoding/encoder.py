@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.encoding.cells import read_cells, texts_of
 from mercer.data.encoding.columns import Column, encode, is_truth, learn, output_names, rounded
-from mercer.data.encoding.kinds import decide
+from mercer.data.encoding.kinds import as_read, decide
 from mercer.data.encoding.report import Encoded, EncoderReport, Unfamiliar
 from mercer.data.encoding.state import Settings, read, written
 from mercer.data.encoding.tables import Table, as_table
@@ -127,6 +127,7 @@ class TableEncoder:
                 continue
             stop = start + len(column.outputs)
             cells = read_cells(column.name, table.column(places[column.name]))
+            cells = as_read(cells, column.kind, self.settings.style, column.levels + column.pooled)
             strangers = encode(column, cells, self.settings.style, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
@@ -216,7 +217,7 @@ class TableEncoder:
             if place in dropped:
                 columns.append(Column(name, "dropped", "as asked"))
                 continue
-            cells = read_cells(name, table.column(place))
+            cells = as_read(read_cells(name, table.column(place)), asked.get(place), self.settings.style)
             kind, why = decide(cells, asked.get(place), self.settings.style)
             column = learn(cells, kind, why, self.settings.style, marked=self.settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]

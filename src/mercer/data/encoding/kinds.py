@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,7 +12,6 @@ from mercer.data.delimited import short
 from mercer.data.encoding.cells import Cells, texts_of
 from mercer.data.encoding.texts import FEWEST_WORDS, words_in
 from mercer.data.encoding.values import NumberStyle, numbers_of, read_day
-from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
@@ -40,6 +40,7 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     dates                                                date
     text: every cell a number, none like 007             number
     text: every cell an ISO date                         date
+    (in both, NA and the like are missing)
     text: 80 % numbers or dates, and more than 50
     distinct values or most of them distinct             refused
     text: every cell a number in another style           refused
@@ -75,6 +76,20 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     return ("date", "dates") if cells.family == "date" else _decide_text(cells, style)
 
 
+def as_read(cells: Cells, kind: str | None, style: NumberStyle, levels: Sequence[str] = ()) -> Cells:
+    """The cells of a column of this kind: of numbers and dates, words such as NA are missing; in texts they are words.
+
+    Where no kind is known (None), a column is one of numbers or dates if all its other cells are; a category is one if
+    all its `levels` are.
+    """
+    said = cells.without_words()
+    if said is cells or kind in {"number", "date"}:
+        return said
+    others = said.levels if kind is None and not cells.declared else levels
+    numbers = all(style.read(text) is not None and not _CODE.match(text) for text in others)
+    return said if others and (numbers or all(read_day(text) is not None for text in others)) else cells
+
+
 def is_constant(cells: Cells) -> bool:
     """Whether the cells that are there are all the same, up to the rounding of numbers."""
     if cells.family == "text":
@@ -102,7 +117,7 @@ def _decide_text(cells: Cells, style: NumberStyle) -> tuple[Kind, str]:
     if days.all():
         return "date", "text, every cell a date"
     if not numbers.all():
-        _refuse_spoilt(cells, counts, numbers, days)
+        _refuse_spoilt(cells.without_words(), style)
     if distinct > MOST_LEVELS or distinct > present / 2:
         words = words_in(cells.levels)
         if distinct > present / 2 and words >= FEWEST_WORDS:
@@ -116,8 +131,13 @@ def _decide_text(cells: Cells, style: NumberStyle) -> tuple[Kind, str]:
     return "category", f"{said}, {distinct} distinct values in {present} rows"
 
 
-def _refuse_spoilt(cells: Cells, counts: Array, numbers: Array, days: Array) -> None:
+def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
     """No guess about a column of numbers or dates in which something else stands."""
+    if not cells.levels:
+        return
+    counts = np.bincount(cells.present, minlength=len(cells.levels))
+    numbers = np.array([style.read(text) is not None for text in cells.levels])
+    days = np.array([read_day(text) is not None for text in cells.levels])
     loose = numbers | np.array([bool(_LOOSE.fullmatch(text)) for text in cells.levels])
     many = len(numbers) > MOST_LEVELS or len(numbers) > counts.sum() / 2
     ask = f"kinds={{{cells.name!r}: 'category'}}"

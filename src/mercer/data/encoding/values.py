@@ -6,11 +6,12 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 
-from mercer.data.encoding.cells import DAY, Cells, naive, number_cells
+from mercer.data.encoding.cells import DAY, EXACT, FIFTEEN, Cells, is_rounded, naive, number_cells
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -48,10 +49,19 @@ class NumberStyle:
 
     def read(self, text: str) -> float | None:
         """The number that a text is; None if it is none."""
-        if not self._pattern.fullmatch(text):
-            return None
-        plain = text.replace(self.thousands, "") if self.thousands else text
-        return float(plain.replace(self.decimal, "."))
+        return float(self._plain(text)) if self._pattern.fullmatch(text) else None
+
+    def rounds(self, text: str) -> bool:
+        """Whether a number that is written out, without an exponent, has more digits than a float64 holds.
+
+        >>> NumberStyle().rounds("9007199254740993"), NumberStyle(",", ".").rounds("9.007.199.254.740.992")
+        (True, False)
+        """
+        written_out = self._pattern.fullmatch(text) and "e" not in text.lower()
+        return bool(written_out) and is_rounded(Decimal(self._plain(text)))
+
+    def _plain(self, text: str) -> str:
+        return (text.replace(self.thousands, "") if self.thousands else text).replace(self.decimal, ".")
 
 
 def numbers_of(cells: Cells, style: NumberStyle) -> Array:
@@ -64,6 +74,11 @@ def numbers_of(cells: Cells, style: NumberStyle) -> Array:
         raise cells.refused("numbers", int(np.flatnonzero(~cells.missing)[0]))
     read = [style.read(text) for text in cells.levels]
     values = _placed(cells, read, "numbers")
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    rounded = [row for row in large.tolist() if style.rounds(cells.levels[cells.values[row]])]
+    if rounded:
+        way_out = f"Leave the column out with drop, or keep it with kinds={{{cells.name!r}: 'category'}}."
+        raise cells.refused(FIFTEEN, rounded[0], way_out)
     return number_cells(cells.name, values).values
 
 
