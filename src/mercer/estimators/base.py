@@ -189,6 +189,9 @@ class RidgeCore(KernelEstimator):
         self._keep(solutions, places, used, Y.shape[1])
         worst = max(range(len(groups)), key=lambda i: _badness(solutions[i].route))
         self.route_ = solutions[worst].route
+        if self._primal is None:
+            lost = _cancelled(self.kernel_.diagonal(kept), self._dual[used], Y[used])
+            self.route_ = replace(self.route_, cancelled=max(self.route_.cancelled, lost))
         self._alphas, self._used, self._targets = alphas, used, Y
         if not (warned and self.route_.negative):
             self.route_.warn(owner, float(groups[worst]))
@@ -358,5 +361,12 @@ def _solved(system: DualSystem | PrimalSystem | StreamedSystem, Y: Array, alpha:
     return system.solve(Y, float(alpha), choice.name)
 
 
-def _badness(route: Route) -> tuple[float, bool, float]:
-    return -route.negative, route.singular, route.condition
+def _cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
+    """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        terms = np.linalg.norm(np.sqrt(np.abs(diagonal))[:, None] * dual, axis=0) * np.sqrt(np.abs(diagonal).sum())
+        return float(np.nan_to_num(terms / np.linalg.norm(Y, axis=0), nan=1.0).max(initial=1.0))
+
+
+def _badness(route: Route) -> tuple[float, bool, float, float]:
+    return -route.negative, route.singular, -route.digits, route.condition

@@ -23,7 +23,8 @@ from mercer.kernels.base import Kernel
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, Scoring, resolve_scoring
 from mercer.selection.search import Search
-from mercer.selection.table import correction, digits_left
+from mercer.selection.table import correction
+from mercer.solvers.route import digits_left
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,8 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     kernel.check(rows)
     if kernel.kind == "gram":
         checked_gram(rows.dense())
-    problem = Problem(Y, weights, bool(model.fit_intercept), balance, gram=kernel.kind == "gram")
+    intercept, gram = bool(model.fit_intercept), kernel.kind == "gram"
+    problem = Problem(Y, weights, intercept, balance, gram=gram, labels=classifier)
     search = Search(rows, np.asarray(y), problem, folds, how, classes, refit_only=balance is not None)
     return _evaluated(owner, search, kernel, alphas)
 

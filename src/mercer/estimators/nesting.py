@@ -19,7 +19,7 @@ from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failu
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
-from mercer.selection.table import digits_left
+from mercer.solvers.route import digits_left
 from mercer.tables import text_table
 
 

@@ -127,6 +127,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
             bool(self.fit_intercept),
             np.asarray(y) if balanced else None,
             gram=self._is_gram(kernels),
+            labels=True,
         )
         folds = self._folds(X, y, groups, classifier=True)
         scoring = resolve_scoring(self.scoring, classifier=True)

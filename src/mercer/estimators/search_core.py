@@ -28,9 +28,9 @@ from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.named import method_of, named_folds
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
-from mercer.selection.table import Choice, SearchTable, digits_left, joined
+from mercer.selection.table import Choice, SearchTable, joined
 from mercer.selection.tuning import tune
-from mercer.solvers.route import EPS
+from mercer.solvers.route import EPS, digits_left
 
 _ROUNDS = 6  # of extending the grid
 _REPLAYED = 5  # splits refitted by verify=True
@@ -149,7 +149,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.best_kernel_ = self.kernels_[choice.kernel]
         mean = table.mean[choice.kernel]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
-        self.digits_ = table.digits(choice)
+        tried = [(self.best_kernel_, float(table.alphas[a])) for a in choice.alphas]
+        self.digits_ = table.digits(choice, max(ordered.residuals.get(pair, 0.0) for pair in tried))
         self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
         self._choice = choice
         self._warn(table, choice, ordered.failures)

@@ -156,7 +156,7 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
     "Route": (
         Route,
         {"name": is_text, "reason": is_text, "condition": is_number, "rank": is_whole, "size": is_whole,
-         "negative": is_finite, "residual": is_positive},
+         "negative": is_finite, "residual": is_positive, "cancelled": is_positive},
     ),
     "Choice": (Choice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
     "Temperature": (

@@ -21,6 +21,7 @@ from mercer.solvers.route import EPS
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a
 # larger one, up to the second number.
 _FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
+_ALL_SMALL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,15 @@ class HeldOut:
         How many removals were refitted because the closed form does not hold there.
     spread : float
         Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
+    residual : float
+        What iterations left of the right-hand sides, relative to them; 0 for factors.
     """
 
     values: Array
     condition: float
     refits: int
     spread: float = 0.0
+    residual: float = 0.0
 
 
 class KernelSystem:
@@ -181,7 +185,7 @@ class KernelSystem:
                 refits += i in found or i in self._grouped
             else:
                 values[removals.part(i)] = self._predictions(i, e, left, alpha)
-        return HeldOut(values, left.condition, refits)
+        return HeldOut(values, self._condition(left, values), refits)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
@@ -195,7 +199,41 @@ class KernelSystem:
         bad = np.flatnonzero(~good[rows])
         for i in bad:
             values[i] = self.refit(int(i), alpha)[0]
-        return HeldOut(values, left.condition, len(bad))
+        return HeldOut(values, self._condition(left, values), len(bad))
+
+    def _condition(self, left: LeaveOut, values: Array) -> float:
+        """That of the system, or how much larger the terms are whose sums predictions are.
+
+        Larger than the targets, for numbers; of labels the sign counts, so that each row's terms are held against its
+        own prediction.
+        """
+        if not isinstance(left, Dual) or left.degenerate:
+            return left.condition
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if self.problem.labels:
+                sizes = np.abs(values).max(axis=1)
+                lost = self._terms(left) / sizes + np.abs(np.log(sizes))  # the last: exp of so large a number
+            else:
+                diagonal = np.abs(np.diagonal(left.K))
+                terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
+                lost = terms / np.sqrt(np.mean(self.problem.Y**2, axis=0))
+        return max(left.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+
+    def _terms(self, left: Dual) -> Array:
+        """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and |b|, for every tested row."""
+        problem, removals = self.problem, self.removals
+        a, found = np.abs(left.a).max(axis=1), np.full(len(self.removals.rows), np.abs(left.b).max())
+        for i in range(len(removals)):
+            test, kept = removals.tests[i], a.copy()
+            kept[self._sets[i]] = 0.0
+            places = problem.place[test]
+            mine, others = places >= 0, np.searchsorted(problem.unused, test[places < 0])
+            terms = np.empty(len(test))
+            terms[mine] = np.abs(left.K[places[mine]]) @ kept / problem.root[places[mine]]
+            if len(others) and self.new is not None:
+                terms[~mine] = np.abs(self.new[:, others]).T @ kept
+            found[removals.part(i)] += terms
+        return found
 
     def _where(self, i: int) -> Array | None:
         """Where the test rows stand in the set left out; None where the two are the same."""
@@ -205,7 +243,10 @@ class KernelSystem:
     def _small(self, values: Array, left: LeaveOut) -> Array:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
         share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
-        return np.asarray((np.abs(values) < share * self._size).any(axis=1))
+        sizes = np.abs(values)
+        # where all are small, what counts is how they compare with one another
+        share = np.where(sizes.mean(axis=0) < _ALL_SMALL * self._size, _ALL_SMALL, share)
+        return np.asarray((sizes < share * self._size).any(axis=1))
 
     def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""

@@ -47,6 +47,9 @@ class Explicit(LeaveOut):
         self.Z = np.ascontiguousarray(Z)
         self.y = problem.root[:, None] * problem.Y
         self.a = self.y - self.Z @ (self.Z.T @ self.y)
+        with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
+            lost = np.linalg.norm(self.y, axis=0) / np.linalg.norm(self.a, axis=0)
+        self.condition = max(self.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""

@@ -28,6 +28,8 @@ class Problem:
         Labels whose classes are to weigh the same in every training set.
     gram : bool
         Whether the rows are those of a Gram matrix given in place of X.
+    labels : bool
+        Whether Y stands for labels, so that the signs of predictions count and not their distance from Y.
     centre : ndarray of shape (t,) or float
         What was subtracted from the targets given to make Y; predictions of Y plus this are those of the targets.
     """
@@ -37,6 +39,7 @@ class Problem:
     intercept: bool
     balance: Array | None = None
     gram: bool = False
+    labels: bool = False
     centre: Array | float = 0.0
 
     def centred(self) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -122,9 +122,9 @@ class Ordered:
             self.rows = Rows(rows.values[:, order], rows.names)
         weights = None if problem.weights is None else problem.weights[order]
         balance = None if problem.balance is None else problem.balance[order]
-        self.problem = Problem(problem.Y[order], weights, problem.intercept, balance, problem.gram)
+        self.problem = replace(problem, Y=problem.Y[order], weights=weights, balance=balance)
         self.classes = None if classes is None else Classes(classes.labels, classes.numbers[order])
-        if classes is None:  # labels are near zero as they are
+        if not problem.labels:  # which are near zero as they are
             self.problem = self.problem.centred()
         self.folds = search.folds.reordered(order)
         self.removals = Removals.of(self.folds.splits, self.folds.n)
@@ -134,6 +134,7 @@ class Ordered:
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
         self.spreads: dict[tuple[Kernel, float], float] = {}
+        self.residuals: dict[tuple[Kernel, float], float] = {}
         self.pool_only = search.scoring.pools(self.removals.counts)
 
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
@@ -161,6 +162,7 @@ class Ordered:
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
             self.spreads[kernels[k], float(alphas[a])] = held_out.spread
+            self.residuals[kernels[k], float(alphas[a])] = held_out.residual
             if size <= KEPT:
                 kept[k][float(alphas[a])] = held_out.values
 

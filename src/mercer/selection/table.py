@@ -13,7 +13,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
-from mercer.solvers.route import EPS
+from mercer.solvers.route import digits_left
 from mercer.tables import text_table
 
 
@@ -96,9 +96,9 @@ class SearchTable:
         """Of the winner's systems."""
         return max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
 
-    def digits(self, choice: Choice) -> float:
-        """Decimal digits to which the winner's numbers can be trusted."""
-        return digits_left(self.worst_condition(choice))
+    def digits(self, choice: Choice, residual: float = 0.0) -> float:
+        """Decimal digits to which the winner's numbers can be trusted, where iterations left this relative residual."""
+        return digits_left(self.worst_condition(choice), residual)
 
     def results(self) -> dict[str, Any]:
         """As GridSearchCV's cv_results_, kernel by kernel, with pooled scores and conditions beside."""
@@ -137,15 +137,6 @@ class SearchTable:
             rows.append([mark, repr(self.kernels[k]), f"{self.alphas[a]:.3g}", float(mean[k, a]), spread,
                          float(self.pooled[k, a].mean())])  # fmt: skip
         return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
-
-
-def digits_left(condition: float) -> float:
-    """Decimal digits that a system of this condition leaves.
-
-    >>> round(digits_left(1e6)), digits_left(float("inf"))
-    (10, 0.0)
-    """
-    return max(0.0, -math.log10(EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
 
 
 def correction(folds: Folds, count: int, *, corrected: bool) -> float:

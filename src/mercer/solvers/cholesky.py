@@ -33,9 +33,6 @@ class Cholesky:
         Added to the diagonal.
     reason : str
         For the record.
-    equilibrated : bool, default=False
-        Whether rows of very different weight make up A. The factor does not mind them, so the condition
-        is then that of A scaled to a diagonal of ones.
 
     Raises
     ------
@@ -43,13 +40,14 @@ class Cholesky:
         Where A is not, as far as double precision can tell; K is then as it was.
     """
 
-    def __init__(self, K: Array, alpha: float, reason: str, *, equilibrated: bool = False) -> None:
-        self.n, self.alpha, self.reason, self.equilibrated = len(K), alpha, reason, equilibrated
+    def __init__(self, K: Array, alpha: float, reason: str) -> None:
+        self.n, self.alpha, self.reason = len(K), alpha, reason
         self._held: Array = K.T  # Fortran order, as LAPACK wants it: no copy is made
         self._diagonal = K.diagonal().copy()
         K.flat[:: self.n + 1] += alpha
         self._shifted = K.diagonal().copy()
-        self._condition = exact_condition(K, self._scale()) if self.n <= FEW else None
+        self._scale = equilibrium(K)
+        self._condition = exact_condition(K) if self.n <= FEW else None
         held, failed = dpotrf(self._held, lower=1, clean=0, overwrite_a=1)
         if failed or not np.isfinite(held.diagonal()).all() or self.condition() > SINGULAR:
             self.release()
@@ -104,30 +102,37 @@ class Cholesky:
         return None
 
     def condition(self) -> float:
-        """The 2-norm condition number: exact for a few rows, otherwise by power iteration on A and on G."""
+        """The 2-norm condition number of A scaled to a diagonal of ones: exact for a few rows, otherwise by power
+        iteration on A and on G.
+        """
         if self._condition is None:
-            start, s = rich_start(self.n), self._scale()[:, None]
+            start, s = rich_start(self.n), self._scale[:, None]
             largest = largest_eigenvalue(lambda v: s * self.times(s * v), start)
             self._condition = largest * largest_eigenvalue(lambda v: self.solve(v / s) / s, start)
         return self._condition
-
-    def _scale(self) -> Array:
-        """What rows and columns are multiplied by before the condition is taken."""
-        if not self.equilibrated:
-            return np.ones(self.n)
-        return 1.0 / np.sqrt(np.where(self._shifted > 0, self._shifted, 1.0))
 
     def route(self) -> Route:
         """How it was factored."""
         return Route("cholesky", self.reason, max(1.0, self.condition()), self.n, self.n)
 
 
-def exact_condition(A: Array, scale: Array) -> float:
-    """Ratio of the largest and the smallest eigenvalue of a small matrix; infinite where it is not positive."""
-    size = float(np.abs(A).max(initial=0.0))
-    if not 0 < size < math.inf:
+def equilibrium(A: Array) -> Array:
+    """What rows and columns are multiplied by to make every diagonal entry one.
+
+    A Cholesky factor does not mind rows of very different size, so that the condition of A scaled by this tells how good
+    it is.
+    """
+    diagonal = A.diagonal()
+    return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
+
+
+def exact_condition(A: Array) -> float:
+    """Condition of a small matrix scaled to a diagonal of ones; infinite where it is not positive definite."""
+    scale = equilibrium(A)
+    scaled = scale[:, None] * A * scale
+    if not np.isfinite(scaled).all():
         return math.inf
-    values = np.linalg.eigvalsh(scale[:, None] * A * scale / (size if scale[0] == 1 else 1.0))
+    values = np.linalg.eigvalsh(scaled) if len(A) else np.ones(1)
     return float(values[-1] / values[0]) if values[0] > 0 else math.inf
 
 

@@ -77,7 +77,7 @@ class DualSystem:
         if solver == "spectral" or self._spectrum is not None:
             return self.spectrum().at(alpha, self.reason)
         try:
-            self._cholesky = Cholesky(self._matrix(), alpha, self.reason, equilibrated=self.weighted)
+            self._cholesky = Cholesky(self._matrix(), alpha, self.reason)
         except NotPositiveDefinite:
             return self.spectrum().at(alpha, f"{self.reason}; not positive definite in double precision")
         return self._cholesky

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -182,8 +183,10 @@ class PrimalSolved:
         """Weights, intercept and the dual coefficients that belong to them."""
         system = self.system
         root = system.root[:, None]
-        centre = (system.root**2 @ Y) / system.total if system.intercept else np.zeros(Y.shape[1])
-        y = root * (Y - centre)
+        centre = self._centre(Y)
+        y = Y - centre
+        rest = self._centre(y)  # what rounding left of the mean
+        y = root * (y - rest)
         if self.cholesky is not None:
             w = self.cholesky.solve(self._project(y))
             dual = None
@@ -194,11 +197,31 @@ class PrimalSolved:
             dual = U @ (self.inverse[:, None] * along)
             if self.alpha > 0:
                 dual += (y - U @ along) / self.alpha
-        b = centre - system.mean @ w
+        b = centre + (rest - system.mean @ w)
         if dual is None:
-            fitted = np.asarray(system.features @ w) + b
-            dual = root * (Y - fitted) / self.alpha
-        return Solution(root * dual, b, w, self.route())
+            dual = (y - self._fitted(w)) / self.alpha
+        return Solution(root * dual, b, w, replace(self.route(), cancelled=self._cancelled(Y, y, w, dual)))
+
+    def _centre(self, Y: Array) -> Array:
+        """What the intercept takes up: the weighted mean of each target."""
+        system = self.system
+        return (system.root**2 @ Y) / system.total if system.intercept else np.zeros(Y.shape[1])
+
+    def _fitted(self, w: Array) -> Array:
+        """F w."""
+        if not self.system.sparse:
+            return np.asarray(self.system.weighted() @ w)
+        if not self.system.intercept:
+            return np.asarray(self.system.root[:, None] * (self.system.features @ w))
+        return np.concatenate([F @ w for _, F in self.system.blocks()])
+
+    def _cancelled(self, Y: Array, y: Array, w: Array, dual: Array) -> float:
+        """What is lost in (y - F w) / alpha, and where features far from zero meet their intercept."""
+        rest, fit = self.alpha * np.linalg.norm(dual, axis=0), np.linalg.norm(y, axis=0)
+        offset = np.abs(self.system.mean) @ np.abs(w) * math.sqrt(self.system.n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = [fit / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y, axis=0)]
+        return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
     def _project(self, y: Array) -> Array:
         """F'y."""
@@ -224,8 +247,9 @@ class PrimalSolved:
         _, s, _ = system.singular()
         rank = int(self.kept.sum())
         squared = s * s + self.alpha
-        lowest = float(squared[self.kept].min(initial=math.inf))
-        condition = math.sqrt(float(squared.max(initial=0.0)) / lowest) if rank else 1.0
+        # constant columns are exactly 0; what else is 0 was lost to rounding, and alpha stands in its place
+        lowest = float(squared[: len(s) - int(system.constant.sum())].min(initial=math.inf))
+        condition = math.sqrt(float(squared.max(initial=0.0)) / lowest) if s.any() else 1.0
         # At alpha = 0 the Gram matrix of n rows is what may be singular; the shortest dual is given then.
         size = system.n if self.alpha == 0 and rank + system.intercept < system.n else rank
         return Route("primal", f"{system.reason}; singular values", condition, rank, size)
