@@ -273,8 +273,13 @@ def compute(pieces: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(dask.compute(*pieces))
 
 
-def lengths_of(pieces: Sequence[Any]) -> list[int]:
-    """How many rows each partition has."""
+def delayed(function: Any) -> Any:
+    """A function whose calls are tasks, done by `compute`."""
     import dask
 
-    return [int(length) for length in dask.compute(*(dask.delayed(len)(piece) for piece in pieces))]
+    return dask.delayed(function)
+
+
+def lengths_of(pieces: Sequence[Any]) -> list[int]:
+    """How many rows each partition has."""
+    return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]

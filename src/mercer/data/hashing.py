@@ -34,7 +34,7 @@ def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = 
     seed : int
         Another one draws other folds.
     keys : ndarray of shape (count,), default=None
-        Groups, by which rows are then drawn instead of by number. Numbers count by value: 1, 1.0 and True are one key.
+        Groups, by which rows are then drawn instead of by number. Numbers count by value: 1 and 1.0 are one key.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def _float_words(values: Array) -> Array:
     _refuse_gaps(np.isnan(values))
     words = np.where(values == 0, 0.0, values).view(np.uint64)
     whole = values == np.floor(values)
-    small = whole & (np.abs(values) < 2.0**63)
+    small = whole & (values >= -(2.0**63)) & (values < 2.0**63)
     words[small] = values[small].astype(np.int64).view(np.uint64)
     large = whole & (values >= 2.0**63) & (values < 2.0**64)
     words[large] = values[large].astype(np.uint64)
@@ -120,13 +120,26 @@ def _word(key: Any) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
-    if isinstance(key, numbers.Integral):
-        return int(key) % _WORD
     if isinstance(key, numbers.Real | Decimal):
-        return int(_float_words(np.array([float(key)]))[0])
+        return _number_word(key)
     if key is None or type(key).__name__ in {"NAType", "NaTType"}:
         _refuse_gaps(np.array([True]))
     raise TypeError
+
+
+def _number_word(key: Any) -> int:
+    """The word of a number of any type and size: equal numbers have equal words, as whole numbers and as floats."""
+    whole = key == key and abs(key) != float("inf") and key == int(key)  # noqa: PLR0124 - NaN is not itself
+    if whole and (-_WORD // 2 <= key < _WORD or not _is_float(int(key))):
+        return int(key) % _WORD
+    return int(_float_words(np.array([float(key)]))[0])
+
+
+def _is_float(whole: int) -> bool:
+    try:
+        return int(float(whole)) == whole
+    except OverflowError:
+        return False
 
 
 def _refuse_gaps(missing: Array) -> None:
