@@ -20,7 +20,9 @@ _WORD = 2**64
 _STEP = 0x9E3779B97F4A7C15
 
 
-def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = None) -> Array:
+def fold_of(
+    start: int, count: int, folds: int, seed: int, keys: Array | None = None, ranked: Array | None = None
+) -> Array:
     """The fold of each of `count` rows.
 
     Parameters
@@ -35,6 +37,9 @@ def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = 
         Another one draws other folds.
     keys : ndarray of shape (count,), default=None
         Groups, by which rows are then drawn instead of by number. Numbers count by value: 1 and 1.0 are one key.
+    ranked : ndarray, default=None
+        The words of all rows, or of all groups, in order: they are then dealt to the folds in turn, which leaves no
+        fold empty. None: a word's remainder is its fold.
 
     Returns
     -------
@@ -54,13 +59,24 @@ def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = 
     """
     if folds < 1:
         raise InputError(sentence("The number of folds", "at least 1", folds))
-    if keys is None:
-        words = row_words(start, count, seed)
-    elif len(keys) != count:
-        raise InputError(sentence("groups", f"one key per row ({count})", f"{len(keys)}"))
-    else:
-        words = _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
+    words = words_of(start, count, seed, keys)
+    if ranked is not None:
+        return np.asarray(np.searchsorted(ranked, words) % folds)
     return (words % np.uint64(folds)).astype(np.intp)
+
+
+def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Array:
+    """A random 64-bit word for each row, by its number or by its key."""
+    if keys is None:
+        return row_words(start, count, seed)
+    if len(keys) != count:
+        raise InputError(sentence("groups", f"one key per row ({count})", f"{len(keys)}"))
+    return _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
+
+
+def fill_folds(words: Array, folds: int) -> bool:
+    """Whether rows or groups with these words are in every fold by hash."""
+    return len(np.unique(words % np.uint64(folds))) == folds
 
 
 def row_words(start: int, count: int, seed: int) -> Array:

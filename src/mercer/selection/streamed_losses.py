@@ -120,7 +120,7 @@ class HeldOutLosses:
         The shape of what is predicted for a row.
     scoring : str
         Name of the score.
-    folds, seed : int
+    folds, seed, ranked : int, int, ndarray or None
         As in the first pass.
     labels : Labels or None
         Of a classifier.
@@ -137,6 +137,7 @@ class HeldOutLosses:
     scoring: str
     folds: int
     seed: int
+    ranked: Array | None = None
     labels: Labels | None = None
     present: Array | None = None
 
@@ -182,7 +183,7 @@ class HeldOutLosses:
 
 def held_out(work: HeldOutLosses, block: Block) -> Any:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
-    folds = assigned(block, work.folds, work.seed)
+    folds = assigned(block, work.folds, work.seed, work.ranked)
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)
