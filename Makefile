@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check minimum wheel bench docs clean
+
+# A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
+QUICK := tests/test_import.py tests/test_models.py tests/cli/test_fit_predict.py tests/data/test_blocks.py \
+	tests/data/test_block_kinds.py tests/data/test_encoder.py tests/displays tests/estimators/test_ridge.py \
+	tests/estimators/test_nystroem_dask.py
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -44,6 +49,29 @@ check: $(VENV)/.check  ## lint, types, import contract, docstring examples
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md
 
+# An environment with the lowest version of everything that pyproject.toml declares. Old releases warn of what newer ones of
+# their own dependencies deprecate, which is not ours to mend.
+.venv-minimum/.done: pyproject.toml .ci/floors.py
+	$(PYTHON) -m venv --clear .venv-minimum
+	$(subst $(VENV),.venv-minimum,$(PIP)) install --upgrade "pip>=25.1"
+	$(PYTHON) .ci/floors.py > .venv-minimum/floors.txt
+	$(subst $(VENV),.venv-minimum,$(PIP)) install --editable ".[all]" --group test --constraint .venv-minimum/floors.txt
+	@touch $@
+
+minimum: .venv-minimum/.done  ## a quick part of the tests on the declared minimum versions
+	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci .venv-minimum/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning $(QUICK)
+
+wheel:  ## build sdist and wheel; a quick part of the tests on the installed wheel
+	rm -rf dist
+	$(PYTHON) -m venv --clear .venv-wheel
+	$(subst $(VENV),.venv-wheel,$(PIP)) install --upgrade "pip>=25.1" hatchling
+	.venv-wheel/bin/python -m hatchling build --target sdist
+	$(subst $(VENV),.venv-wheel,$(PIP)) wheel --no-deps --wheel-dir dist dist/mercer-*.tar.gz
+	$(subst $(VENV),.venv-wheel,$(PIP)) install "mercer[all] @ file://$$(ls $(CURDIR)/dist/mercer-*.whl)" --group test
+	.venv-wheel/bin/python -P -c "import mercer, sys; sys.exit('site-packages' not in mercer.__file__)"
+	.venv-wheel/bin/mercer --help
+	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci .venv-wheel/bin/python -P -m pytest -n 2 --dist loadgroup $(QUICK)
+
 bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/ground_floor.py
 	$(BIN)/python benchmarks/selection.py
@@ -57,4 +85,4 @@ docs: $(VENV)/.docs  ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) docs/_build docs/gallery .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .venv-minimum .venv-wheel docs/_build docs/gallery .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

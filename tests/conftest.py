@@ -1,6 +1,8 @@
 """Settings every test shares."""
 
+import gc
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -15,3 +17,34 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def rng(request):
     """A generator of its own for every test, seeded by the test's name."""
     return np.random.default_rng(list(request.node.name.encode()))
+
+
+@pytest.fixture(scope="module")
+def start_cluster():
+    """A function that starts a Dask cluster on this machine and returns its client; all are closed at the end.
+
+    No test starts a cluster by itself. Whatever a failed close leaves behind is collected here, where its warnings
+    reach no other test.
+    """
+    import distributed
+
+    from mercer.backends.dask import close_local
+
+    opened = []
+
+    def start(**settings):
+        opened.append([distributed.LocalCluster(dashboard_address=":0", **settings)])
+        opened[-1].append(distributed.Client(opened[-1][0], set_as_default=False))
+        return opened[-1][1]
+
+    yield start
+    while opened:
+        close_local(*opened.pop())
+    with warnings.catch_warnings(action="ignore"):
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def client(start_cluster):
+    """Of one worker in a process of its own; tests that want more say so by `client.cluster.scale`."""
+    return start_cluster(n_workers=1, threads_per_worker=1, processes=True, memory_limit="1GiB")

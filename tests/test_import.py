@@ -1,7 +1,11 @@
 """Importing mercer is light, and every public name is there when it is asked for."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +50,19 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert mercer.__version__ == version("mercer")
+
+
+def test_every_dependency_is_imported_and_has_a_floor():
+    declared = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = declared["dependencies"] + [each for extra in declared["optional-dependencies"].values() for each in extra]
+    names = [re.sub(r"\[.*?\]", "", each).split(">=") for each in wanted if not each.startswith("mercer")]
+    assert [name for name, *floor in names if len(floor) != 1] == []
+    found = set()
+    for path in Path(mercer.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+    modules = {"scikit-learn": "sklearn"}
+    assert [name for name, *_ in names if modules.get(name, name) not in found] == []

@@ -397,7 +397,11 @@ def test_text_is_refused_with_the_way_out(tmp_path):
     assert refusal(np.zeros((2, 1)), np.zeros((2, 2)), labels=True).startswith("y must be one label per row; got an")
     dated = pd.DataFrame({"a": [1.0], "t": pd.to_datetime(["2024-01-01"])})
     assert refusal(dated, "t") == f"Column 't' of X must be numbers; got dates. {encode}"
-    assert refusal(pd.DataFrame({"t": pd.to_datetime(["2024-01-01"])})).startswith("Column 't' of X must be numbers;")
+    for unit in ("s", "us", "ns"):
+        when = pd.DataFrame({"a": [1.0], "t": pd.to_datetime(["2024-01-01"]).as_unit(unit)})
+        assert refusal(when) == f"Column 't' of X must be numbers; got dates. {encode}"
+        when["t"] -= when["t"][0]
+        assert refusal(when) == f"Column 't' of X must be numbers; got durations. {encode}"
 
 
 def test_text_far_below_the_head_is_found_when_it_is_read(tmp_path):

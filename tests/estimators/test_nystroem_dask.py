@@ -1,7 +1,6 @@
 """The same search on workers in processes of their own."""
 
 import dask.array as da
-import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,21 +9,15 @@ from sklearn.base import clone
 from mercer import NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.kernels import Gaussian
 
-pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="1GiB"
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as made,
-    ):
-        yield made
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning"),
+    pytest.mark.xdist_group("dask"),  # one cluster at a time
+]
 
 
 def test_workers_give_the_search_of_one_process(client, tmp_path):
+    client.cluster.scale(2)
+    client.wait_for_workers(2, timeout=60)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)

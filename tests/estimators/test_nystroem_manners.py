@@ -10,7 +10,17 @@ import pytest
 from sklearn.base import clone
 
 from landmark_refits import folds_of, scores, squared, whitened
-from mercer import NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer import (
+    AutoClassifier,
+    KernelNeighborsClassifier,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+    NystroemRidge,
+    NystroemRidgeClassifier,
+    NystroemRidgeClassifierCV,
+    NystroemRidgeCV,
+)
 from mercer.errors import InputError, NotMercerWarning
 from mercer.kernels import Chi2, Constant, Gaussian, Linear, Polynomial, Sigmoid
 from mercer.selection.streamed_passes import Reading
@@ -164,3 +174,39 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
         rng.normal(size=(200, 2)), rng.normal(size=200)
     )
     assert still_there == [False]
+
+
+MIXED = " must be of one kind; got numbers in row 0 and text in row 1. Make them all text or all numbers."
+
+
+@pytest.mark.parametrize("make", [list, lambda cells: np.array(cells, dtype=object)], ids=["list", "objects"])
+def test_groups_and_labels_of_two_kinds_are_refused_alike_by_every_estimator(make, rng):
+    X, mixed = rng.normal(size=(40, 2)), make([1, "1"] * 20)
+    for search in (
+        KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=2),
+        NystroemRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=2),
+    ):
+        with pytest.raises(InputError, match=f"^groups{re.escape(MIXED)}$"):
+            search.fit(X, X[:, 0], groups=mixed)
+    for classifier in (
+        KernelRidgeClassifier(),
+        KernelRidgeClassifierCV([Gaussian(1.0)], [0.1]),
+        KernelNeighborsClassifier(Gaussian(1.0)),
+        NystroemRidgeClassifier(),
+        NystroemRidgeClassifierCV([Gaussian(1.0)], [0.1], cv=2),
+        AutoClassifier(),
+    ):
+        with pytest.raises(InputError, match=f"^y{re.escape(MIXED)}$"):
+            classifier.fit(X, mixed)
+
+
+@pytest.mark.parametrize("more", [["0", "1"], np.array(["0", "1"], dtype=object)], ids=["text", "objects"])
+def test_labels_of_another_kind_than_the_classes_are_refused(more, rng):
+    X = rng.normal(size=(20, 2))
+    model = NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10)
+    sentence = "y must be of one kind; got numbers in the classes and text in these rows. "
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Make them all text or all numbers\\.$"):
+        model.partial_fit(X[:2], more)
+    sentence = "classes must be of one kind; got numbers in row 0 and text in row 1. "
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Make them all text or all numbers\\.$"):
+        NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10, classes=[0, "1"])

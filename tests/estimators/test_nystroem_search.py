@@ -4,11 +4,15 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 from landmark_refits import folds_of, scores, squared, whitened
 from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer.data.hashing import row_words
 from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
 from mercer.kernels import Gaussian, Laplacian, Precomputed
 
@@ -159,8 +163,79 @@ def test_settings_that_will_not_do_are_refused(change, message, rng):
 
 def test_too_few_rows_for_the_folds_are_refused_with_the_way_out(rng):
     X, y = table(rng, n=8)
-    with pytest.raises(InputError, match=r"Every fold must be a set with rows; got fold . of 10.*use fewer of them"):
+    sentence = "The number of folds must be at most the number of rows, 8; got 10. Use a smaller cv, or more rows."
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         NystroemRidgeCV(KERNELS, ALPHAS).fit(X, y)
+    X, y = table(rng, n=80)
+    sentence = "The number of folds must be at most the number of groups, 8; got 10. Use a smaller cv, or more groups."
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        NystroemRidgeCV(KERNELS, ALPHAS).fit(X, y, groups=np.arange(80) % 8)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize("rows", [10, 11, 20])
+def test_few_rows_are_dealt_evenly_and_scored_as_refitting_does(rows, rng):
+    X, y = table(rng, n=rows)
+    search = NystroemRidgeCV(KERNELS[:1], ALPHAS, landmarks=X[:5]).fit(X, y)
+    assert np.ptp(search.fold_rows_) <= 1
+    assert search.fold_rows_.sum() == rows
+    assert search.folds_.label == "10 folds dealt in the order of a hash (seed 0)"
+    folds = np.argsort(np.argsort(row_words(0, rows, 0))) % 10
+    expected = scores(squared, whitened(KERNELS[0], X[:5], X), y[:, None], search.alphas_, folds)
+    np.testing.assert_allclose(search.table_.scores[0, :, :, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@given(
+    groups=st.integers(4, 12), seed=st.integers(0, 50), cuts=st.sets(st.integers(1, 59)), text=st.booleans(),
+    labels=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=25)
+def test_few_groups_stay_together_in_folds_that_no_partition_changes(groups, seed, cuts, text, labels):
+    rng = np.random.default_rng(seed)
+    X, y = table(rng, n=60)
+    keys = np.concatenate([np.arange(groups), rng.integers(0, groups, 60 - groups)])
+    keys = np.array([f"key {key}" for key in keys]) if text else keys
+    y = np.where(y > np.median(y), "up", "down") if labels else y
+    kind = NystroemRidgeClassifierCV if labels else NystroemRidgeCV
+    search = kind(KERNELS[:1], ALPHAS[:2], cv=4, landmarks=X[:5], random_state=seed, nested=True)
+    whole = clone(search).fit(X, y, groups=keys)
+    pieces = np.split(np.arange(60), sorted(cuts))
+    blocks = [(X[piece], y[piece], None, keys[piece]) for piece in pieces]
+    cut = clone(search).set_params(block_rows=7).fit(blocks)
+    assert (whole.fold_rows_ > 0).all()
+    np.testing.assert_array_equal(cut.fold_rows_, whole.fold_rows_)
+    np.testing.assert_allclose(cut.table_.scores, whole.table_.scores, rtol=1e-9)
+    np.testing.assert_allclose(cut.nested_scores_, whole.nested_scores_, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_groups_that_the_sample_missed_are_found_by_a_pass(rng, monkeypatch):
+    monkeypatch.setattr("mercer.selection.streamed_sides.sample_size", lambda rows, landmarks: 20)
+    X, y = table(rng, n=300)
+    keys = np.where(np.arange(300) < 280, 0, np.arange(300))  # 21 groups, of which the sample sees few
+    search = NystroemRidgeCV(KERNELS[:1], ALPHAS, cv=15, landmarks=X[:5])
+    found = [
+        clone(search).fit([(X[:150], y[:150], None, keys[:150]), (X[150:], y[150:], None, keys[150:])]),
+        search.fit(X, y, groups=keys),
+    ]
+    for each in found:
+        assert each.fold_rows_.sum() == 300
+        assert each.fold_rows_.max() in (280, 281)
+        assert (each.fold_rows_ > 0).all()
+    np.testing.assert_array_equal(found[0].fold_rows_, found[1].fold_rows_)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize("series", [pd.Series, pl.Series, lambda w: pd.Series(w, index=range(50, 70), dtype="Float64")])
+def test_weights_may_be_a_series(series, rng):
+    X, y = table(rng, n=20)
+    weights = rng.uniform(1.0, 2.0, size=20)
+    frame = pd.DataFrame(X).rename(columns=str)
+    expected = NystroemRidgeCV().fit(X, y, sample_weight=weights).predict(X)
+    np.testing.assert_allclose(NystroemRidgeCV().fit(X, y, sample_weight=series(weights)).predict(X), expected)
+    named = NystroemRidgeCV().fit(frame.assign(y=y), "y", sample_weight=series(weights))
+    np.testing.assert_allclose(named.predict(frame), expected)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

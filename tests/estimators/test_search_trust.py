@@ -294,7 +294,7 @@ def test_ctrl_c_while_the_grid_is_extended_keeps_what_was_finished(data):
     [
         (None, "y must be known for every row; got None in row 0."),
         (pd.NA, "y must be known for every row; got <NA> in row 0."),
-        (1, "y must be of one kind; got int and str. Make them all text or all numbers."),
+        (1, "y must be of one kind; got numbers in row 0 and text in row 1. Make them all text or all numbers."),
     ],
     ids=["none", "na", "mixed"],
 )

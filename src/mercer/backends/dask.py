@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
+from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -188,7 +191,7 @@ def _client(backend: Any) -> Iterator[Any]:
     if isinstance(backend, Client):
         yield backend
     elif backend == "dask":
-        yield current_client() or Client(dashboard_address=":0")
+        yield current_client() or _local_client()
     else:
         try:
             client = Client(backend, set_as_default=False)
@@ -196,6 +199,41 @@ def _client(backend: Any) -> Iterator[Any]:
             raise InputError(f"The scheduler at {backend!r} cannot be reached: {problem}.") from None
         with client:
             yield client
+
+
+def _local_client() -> Any:
+    """Start a cluster on this machine and a client that stays the current one until the process ends."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(dashboard_address=":0")
+    client = Client(cluster)
+    atexit.register(close_local, cluster, client)
+    return client
+
+
+def close_local(cluster: Any, *clients: Any) -> None:
+    """Close a cluster on this machine and its clients, and end the worker processes even if Dask's own close fails.
+
+    Closing races with workers that start or die at the same time. Dask then raises KeyError, TimeoutError or
+    AssertionError, leaves the cluster in the state "closing" for ever, and gives a ResourceWarning much later.
+    """
+    from distributed import Status
+
+    workers = list(cluster.workers.values())
+    for each in (*clients, cluster):
+        with suppress(Exception, CancelledError):
+            each.close(timeout=_PATIENCE)
+    if cluster.status is Status.closed:
+        return
+    for worker in workers:
+        worker.auto_restart = False  # else it replaces the process that is ended below
+    remaining = {getattr(worker, "pid", None) for worker in workers}
+    for process in multiprocessing.active_children():
+        if process.pid in remaining:
+            process.kill()
+    cluster.status = Status.closed
+    with suppress(Exception, CancelledError):
+        cluster.close()  # a closed cluster stops its event loop
 
 
 @contextmanager
@@ -235,8 +273,13 @@ def compute(pieces: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(dask.compute(*pieces))
 
 
-def lengths_of(pieces: Sequence[Any]) -> list[int]:
-    """How many rows each partition has."""
+def delayed(function: Any) -> Any:
+    """A function whose calls are tasks, done by `compute`."""
     import dask
 
-    return [int(length) for length in dask.compute(*(dask.delayed(len)(piece) for piece in pieces))]
+    return dask.delayed(function)
+
+
+def lengths_of(pieces: Sequence[Any]) -> list[int]:
+    """How many rows each partition has."""
+    return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]

@@ -2,13 +2,77 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is a whole number for Python, too
+    ("truth values", (bool, np.bool_)),
+    ("durations", (dt.timedelta, np.timedelta64)),
+    ("dates", (dt.date, np.datetime64)),
+    ("text", (str,)),
+    ("numbers", (numbers.Number,)),
+)
+
+
+def kind_of(cell: type) -> str:
+    """Kind of a key or label by its type: "numbers", "text", "truth values", "dates", "durations", or the type's name.
+
+    Whole numbers and fractions of every width are one kind: 1 and 1.0 are the same key.
+    """
+    return next((kind for kind, types in _KINDS if issubclass(cell, types)), cell.__name__)
+
+
+def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
+    """The kind of all keys or labels, from pairs of a kind and where it was found; None where there are no pairs.
+
+    Keys and labels of two kinds are refused everywhere, within an array and across blocks, files and partitions: 1 and
+    "1" are the same to one reader and different to another.
+
+    Examples
+    --------
+    >>> from mercer.data.checks import one_kind
+    >>> one_kind("groups", [("numbers", "a.parquet"), ("text", "b.parquet")])
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InputError: groups must be of one kind; got numbers in a.parquet and text in b.parquet. ...
+    """
+    first: tuple[str, str] | None = None
+    for kind, where in found:
+        first = first or (kind, where)
+        if kind != first[0]:
+            got = f"{first[0]} in {first[1]} and {kind} in {where}"
+            raise InputError(sentence(what, "of one kind", got, "Make them all text or all numbers."))
+    return None if first is None else first[0]
+
+
+def kind_of_names(what: str, names: Array, rows: int | Array = 0) -> str | None:
+    """The one kind of an array of keys or labels; `rows` numbers the rows, or is the number of the first."""
+    if names.dtype != object:
+        return kind_of(names.dtype.type) if len(names) else None
+    cells = names.tolist()
+    if len({kind_of(each) for each in set(map(type, cells))}) > 1:
+        numbered = range(rows, rows + len(cells)) if isinstance(rows, int) else rows.tolist()
+        one_kind(what, ((kind_of(type(cell)), f"row {row}") for cell, row in zip(cells, numbered, strict=True)))
+    return kind_of(type(cells[0])) if cells else None
+
+
+def as_names(given: Any) -> Array:
+    """Keys or labels as an array; those of several kinds in a list as objects, which NumPy would make one kind."""
+    names = np.asarray(given)
+    if (
+        isinstance(given, list | tuple)
+        and names.ndim == 1
+        and len({kind_of(each) for each in set(map(type, given))}) > 1
+    ):
+        return np.array(given, dtype=object)
+    return names
 
 
 def as_numbers(value: Any) -> Array | None:

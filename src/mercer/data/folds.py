@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import as_names, kind_of_names
 from mercer.data.rows import Array, row_count
 from mercer.errors import InputError, sentence
 
@@ -195,7 +196,7 @@ def draw(
 
 def checked_names(what: str, given: Any, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
-    names = np.asarray(given)
+    names = as_names(given)
     if names.shape != (n,):
         raise InputError(sentence(what, f"one for each of the {n} rows", f"shape {names.shape}"))
     if names.dtype != object:
@@ -205,11 +206,12 @@ def checked_names(what: str, given: Any, n: int) -> Array:
     for row, name in enumerate(names):
         if not isinstance(name, str) and str(name) in _MISSING:
             raise InputError(sentence(what, "known for every row", f"{name} in row {row}"))
+    kind_of_names(what, names)
     try:
         np.unique(names)
     except TypeError:
-        kinds = " and ".join(sorted({type(name).__name__ for name in names}))
-        raise InputError(sentence(what, "of one kind", kinds, "Make them all text or all numbers.")) from None
+        kind = type(names[0]).__name__
+        raise InputError(sentence(what, "numbers or text", kind, "Make them all text or all numbers.")) from None
     return names
 
 

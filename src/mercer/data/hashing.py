@@ -20,7 +20,9 @@ _WORD = 2**64
 _STEP = 0x9E3779B97F4A7C15
 
 
-def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = None) -> Array:
+def fold_of(
+    start: int, count: int, folds: int, seed: int, keys: Array | None = None, ranked: Array | None = None
+) -> Array:
     """The fold of each of `count` rows.
 
     Parameters
@@ -34,7 +36,10 @@ def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = 
     seed : int
         Another one draws other folds.
     keys : ndarray of shape (count,), default=None
-        Groups, by which rows are then drawn instead of by number. Numbers count by value: 1, 1.0 and True are one key.
+        Groups, by which rows are then drawn instead of by number. Numbers count by value: 1 and 1.0 are one key.
+    ranked : ndarray, default=None
+        The words of all rows, or of all groups, in order: they are then dealt to the folds in turn, which leaves no
+        fold empty. None: a word's remainder is its fold.
 
     Returns
     -------
@@ -54,13 +59,24 @@ def fold_of(start: int, count: int, folds: int, seed: int, keys: Array | None = 
     """
     if folds < 1:
         raise InputError(sentence("The number of folds", "at least 1", folds))
-    if keys is None:
-        words = row_words(start, count, seed)
-    elif len(keys) != count:
-        raise InputError(sentence("groups", f"one key per row ({count})", f"{len(keys)}"))
-    else:
-        words = _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
+    words = words_of(start, count, seed, keys)
+    if ranked is not None:
+        return np.asarray(np.searchsorted(ranked, words) % folds)
     return (words % np.uint64(folds)).astype(np.intp)
+
+
+def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Array:
+    """A random 64-bit word for each row, by its number or by its key."""
+    if keys is None:
+        return row_words(start, count, seed)
+    if len(keys) != count:
+        raise InputError(sentence("groups", f"one key per row ({count})", f"{len(keys)}"))
+    return _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
+
+
+def fill_folds(words: Array, folds: int) -> bool:
+    """Whether rows or groups with these words are in every fold by hash."""
+    return len(np.unique(words % np.uint64(folds))) == folds
 
 
 def row_words(start: int, count: int, seed: int) -> Array:
@@ -109,7 +125,7 @@ def _float_words(values: Array) -> Array:
     _refuse_gaps(np.isnan(values))
     words = np.where(values == 0, 0.0, values).view(np.uint64)
     whole = values == np.floor(values)
-    small = whole & (np.abs(values) < 2.0**63)
+    small = whole & (values >= -(2.0**63)) & (values < 2.0**63)
     words[small] = values[small].astype(np.int64).view(np.uint64)
     large = whole & (values >= 2.0**63) & (values < 2.0**64)
     words[large] = values[large].astype(np.uint64)
@@ -120,13 +136,26 @@ def _word(key: Any) -> int:
     if isinstance(key, str | bytes):
         raw = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
         return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
-    if isinstance(key, numbers.Integral) or (isinstance(key, Decimal) and key.is_finite() and key == int(key)):
-        return int(key) % _WORD  # of every digit
     if isinstance(key, numbers.Real | Decimal):
-        return int(_float_words(np.array([float(key)]))[0])
+        return _number_word(key)
     if key is None or type(key).__name__ in {"NAType", "NaTType"}:
         _refuse_gaps(np.array([True]))
     raise TypeError
+
+
+def _number_word(key: Any) -> int:
+    """The word of a number of any type and size: equal numbers have equal words, as whole numbers and as floats."""
+    whole = key == key and abs(key) != float("inf") and key == int(key)  # noqa: PLR0124 - NaN is not itself
+    if whole and (-_WORD // 2 <= key < _WORD or not _is_float(int(key))):
+        return int(key) % _WORD
+    return int(_float_words(np.array([float(key)]))[0])
+
+
+def _is_float(whole: int) -> bool:
+    try:
+        return int(float(whole)) == whole
+    except OverflowError:
+        return False
 
 
 def _refuse_gaps(missing: Array) -> None:

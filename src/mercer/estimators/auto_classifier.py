@@ -17,6 +17,7 @@ from mercer.estimators.auto_evaluation import Evaluation, corrected_error
 from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
+from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
 from mercer.selection.recipes import CLASSIFICATION
@@ -98,6 +99,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self
         """
         self._settled()
+        refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
         Z = self._encoded(X, reset=True)
         check_consistent_length(Z, y)
@@ -211,6 +213,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         Evaluation
         """
+        refuse_mixed_labels(y)
         y = np.asarray(_check_y(y, estimator=self))
         labels, classes = checked_labels(y)
         checked_class_weight(type(self).__name__, self.class_weight)

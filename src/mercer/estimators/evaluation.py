@@ -14,10 +14,10 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
-from mercer.estimators.inputs import width_of
+from mercer.estimators.inputs import refuse_mixed_labels, width_of
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.search_classifier import checked_class_weight, refuse_mixed_labels
+from mercer.estimators.search_classifier import checked_class_weight
 from mercer.estimators.search_core import warn_if_ill
 from mercer.kernels.base import Kernel
 from mercer.selection.problem import Problem

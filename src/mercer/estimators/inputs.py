@@ -14,6 +14,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.data.checks import as_names
+from mercer.data.folds import checked_names
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels import Kernel
@@ -29,6 +31,13 @@ def takes_objects(kernel: Any) -> bool:
 def only_objects(kernels: Sequence[Any]) -> bool:
     """Whether rows must be objects."""
     return any(isinstance(kernel, Kernel) and kernel.kind == "objects" for kernel in kernels)
+
+
+def refuse_mixed_labels(y: Any) -> None:
+    """Labels that are objects must be of one kind, and none missing; the rest is scikit-learn's business."""
+    labels = as_names(y)
+    if labels.dtype == object and labels.ndim == 1:
+        checked_names("y", labels, len(labels))
 
 
 def checked_input(
@@ -61,6 +70,8 @@ def checked_input(
     **how : dict
         For y: `multi_output`, `y_numeric`.
     """
+    if y is not NO_TARGETS and "y_numeric" not in how:
+        refuse_mixed_labels(y)
     rows = _objects(kernels, X)
     if rows is None:
         if y is NO_TARGETS:

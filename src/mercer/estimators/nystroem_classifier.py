@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from mercer.backends.passes import run_pass
 from mercer.data.blocks import Block, Source
+from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.nystroem_core import NystroemCore
@@ -133,7 +134,7 @@ class NystroemRidgeClassifier(ClassifierMixin, NystroemCore):  # type: ignore[mi
         """
         if hasattr(self, "_dual"):
             return self._more(X, y, sample_weight)
-        self._known = None if classes is None else np.unique(classes)
+        self._known = None if classes is None else np.unique(checked_names("classes", classes, len(classes)))
         return self._fitted(X, y, sample_weight, more=True)
 
     def _solve(self, work: Any, state: State) -> None:

@@ -19,6 +19,7 @@ from mercer.backends.passes import checked_backend
 from mercer.data.blocks import Source, as_source
 from mercer.data.rows import Array
 from mercer.errors import InputError, NotMercerWarning, nearest, sentence
+from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.gram.landmarks import METHODS
 from mercer.kernels import Kernel
 from mercer.selection.streamed_sides import LandmarkChoice
@@ -50,6 +51,8 @@ def opened(
             raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
         _columns(estimator, source, reset=reset)
         return source
+    if labels:
+        refuse_mixed_labels(y)
     how = {} if labels else {"multi_output": True, "y_numeric": True}
     table, truth = validate_data(
         estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how

@@ -29,7 +29,8 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         Candidates. None: a ladder from the spectra of the kernels on the sample.
     cv : int, default=10
         Folds. A row's fold is a hash of its number, or of its key where `groups` are given: neither the size of blocks
-        nor the number of workers changes it.
+        nor the number of workers changes it. Where that would leave a fold empty, the rows or groups are dealt to the
+        folds evenly, in the order of their hashes.
     landmarks, method, budget
         As for `NystroemRidge`, for each kernel.
     nested : bool, default=False

@@ -60,7 +60,7 @@ random_state, verbose
         return True
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
-        return opened(self, X, y, sample_weight, groups, labels=True)
+        return opened(self, X, y, sample_weight, groups, labels=True, least=2)
 
     def _targets_of(self, sample: Block, source: Source) -> Targets:
         return found_labels(type(self).__name__, source, self.backend)

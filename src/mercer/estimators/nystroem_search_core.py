@@ -36,7 +36,7 @@ from mercer.selection.streamed import StreamedResult, StreamedSearch
 from mercer.selection.streamed_passes import Reading
 from mercer.selection.streamed_plan import StreamPlan
 from mercer.selection.streamed_scores import hashed_folds, landmark_check
-from mercer.selection.streamed_sides import drawn_sample, sides_of
+from mercer.selection.streamed_sides import drawn_sample, ranked_words, sides_of
 from mercer.solvers.fold_sums import Targets
 
 _FAMILY = 10  # kernels that a name stands for, about
@@ -124,6 +124,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         source = self._opened(X, y, sample_weight, groups)
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = drawn_sample(source, choice, _guess(self.kernels), folds, seed, self.backend)
+        ranked = ranked_words(source, sample, folds, seed, self.backend)
         names = getattr(self, "feature_names_in_", None)
         rows, n = Rows(sample.X, names), int(source.rows or 0)
         kernels = [checked_kernel(owner, kernel) for kernel in resolve_kernels(self.kernels, rows)]
@@ -140,7 +141,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         reading = Reading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
         return StreamedSearch(
             reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,
-            bool(self.nested), self.rule,
+            bool(self.nested), self.rule, ranked,
         )  # fmt: skip
 
     def _searched(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
@@ -148,7 +149,8 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.plan_ = search.plan()
         found = search.run()
         table = found.table
-        self.folds_ = hashed_folds(search.folds, f"{search.folds} folds by hash (seed {search.seed})")
+        how = "by hash" if search.ranked is None else "dealt in the order of a hash"
+        self.folds_ = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
         choice = table.choose(self.rule, self.folds_, found.failures)
         k, a = choice.kernel, choice.alphas[0]
         self.kernels_, self.alphas_, self.table_, self._choice = list(table.kernels), table.alphas, table, choice

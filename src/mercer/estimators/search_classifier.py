@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.calibration import Temperature
@@ -25,13 +24,6 @@ def checked_class_weight(owner: str, given: Any) -> None:
     """class_weight is a dict, "balanced" or None."""
     if not (given is None or isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
         raise InputError(sentence(f"class_weight of {owner}", "a dict, 'balanced' or None", repr(given)))
-
-
-def refuse_mixed_labels(y: Any) -> None:
-    """Labels that are objects must be of one kind, and none missing; the rest is scikit-learn's business."""
-    labels = np.asarray(y)
-    if labels.dtype == object and labels.ndim == 1:
-        checked_names("y", labels, len(labels))
 
 
 class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc]
@@ -110,7 +102,6 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
         checked_class_weight(type(self).__name__, self.class_weight)
-        refuse_mixed_labels(y)
         return super()._checked(X, y, sample_weight, **how)
 
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:

@@ -83,6 +83,8 @@ class StreamedSearch:
         What is scored.
     rule : str
         How the winner is chosen.
+    ranked : ndarray or None
+        Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
     """
 
     reading: Reading
@@ -97,6 +99,7 @@ class StreamedSearch:
     scoring: Scoring
     nested: bool
     rule: str
+    ranked: Array | None = None
 
     @property
     def route(self) -> str:
@@ -108,7 +111,8 @@ class StreamedSearch:
     def work(self, group: Sequence[int]) -> FoldSums:
         """The first pass for some of the kernels."""
         sides = tuple(self.sides[k] for k in group)
-        return FoldSums(sides, self.targets, self.folds, self.seed, self.intercept, self.weighted, scored=True)
+        how = self.intercept, self.weighted, True, self.ranked
+        return FoldSums(sides, self.targets, self.folds, self.seed, *how)
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -180,7 +184,8 @@ class StreamedSearch:
         sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
                  for side in (self.sides[k],)]  # fmt: skip
         classes = self.targets.classes if isinstance(self.targets, Labels) else None
-        return [sides, self.targets.offset, classes, self.folds, self.seed, self.intercept, self.weighted]
+        folds = [self.folds, self.seed] if self.ranked is None else [self.folds, self.seed, self.ranked]
+        return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
 
     def _refuse_empty(self, state: State) -> None:
         left = state["weights"].sum() - state["weights"]
@@ -208,7 +213,7 @@ class StreamedSearch:
         return HeldOutLosses(
             tuple(side.features for side in self.sides), tuple(coefficients), tuple(constants),
             self.folds if self.nested else 1, len(self.alphas), len(self.targets.offset), self.scoring.name,
-            self.folds, self.seed, labels, present,
+            self.folds, self.seed, self.ranked, labels, present,
         )  # fmt: skip
 
     def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:

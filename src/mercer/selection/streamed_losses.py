@@ -11,6 +11,8 @@ import numpy as np
 
 from mercer.backends import promise
 from mercer.data.blocks import Block, Source
+from mercer.data.blocks.table import joined
+from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.gram.features import Features
 from mercer.selection.problem import Removals, label_targets
@@ -41,6 +43,8 @@ class Labels:
         """Which class each label is; one that is none of them is refused."""
         from mercer.errors import InputError, sentence
 
+        kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
+        one_kind("y", [(kind, where) for kind, where in kinds if kind is not None])
         places = np.minimum(np.searchsorted(self.classes, Y), len(self.classes) - 1)
         other = np.flatnonzero(self.classes[places] != Y)
         if len(other):
@@ -68,7 +72,7 @@ class FindLabels:
     def merge(self, a: State, b: State) -> State:
         """Those of both."""
         for name, labels in b.items():
-            a[name] = np.union1d(a[name], labels) if name in a else labels
+            a[name] = np.unique(joined([a[name], labels])) if name in a else labels
         return a
 
 
@@ -116,7 +120,7 @@ class HeldOutLosses:
         The shape of what is predicted for a row.
     scoring : str
         Name of the score.
-    folds, seed : int
+    folds, seed, ranked : int, int, ndarray or None
         As in the first pass.
     labels : Labels or None
         Of a classifier.
@@ -133,6 +137,7 @@ class HeldOutLosses:
     scoring: str
     folds: int
     seed: int
+    ranked: Array | None = None
     labels: Labels | None = None
     present: Array | None = None
 
@@ -178,7 +183,7 @@ class HeldOutLosses:
 
 def held_out(work: HeldOutLosses, block: Block) -> Any:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
-    folds = assigned(block, work.folds, work.seed)
+    folds = assigned(block, work.folds, work.seed, work.ranked)
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)

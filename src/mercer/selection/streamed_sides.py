@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import available_bytes, promise
+from mercer.backends.passes import run_pass
 from mercer.data.blocks import Block, Source
+from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.gram.features import Features
 from mercer.gram.landmarks import draw_landmarks
 from mercer.kernels.base import Kernel
 from mercer.selection.streamed_plan import drawing_bytes, landmark_count, sample_size
-from mercer.solvers.fold_sums import Numbers, Side, Targets
+from mercer.solvers.fold_sums import Numbers, Side, State, Targets
 
 # Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
 # whitened, which costs as much again.
@@ -25,6 +27,8 @@ _FAR = 3.0  # standard deviations from zero beyond which targets are far from it
 _FAR_LESS = 0.01  # share of what half of the features leave of a constant
 _LADDER_ROWS = 2000  # of the sample that say what is constant
 _MANY = 10**6  # rows, where nobody has counted them
+_FIRST = 1000  # rows per fold that are hashed to see whether every fold has some
+_AT_ONCE = 65_536  # rows read together where only their groups are looked at
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,56 @@ def drawn_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: in
     """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
     guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
+
+
+def ranked_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+    """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
+
+    The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,
+    a pass collects the words of the groups.
+    """
+    rows = int(source.rows or 0)
+    if sample.keys is None:
+        first = min(rows, _FIRST * folds)
+        if fill_folds(row_words(0, first, seed), folds):
+            return None
+        words, what = np.sort(row_words(0, rows, seed)), "rows"
+    else:
+        words, what = np.unique(words_of(0, len(sample), seed, sample.keys)), "groups"
+        if not fill_folds(words, folds) and len(sample) < rows:
+            words = run_pass(source, FindWords(seed), at_once=_AT_ONCE, backend=backend)["words"]
+    if fill_folds(words, folds):
+        return None
+    if len(words) < folds:
+        must_be = f"at most the number of {what}, {len(words)}"
+        raise InputError(sentence("The number of folds", must_be, folds, f"Use a smaller cv, or more {what}."))
+    return words
+
+
+@dataclass(frozen=True)
+class FindWords:
+    """The work of a pass that collects the words of all groups.
+
+    Attributes
+    ----------
+    seed : int
+        Of the hash.
+    """
+
+    seed: int
+
+    def begin(self) -> State:
+        """None yet."""
+        return {"words": np.empty(0, dtype=np.uint64)}
+
+    def add(self, state: State, block: Block) -> None:
+        """Those of a block."""
+        self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
+
+    def merge(self, a: State, b: State) -> State:
+        """Those of both, in order and once."""
+        a["words"] = np.union1d(a["words"], b["words"])
+        return a
 
 
 def reading_passes(source: Source) -> int:

@@ -99,6 +99,8 @@ class FoldSums:
         Whether rows have weights.
     scored : bool
         Whether sums without weights are wanted beside the weighted ones.
+    ranked : ndarray or None
+        Words of all rows or groups where they are dealt to the folds by rank; None where the hash alone assigns them.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class FoldSums:
     intercept: bool
     weighted: bool = False
     scored: bool = False
+    ranked: Array | None = None
 
     @property
     def beside(self) -> bool:
@@ -156,7 +159,7 @@ class FoldSums:
         """The rows of a block, in place."""
         if block.Y is None:
             raise InputError("y must be given to fit; got none.")
-        folds = assigned(block, self.folds, self.seed)
+        folds = assigned(block, self.folds, self.seed, self.ranked)
         order = np.argsort(folds, kind="stable")
         cuts = np.searchsorted(folds[order], np.arange(self.folds + 1))
         X = np.ascontiguousarray(block.X[order])
@@ -201,11 +204,11 @@ class FoldSums:
         return a
 
 
-def assigned(block: Block, folds: int, seed: int) -> Array:
-    """The fold of every row of a block."""
+def assigned(block: Block, folds: int, seed: int, ranked: Array | None) -> Array:
+    """The fold of every row of a block, as `fold_of` has it."""
     if folds == 1:
         return np.zeros(len(block.X), dtype=np.intp)
-    return fold_of(block.start, len(block.X), folds, seed, block.keys)
+    return fold_of(block.start, len(block.X), folds, seed, block.keys, ranked)
 
 
 def _add(sums: Array, A: Array, cuts: Array) -> None:

@@ -88,6 +88,9 @@ class StoredPart:
 
 def stored_source(whole: StoredPart) -> Source:
     """A table of stores, cut into parts that can be sent."""
+    for what, store in (("y", whole.Y if whole.labels else None), ("groups", whole.keys)):
+        if store is not None and store.dtype == object:  # blocks are looked at one by one
+            as_labels(store.rows(0, whole.rows), what)
     step = max(_LEAST, -(-whole.rows // _MOST))
     parts = tuple(whole.cut(first, min(first + step, whole.rows)) for first in range(0, whole.rows, step))
     flat = whole.Y is None or len(whole.Y.shape) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from mercer.data.blocks.cells import ENCODE, FILL, as_numbers
 from mercer.data.blocks.roles import Place, Roles
 from mercer.data.blocks.table import Block
+from mercer.data.checks import kind_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -40,6 +43,23 @@ def refuse_type(kind: Any, name: str, what: str) -> None:
 
     if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
         raise InputError(sentence(f"Column {name!r} of {what}", "numbers", str(kind), ENCODE))
+
+
+def kind_of_type(kind: Any) -> str:
+    """Kind of keys or labels by their Arrow type, as `kind_of` has it."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_decimal(kind):
+        return kind_of(Decimal)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return kind_of(str)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return kind_of(date)
+    if types.is_primitive(kind) and not types.is_time(kind):
+        return kind_of(np.dtype(kind.to_pandas_dtype()).type)
+    return str(kind)
 
 
 def _numbers(column: Any, name: str, at: Place) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import kind_of_names
 from mercer.data.encoding.cells import FIFTEEN, is_rounded, rounded_rows
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -98,7 +99,7 @@ def as_weights(values: Array, what: str, rows: int | Array = 0) -> Array:
 
 
 def as_labels(values: Array, what: str, rows: int | Array = 0) -> Array:
-    """One label per row: texts, numbers or truth values, none missing."""
+    """One label or key per row, of one kind and none missing."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -111,6 +112,7 @@ def as_labels(values: Array, what: str, rows: int | Array = 0) -> Array:
     if missing.any():
         row = int(missing.argmax())
         raise InputError(sentence(what, "known for every row", f"{values[row]} in row {_number(rows, row)}", FILL))
+    kind_of_names(what, values, rows)
     return values
 
 

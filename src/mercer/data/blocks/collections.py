@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import getitem
 from typing import Any
 
 import numpy as np
 
-from mercer.backends.dask import compute, lengths_of
+from mercer.backends.dask import compute, delayed, lengths_of
 from mercer.data.blocks.arrays import StoredPart, frame_part
+from mercer.data.blocks.cells import as_labels
 from mercer.data.blocks.roles import Asked, Roles, find_roles
 from mercer.data.blocks.source import Layout, Source
 from mercer.data.blocks.stores import InMemory
 from mercer.data.blocks.table import Block
+from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.errors import InputError, sentence
 
 
@@ -82,6 +85,7 @@ def open_collection(X: Any, asked: Asked) -> Source:
     tables = _partitions(X)
     lengths = _lengths(X, tables)
     others = [_aligned(value, what, lengths) for what, value in given.items()]
+    _refuse_kinds(X, asked, others, tables)
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     parts = tuple(
         LazyPart(pieces, tuple(map(is_lazy, pieces)), starts[place], lengths[place], roles, asked.labels)
@@ -94,6 +98,28 @@ def open_collection(X: Any, asked: Asked) -> Source:
         return repr((roles, list(map(_token, tokens))))
 
     return Source(parts, _layout(X, given.y, roles), rows=starts[-1], identity=identity)
+
+
+def _refuse_kinds(X: Any, asked: Asked, others: list[list[Any]], tables: list[Any]) -> None:
+    """Refuse labels or keys that are of one kind in a partition and of another kind in the next.
+
+    Their type settles it. Where Dask only knows that they are objects, each partition is asked for its kind.
+    """
+    for (what, value), own in zip(asked.items(), others, strict=True):
+        if value is None or not (what == "groups" or (what == "y" and asked.labels)):
+            continue
+        named = isinstance(value, str)
+        dtype = getattr(X[value] if named else value, "dtype", np.dtype(object))
+        if kind_of(dtype.type) != kind_of(np.object_):
+            continue
+        pieces = [delayed(getitem)(each, value) for each in tables] if named else own
+        kinds = compute([delayed(_kind)(what, piece) for piece in pieces])
+        one_kind(what, [(kind, f"partition {place}") for place, kind in enumerate(kinds) if kind is not None])
+
+
+def _kind(what: str, names: Any) -> str | None:
+    """Kind of the labels or keys of one partition."""
+    return kind_of_names(what, as_labels(np.asarray(names), what))
 
 
 def _layout(X: Any, y: Any, roles: Roles | None) -> Layout:
@@ -130,7 +156,7 @@ def _aligned(value: Any, what: str, lengths: list[int]) -> list[Any]:
     if value is None:
         return [None] * len(lengths)
     if not is_lazy(value):
-        array = np.asarray(value)
+        array = as_names(value)
         _same_length(what, len(array) if array.ndim else 0, sum(lengths))
         return list(np.split(array, np.cumsum(lengths)[:-1]))
     chunks = getattr(value, "chunks", None)

@@ -13,6 +13,7 @@ from mercer.data.blocks.cells import refuse_kind
 from mercer.data.blocks.roles import Asked, find_roles
 from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Store, as_store, names_of, open_npy
+from mercer.data.checks import as_names
 from mercer.data.reading import no_file, table_path
 from mercer.errors import InputError, sentence
 
@@ -146,7 +147,7 @@ def _column(values: Any, what: str, rows: int) -> Store | None:
             raise InputError(sentence(what, "an array or the path of a .npy file", repr(str(values))))
         found = open_npy(path)
     else:
-        found = as_store(values if isinstance(values, np.memmap) else np.asarray(values))
+        found = as_store(values if isinstance(values, np.memmap) else as_names(values))
     if not 1 <= len(found.shape) <= 2:
         raise InputError(sentence(what, "one value per row", f"an array of {len(found.shape)} dimensions"))
     if found.shape[0] != rows:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mercer.data.blocks.arrow import block_of, pyarrow, refuse_type
+from mercer.data.blocks.arrow import block_of, kind_of_type, pyarrow, refuse_type
 from mercer.data.blocks.roles import Asked, Place, Roles, find_roles
 from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Stamp
 from mercer.data.blocks.table import Block, dropped, regroup
+from mercer.data.checks import one_kind
 from mercer.data.reading import one_line
 from mercer.errors import InputError, sentence
 
@@ -97,6 +98,7 @@ def open_parquet(path: Path, asked: Asked) -> Source:
     parts: list[ParquetPart] = []
     start = 0
     roles: Roles | None = None
+    kinds: dict[str, tuple[str, str]] = {}  # of labels and keys, each with the first file
     for file in files:
         with opened(file) as found:
             schema, metadata = found.schema_arrow, found.metadata
@@ -110,6 +112,9 @@ def open_parquet(path: Path, asked: Asked) -> Source:
                 f"{file.name} must have the columns of {files[0].name}; {', '.join(map(repr, odd[:5]))} "
                 "stand in one of them only."
             )
+        for what, name in roles.named if metadata.num_rows else ():
+            kind = kind_of_type(schema.field(name).type), file.name
+            one_kind(what, [kinds.setdefault(what, kind), kind])
         for name in roles.numbers:
             refuse_type(schema.field(name).type, name, file.name)
         sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]

@@ -49,6 +49,12 @@ class Roles:
         """Columns that hold numbers."""
         return [*self.X, *(() if self.labels else self.Y or ()), *(() if self.weights is None else (self.weights,))]
 
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Columns of labels and keys, each with what it is for."""
+        labels = [("y", name) for name in self.Y or () if self.labels]
+        return labels + ([] if self.keys is None else [("groups", self.keys)])
+
     def layout(self) -> Layout:
         """As a source has it."""
         return Layout(len(self.X), self.X, None if self.Y is None else len(self.Y), self.Y, self.flat)

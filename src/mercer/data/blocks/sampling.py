@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data.blocks.table import Block
+from mercer.data.blocks.table import Block, joined
 from mercer.data.hashing import row_words
 from mercer.data.rows import Array
 
@@ -65,7 +65,7 @@ class Sampling:
 
     def merge(self, a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
         """The smallest of both, in the order of the table."""
-        both = {name: np.concatenate([a[name], b[name]]) for name in b} if a and b else a or b
+        both = {name: joined([a[name], b[name]]) for name in b} if a and b else a or b
         if both:
             kept = _least(both["words"], self.count)
             kept = kept[np.argsort(both["rows"][kept])]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.data.blocks.cells import refuse_kind
 from mercer.data.rows import Array
 from mercer.errors import InputError
 
@@ -209,6 +210,9 @@ class Frame:
         columns = [np.asarray(piece[name]) for name in self.columns]
         if self.flat:
             return columns[0]
+        for name, column in zip(self.columns, columns, strict=True):
+            if column.dtype.kind in "mM":  # as objects, nanoseconds would be whole numbers
+                refuse_kind(column.dtype, "X", (str(name),))
         if all(column.dtype.kind in "biuf" for column in columns):
             made = np.empty((len(piece), len(columns)))
         else:

@@ -13,6 +13,7 @@ from mercer.data.blocks.cells import as_labels, as_matrix, as_weights
 from mercer.data.blocks.roles import Asked
 from mercer.data.blocks.source import Layout, Source
 from mercer.data.blocks.table import Block, dropped, regroup
+from mercer.data.checks import as_names, kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
@@ -54,6 +55,7 @@ class StreamPart:
     def pieces(self) -> Iterator[Block]:
         """The blocks as they come, checked."""
         row = 0
+        kinds: dict[str, tuple[str, str]] = {}  # of labels and keys, each with the block in which it was found first
         form: list[tuple[int, ...] | None] | None = None
         for place, given in enumerate(self.begin()):
             block = self._block(given, place, row)
@@ -63,6 +65,11 @@ class StreamPart:
                 got = "another number of targets" if same else "other items in it"
                 raise InputError(sentence(f"Block {place}", "made like block 0", got))
             form = now
+            for what, names in self._names(block):
+                kind = kind_of_names(what, names)
+                if kind is not None:
+                    kinds.setdefault(what, (kind, f"block {place}"))
+                    one_kind(what, [kinds[what], (kind, f"block {place}")])
             if place == 0 and self.mark and _mark(block) != self.mark:
                 got = "another first block than before"
                 raise InputError(sentence("X", "the same blocks in every pass", got, _AFRESH))
@@ -70,11 +77,16 @@ class StreamPart:
                 yield block
             row += len(block)
 
+    def _names(self, block: Block) -> list[tuple[str, Array]]:
+        """Labels and keys of a block."""
+        named = (("y", block.Y if self.labels else None), ("groups", block.keys))
+        return [(what, names) for what, names in named if names is not None]
+
     def _block(self, given: Any, place: int, row: int) -> Block:
         items = given if isinstance(given, tuple) else (given,)
         if not 1 <= len(items) <= 4:
             raise InputError(sentence(f"Block {place}", _FORM, f"{len(items)} items"))
-        X, Y, weights, keys = (None if each is None else np.asarray(each) for each in (*items, None, None, None)[:4])
+        X, Y, weights, keys = (None if each is None else as_names(each) for each in (*items, None, None, None)[:4])
         if X is None or X.ndim != 2:
             got = "None" if X is None else f"{X.ndim} dimensions"
             raise InputError(sentence(f"X of block {place}", "a table with rows and columns", got))

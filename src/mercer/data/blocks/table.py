@@ -10,6 +10,8 @@ import numpy as np
 
 from mercer.data.rows import Array
 
+_EXACT = 2**53  # whole numbers up to here are floats, too
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -80,8 +82,17 @@ def join(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     Xs, *others = zip(*(block.columns() for block in blocks), strict=True)
-    Y, weights, keys = (None if column[0] is None else np.concatenate(column) for column in others)
+    Y, weights, keys = (None if column[0] is None else joined(column) for column in others)
     return Block(np.concatenate(Xs), Y, weights, keys, blocks[0].start)
+
+
+def joined(columns: Sequence[Array]) -> Array:
+    """Arrays as one in which no whole number is rounded, as NumPy does where some are floats or have no sign."""
+    together = np.concatenate(columns)
+    whole = [column for column in columns if column.dtype.kind in "iu" and len(column)]
+    if together.dtype.kind == "f" and any(max(-int(each.min()), int(each.max())) > _EXACT for each in whole):
+        return np.concatenate([column.astype(object) for column in columns])
+    return together
 
 
 def regroup(pieces: Iterable[Block], at_once: int) -> Iterator[Block]:
