@@ -16,10 +16,10 @@ digits of nested_cross_validate
     "Decimal digits to which the winners' scores can be trusted": `scores`, `inner_scores`, and `predictions` unless
     they are labels, of the winners as they were chosen.
 digits_ of NystroemRidgeCV, NystroemRidgeClassifierCV
-    As for KernelRidgeCV: `best_score_`, on all landmarks that were given.
+    As for KernelRidgeCV: `best_score_`, on the winner's `landmarks_`.
 condition_ of NystroemRidge, NystroemRidgeClassifier
     Their warning tells -log10(eps condition) digits (`digits_` is read where there is one): predictions (decision
-    values) on all landmarks that were given.
+    values) on `landmarks_`. Landmarks that were left out although they differ from the others must have been told of.
 
 Beside, and not counted: predictions relative to themselves alone ("own size"). `tune`, `course` and the Auto classes
 claim no digits. A share of right labels shows digits only where it is wrong; ties are not judged.
@@ -274,11 +274,17 @@ def claim_of_landmarks(case, exact):
     kernel, alpha = case.kernels[0], case.alphas[0]
     model = case.estimator("NystroemRidge", alpha, kernel=kernel, landmarks=case.X[case.landmarks])
     model.fit(case.X, case.y, case.weights)
+    landmarks = kept_landmarks(case, model)
     found = (model.decision_function if case.labels else model.predict)(case.everything)
-    truth = exact.on_landmarks(kernel, alpha, case.landmarks, range(exact.n), range(exact.n + 5))
+    truth = exact.on_landmarks(kernel, alpha, landmarks, range(exact.n), range(exact.n + 5))
     claimed = getattr(model, "digits_", digits_left(model.condition_))
     kept = f"{len(model.landmarks_)} of {len(case.landmarks)} landmarks, condition {model.condition_:.1g}, {kernel}"
     return claimed, both_sizes(found, truth, exact.Y), kept
+
+
+def kept_landmarks(case, model):
+    """The numbers of the rows that a model has as landmarks."""
+    return [int(np.flatnonzero((case.X == row).all(axis=1))[0]) for row in model.landmarks_]
 
 
 def claim_of_stream(case, exact):
@@ -289,7 +295,8 @@ def claim_of_stream(case, exact):
     assert np.array_equal(np.bincount(folds, minlength=3), search.fold_rows_), "the judge must have the search's folds"
     splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(3)]
     kernel, alpha = search.best_kernel_, search.alpha_
-    found = [exact.on_landmarks(kernel, alpha, case.landmarks, train, test) for train, test in splits]
+    landmarks = kept_landmarks(case, search.best_estimator_)
+    found = [exact.on_landmarks(kernel, alpha, landmarks, train, test) for train, test in splits]
     kept = f"{len(search.best_estimator_.landmarks_)} of {len(case.landmarks)} landmarks, {kernel}, alpha {alpha:.2g}"
     return search.digits_, scored(case, exact, found, splits, search.best_score_), kept
 

@@ -25,6 +25,7 @@ from mercer.estimators.nystroem_input import (
     landmark_choice,
     new_blocks,
     seed_of,
+    warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
 from mercer.estimators.search_core import warn_if_ill
@@ -152,11 +153,14 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         alphas = checked_alpha(owner, self.alpha, len(work.targets.offset))
         moments = Moments.read(work, {name: array.copy() for name, array in state.items()}, 0)
         ladder, places = np.unique(alphas, return_inverse=True)
-        models = moments.without().solve(ladder)
+        system, features = moments.without(), work.sides[0].features
+        models = system.solve(ladder)
         targets = np.arange(len(alphas))
-        self._keep(work.sides[0].features, models.weights[places, :, targets].T, models.intercept[places, targets])
+        self._keep(features, models.weights[places, :, targets].T, models.intercept[places, targets])
         self._alphas, self.n_rows_ = alphas, int(state["rows"].sum())
-        self.condition_ = float(models.condition.max())
+        self.condition_ = max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
+        if self._as_fitted["landmarks"] is not None:
+            warn_if_landmarks_lost(owner, features, stacklevel=5)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
             warnings.warn(
                 f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the shortest solution is "

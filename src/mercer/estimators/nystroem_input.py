@@ -18,8 +18,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from mercer.backends.passes import checked_backend
 from mercer.data.blocks import Source, as_source
 from mercer.data.rows import Array
-from mercer.errors import InputError, NotMercerWarning, nearest, sentence
+from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.gram.features import Features
 from mercer.gram.landmarks import METHODS
 from mercer.kernels import Kernel
 from mercer.selection.streamed_sides import LandmarkChoice
@@ -158,6 +159,18 @@ def _as_numbers(owner: str, given: Any, columns: int) -> Array:
     except (TypeError, ValueError):
         must_be = f"rows of {columns} finite numbers, as X has"
         raise InputError(sentence(f"landmarks of {owner}", must_be, "other things")) from None
+
+
+def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> None:
+    """One sentence where landmarks were left out although they are not copies or combinations of others."""
+    if features.lost:
+        warnings.warn(
+            f"{features.lost} of {features.given} landmarks of {owner} were left out: {features.kernel!r} can hardly tell "
+            f"them from the others in double precision. The model is that of the {features.count} in landmarks_. Use a "
+            "narrower kernel, or landmarks further apart.",
+            IllConditionedWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:

@@ -24,6 +24,7 @@ from mercer.estimators.nystroem_input import (
     cloned,
     landmark_choice,
     seed_of,
+    warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
@@ -190,7 +191,9 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         final = found.swept[k].final
         model._keep(search.sides[k].features, final.weights[a], final.intercept[a])
         model._alphas = np.full(final.weights.shape[2], self.alpha_)
-        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(final.condition[a])
+        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(found.swept[k].condition[a])
+        if self.landmarks is not None:
+            warn_if_landmarks_lost(type(self).__name__, search.sides[k].features, stacklevel=4)
         model._one_target = search.reading.source.targets_1d
         return model
 

@@ -149,8 +149,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.best_kernel_ = self.kernels_[choice.kernel]
         mean = table.mean[choice.kernel]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
-        tried = [(self.best_kernel_, float(table.alphas[a])) for a in choice.alphas]
-        self.digits_ = table.digits(choice, max(ordered.residuals.get(pair, 0.0) for pair in tried))
+        self.digits_ = table.digits(choice)
         self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
         self._choice = choice
         self._warn(table, choice, ordered.failures)

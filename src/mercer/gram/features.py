@@ -19,6 +19,7 @@ from mercer.kernels.tiles import between, gram
 
 # Share of the largest k(z, z) below which what a landmark adds is rounding: R keeps half of all digits.
 _NOTHING_NEW = 1e-12
+_ROUNDING = 8.0
 _STEPS = 12
 EPS = float(np.finfo(np.float64).eps)
 
@@ -41,6 +42,8 @@ class Features:
         How many landmarks there were before those that tell nothing new were left out.
     spread : float
         The largest diagonal entry of K_ZZ^2.
+    lost : int
+        How many of the landmarks left out differ from the others by more than rounding.
 
     Examples
     --------
@@ -61,10 +64,12 @@ class Features:
     names: tuple[str, ...] | None = None
     given: int = 0
     spread: float = 0.0
+    lost: int = 0
 
     @staticmethod
     def of(kernel: Kernel, landmarks: Array, names: tuple[str, ...] | None = None) -> Features:
         """Features of these landmarks; those that tell nothing new are left out."""
+        from scipy.linalg import solve_triangular
         from scipy.linalg.lapack import dpstrf
 
         K = gram(kernel, Rows(landmarks, names))
@@ -75,9 +80,12 @@ class Features:
             got = "0 everywhere (or not positive semi-definite)"
             raise InputError(sentence(f"{kernel!r} on the landmarks", "above 0 for some row", got, "Try another."))
         root = np.ascontiguousarray(np.triu(factor[:rank, :rank]))
-        kept = np.ascontiguousarray(landmarks[order[:rank] - 1])
+        kept, out = order[:rank] - 1, order[rank:] - 1
         spread = float(np.einsum("ij,ij->i", K, K).max())
-        return Features(kernel, kept, root, names, len(landmarks), spread)
+        across = solve_triangular(root, K[np.ix_(kept, out)], trans="T", check_finite=False)
+        rest = K.diagonal()[out] - np.einsum("ij,ij->j", across, across)
+        lost = int((rest > _ROUNDING * rank * EPS * float(K.max())).sum())
+        return Features(kernel, np.ascontiguousarray(landmarks[kept]), root, names, len(landmarks), spread, lost)
 
     @property
     def count(self) -> int:

@@ -33,20 +33,18 @@ class HeldOut:
     values : ndarray of shape (tested rows, t)
         In the order of `Removals.rows`; `Problem.centre` is not added to them.
     condition : float
-        Estimated condition number of the full system.
+        Estimated condition number of the full system, or what stands for it where digits are lost otherwise: relative
+        errors are about this, times the precision.
     refits : int
         How many removals were refitted because the closed form does not hold there.
     spread : float
         Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
-    residual : float
-        What iterations left of the right-hand sides, relative to them; 0 for factors.
     """
 
     values: Array
     condition: float
     refits: int
     spread: float = 0.0
-    residual: float = 0.0
 
 
 class KernelSystem:
@@ -211,7 +209,8 @@ class KernelSystem:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.problem.labels:
-                sizes = np.abs(values).max(axis=1)
+                ranked = np.sort(values, axis=1)  # one column: its sign counts; several: how far the best is ahead
+                sizes = np.abs(ranked[:, -1] - ranked[:, -2]) if values.shape[1] > 1 else np.abs(values[:, 0])
                 lost = self._terms(left) / sizes + np.abs(np.log(sizes))  # the last: exp of so large a number
             else:
                 diagonal = np.abs(np.diagonal(left.K))

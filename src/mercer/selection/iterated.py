@@ -24,6 +24,7 @@ from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, solved_by_gradients
 from mercer.solvers.plan import Choice
+from mercer.solvers.route import after_iterating
 from mercer.solvers.streamed import StreamedSystem
 
 # Residual of the solves behind a score, relative to the targets; and how many products one alpha may take.
@@ -164,7 +165,8 @@ class Generalised(_Iterated):
             new = Rows(self.rows.values[problem.unused], self.rows.names)
             held_out[problem.unused] = times(self.kernel, new, self.system.rows, root * a) + b
         spread = 2.0 * error / value if value > 0 else math.nan  # of 1 / trace^2
-        return HeldOut(held_out[self.removals.rows], G.largest / alpha, 0, spread, G.tally.residual)
+        condition = after_iterating(G.tally.relative, alpha, G.largest / alpha, root * Y, a)
+        return HeldOut(held_out[self.removals.rows], condition, 0, spread)
 
     def _trace(self, G: Conjugate, solved: Array) -> tuple[float, float]:
         """tr G and its standard error."""
@@ -217,7 +219,7 @@ class Refitted(_Iterated):
 
     def _found(self, alpha: float) -> HeldOut | None:
         removals, problem = self.removals, self.problem
-        values, condition, residual = np.empty((len(removals.rows), problem.Y.shape[1])), 1.0, 0.0
+        values, condition = np.empty((len(removals.rows), problem.Y.shape[1])), 1.0
         for i, (left_out, test) in enumerate(zip(removals.sets, removals.tests, strict=True)):
             system = self._trained(i)
             Y = problem.Y[np.setdiff1d(problem.used, left_out)]
@@ -228,5 +230,5 @@ class Refitted(_Iterated):
                 return None
             new = Rows(self.rows.values[test], self.rows.names)
             values[removals.part(i)] = times(self.kernel, new, system.rows, solution.dual) + solution.intercept
-            condition, residual = max(condition, G.largest / alpha), max(residual, G.tally.residual)
-        return HeldOut(values, condition, len(removals), residual=residual)
+            condition = max(condition, solution.route.cancelled)
+        return HeldOut(values, condition, len(removals))

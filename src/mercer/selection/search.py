@@ -134,7 +134,6 @@ class Ordered:
         self.runs: list[Sweep] = []
         self.failures: list[str] = []
         self.spreads: dict[tuple[Kernel, float], float] = {}
-        self.residuals: dict[tuple[Kernel, float], float] = {}
         self.pool_only = search.scoring.pools(self.removals.counts)
 
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
@@ -162,7 +161,6 @@ class Ordered:
         def note(k: int, a: int, held_out: HeldOut) -> None:
             self._score(table, k, a, held_out)
             self.spreads[kernels[k], float(alphas[a])] = held_out.spread
-            self.residuals[kernels[k], float(alphas[a])] = held_out.residual
             if size <= KEPT:
                 kept[k][float(alphas[a])] = held_out.values
 

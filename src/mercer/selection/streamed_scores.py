@@ -34,6 +34,8 @@ class Swept:
         The same of models on the first half of the landmarks.
     final : Models
         The models of all rows.
+    condition : ndarray of shape (alphas,)
+        The worst condition number of the systems without one fold and of that of all rows.
     weights, intercepts : ndarray or None
         Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; None where there is none.
     """
@@ -41,6 +43,7 @@ class Swept:
     losses: Array
     half: Array
     final: Models
+    condition: Array
     weights: Array | None = None
     intercepts: Array | None = None
 
@@ -58,7 +61,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     half = np.empty((folds, len(alphas), t))
     weights = np.empty((folds, others, len(alphas), r, t)) if keep else None
     intercepts = np.empty((folds, others, len(alphas), t)) if keep else None
-    size = max(1, r // 2)
+    size, conditions = max(1, r // 2), np.ones((folds + 1, len(alphas)))
 
     def note(tested: int, other: int, models: Models) -> None:
         place = other if nested else 0
@@ -68,17 +71,22 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
 
     def leave(pair: tuple[int, int]) -> None:
         f, g = pair
-        models = moments.without(*{f, g}).solve(alphas)
+        system = moments.without(*{f, g})
+        models = system.solve(alphas)
         note(f, g, models)
         if f != g:
             note(g, f, models)
         else:
+            conditions[f] = system.condition(alphas)
             half[f] = moments.squared_errors(f, moments.without(f, size=size).solve(alphas))
 
     moments.total  # noqa: B018 - summed once, before threads ask for it
     pairs = [(f, f) for f in range(folds)]
     run(leave, pairs + [(f, g) for f in range(folds) for g in range(f) if nested])
-    return Swept(losses, half, moments.without().solve(alphas), weights, intercepts)
+    system = moments.without()
+    final = system.solve(alphas)
+    conditions[folds] = np.maximum(system.condition(alphas), moments.lost(final))
+    return Swept(losses, half, final, conditions.max(axis=0), weights, intercepts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +153,12 @@ def table_of(
     own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
     pooled = np.stack([scores_of(name, _together(name, each), totals.pooled())[0] for each in own])
-    condition = np.stack([each.final.condition for each in found])
+    condition = np.stack([each.condition for each in found])
+    if name in FROM_SUMS:  # what is left of sums of squares as large as those of the targets
+        squares = totals.squares.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.stack([(squares / each.sum(axis=0)).max(axis=-1) for each in own])
+        condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0))
     return SearchTable(
         kernels,
         alphas,

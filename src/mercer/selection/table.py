@@ -96,9 +96,9 @@ class SearchTable:
         """Of the winner's systems."""
         return max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
 
-    def digits(self, choice: Choice, residual: float = 0.0) -> float:
-        """Decimal digits to which the winner's numbers can be trusted, where iterations left this relative residual."""
-        return digits_left(self.worst_condition(choice), residual)
+    def digits(self, choice: Choice) -> float:
+        """Decimal digits to which the winner's numbers can be trusted."""
+        return digits_left(self.worst_condition(choice))
 
     def results(self) -> dict[str, Any]:
         """As GridSearchCV's cv_results_, kernel by kernel, with pooled scores and conditions beside."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import ConvergenceWarning
-from mercer.solvers.route import EPS, Route
+from mercer.solvers.route import EPS, Route, after_iterating
 from mercer.solvers.solution import Solution, bordered, solve_bordered
 
 # What the residual is brought down to, relative to the right-hand side. Coefficients are good to the residual times
@@ -80,11 +80,15 @@ class LowRank:
 
 @dataclass
 class Tally:
-    """What an iteration has taken so far, and how far it came."""
+    """What an iteration has taken so far, and how far it came.
+
+    `residual` is relative to what was asked for, `relative` to the right-hand sides.
+    """
 
     single: int = 0
     double: int = 0
     residual: float = 0.0
+    relative: float = 0.0
 
     @property
     def products(self) -> int:
@@ -170,7 +174,9 @@ class Conjugate:
                 R = B - self.exact(X) - self.alpha * X
                 self.tally.double += 1
             last = D, AD
-        self.tally.residual = max(self.tally.residual, self.tolerance * float((_lengths(R) / goal).max(initial=0.0)))
+        left = _lengths(R)
+        self.tally.residual = max(self.tally.residual, self.tolerance * float((left / goal).max(initial=0.0)))
+        self.tally.relative = max(self.tally.relative, float((left / np.maximum(_lengths(B), 1e-300)).max(initial=0.0)))
         return X
 
     def _descend(self, B: Array, product: Product, share: float) -> Array:
@@ -211,7 +217,7 @@ class Conjugate:
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
         if not self.converged:
             reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
-        residual = self.tally.residual
+        residual = max(self.tally.relative, EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 
@@ -221,11 +227,16 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
     The tolerance is relative to what targets differ from their mean, so that those far from zero are fitted as well as
     others; without an intercept not to less than 1e-4 of their size, beyond which double precision ends.
     """
+    y = root[:, None] * (Y - Y.mean(axis=0))
     if intercept:
-        return solve_bordered(G, root, bordered(G, root[:, None]), Y)
-    y = root[:, None] * Y
-    sizes = np.maximum(_lengths(root[:, None] * (Y - Y.mean(axis=0))), _SHARE * _lengths(y))
-    return Solution(root[:, None] * G.solve(y, sizes), np.zeros(Y.shape[1]), None, G.route())
+        found = solve_bordered(G, root, bordered(G, root[:, None]), Y)
+    else:
+        sizes, y = _lengths(y), root[:, None] * Y
+        solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
+        found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
+    route = found.route
+    lost = after_iterating(route.residual, G.alpha, route.condition, y, found.dual / root[:, None])
+    return replace(found, route=replace(route, cancelled=lost))
 
 
 def warn_if_short(G: Conjugate) -> None:

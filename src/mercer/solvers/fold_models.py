@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,8 @@ class Moments:
         What was subtracted from y.
     intercept : bool
         Whether there is one.
+    weight : float
+        Sum of the weights of all rows.
     """
 
     side: Side
@@ -36,6 +39,7 @@ class Moments:
     test: Array
     offset: Array
     intercept: bool
+    weight: float
 
     @staticmethod
     def read(work: FoldSums, state: State, k: int) -> Moments:
@@ -57,7 +61,7 @@ class Moments:
             mirror(C)
 
         run(finish, list(train) if test is train else [*train, *test])
-        return Moments(side, train, test, work.targets.offset, work.intercept)
+        return Moments(side, train, test, work.targets.offset, work.intercept, float(state["weights"].sum()))
 
     @cached_property
     def total(self) -> Array:
@@ -69,7 +73,9 @@ class Moments:
         left = self.total.copy()
         for fold in folds:
             left -= self.train[fold]
-        return System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
+        system = System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
+        system.before = np.diagonal(self.total)[: len(system.before)].copy()
+        return system
 
     def _leading(self, C: Array, size: int | None) -> Array:
         r = self.side.features.count
@@ -83,6 +89,18 @@ class Moments:
             found[:, size] += moved[kept]
             found[size, size] += moved[size:r] @ rest
         return np.asarray(found)
+
+    def lost(self, models: Models) -> Array:
+        """How much larger than the targets the terms of k(x, Z) c are, for each alpha: digits that predictions lose."""
+        features, squares = self.side.features, np.diagonal(self.total)[-len(self.offset) :]
+        sizes = np.sqrt(squares / max(self.weight, 1e-300) + self.offset**2)
+        diagonal = np.sqrt(np.abs(features.kernel.diagonal(features.rows(features.landmarks))))
+        found = []
+        for weights in models.weights:
+            terms = np.linalg.norm(diagonal[: len(weights), None] * features.coefficients(weights), axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append(np.nan_to_num(terms * diagonal.mean() / sizes, nan=1.0).max(initial=1.0))
+        return np.array(found)
 
     def squared_errors(self, fold: int, models: Models) -> Array:
         """Sum over the rows of a fold of squared residuals: v'M v for every alpha and target, (alphas, t)."""
@@ -107,8 +125,6 @@ class Models:
         Of the features.
     intercept : ndarray of shape (alphas, t)
         Zeros without one, and not less: the offset is in the weights then.
-    condition : ndarray of shape (alphas,)
-        Bounds of the condition numbers.
     rank : int
         Directions that the rows tell apart, where some alpha was too small for all; otherwise all.
     """
@@ -117,7 +133,6 @@ class Models:
     border: Array
     weights: Array
     intercept: Array
-    condition: Array
     rank: int
 
     def residual_vectors(self) -> Array:
@@ -148,6 +163,7 @@ class System:
         self.beside, self.b = sums[:r, r].copy(), sums[:r, r + 1 :].copy()
         self.weight, self.y = float(sums[r, r]), sums[r, r + 1 :].copy()
         C = np.ascontiguousarray(sums[:r, :r])
+        self.before = np.diagonal(C).copy()
         if intercept:
             if not self.weight > 0:
                 raise InputError("Rows with weight must be left to train on; got none. Use fewer folds.")
@@ -155,7 +171,7 @@ class System:
             self.b -= np.outer(self.beside / self.weight, self.y)
         else:
             self.b += np.outer(self.beside, offset)
-        self.C = C
+        self.C, self.after = C, np.diagonal(C).copy()
 
     @cached_property
     def _turned(self) -> Tridiagonal:
@@ -196,7 +212,19 @@ class System:
         else:
             border = np.broadcast_to(self.offset, (len(ladder), t))
             weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
-        noise = reduced.noise
-        singular = bool((ladder <= noise).any())
-        condition = (reduced.largest() + ladder) / np.maximum(ladder, max(noise, 1e-300))
-        return Models(inner, border, weights, intercept, condition, reduced.rank() if singular else r)
+        singular = bool((ladder <= reduced.noise).any())
+        return Models(inner, border, weights, intercept, reduced.rank() if singular else r)
+
+    def condition(self, alphas: Array | Sequence[float]) -> Array:
+        """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.
+
+        Or how much larger sums were before those of other folds and of the mean were subtracted, where that is more.
+        """
+        ladder = np.asarray(alphas, dtype=np.float64)
+        reduced = self._form(ladder)
+        least = np.maximum(reduced.least(), 0.0) + ladder
+        found = np.full(len(ladder), math.inf)
+        np.divide(reduced.largest() + ladder, least, out=found, where=least > reduced.noise)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.nan_to_num(self.before / (np.maximum(self.after, 0.0) + ladder[:, None]), nan=1.0)
+        return np.maximum(found, lost.max(axis=1, initial=1.0))

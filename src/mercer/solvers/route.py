@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, NotMercerWarning, SingularSystemWarning
 
 EPS = float(np.finfo(np.float64).eps)
@@ -17,17 +18,25 @@ SINGULAR = 0.5 / EPS
 _FEW, _WORTH_A_WORD = 3.0, 1e-6
 
 
-def digits_left(condition: float, residual: float = 0.0) -> float:
-    """Decimal digits that a system of this condition leaves; after an iteration, with this relative residual.
+def digits_left(condition: float) -> float:
+    """Decimal digits that a system of this condition leaves.
 
-    A residual r leaves a relative error between r and r times the condition; on drawn systems its root was enough.
-
-    >>> round(digits_left(1e6)), round(digits_left(1e6, 1e-8)), digits_left(float("inf"))
-    (9, 5, 0.0)
+    >>> round(digits_left(1e6)), digits_left(float("inf"))
+    (9, 0.0)
     """
-    condition = max(condition, 1.0)
-    error = math.sqrt(condition) * max(residual, EPS) if residual > 0 else EPS * condition
-    return max(0.0, -math.log10(_FEW * error)) if math.isfinite(error) else 0.0
+    return max(0.0, -math.log10(_FEW * EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
+
+
+def after_iterating(residual: float, alpha: float, condition: float, right: Array, solved: Array) -> float:
+    """The condition of a factor that would leave the error which an iteration left.
+
+    (K + alpha I) x = b is short of b by `residual` ||b||, so that x is off by at most that divided by alpha. Rounding
+    adds the root of the condition, as was found on drawn systems.
+    """
+    sizes = np.linalg.norm(right, axis=0), alpha * np.linalg.norm(solved, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = float(np.nan_to_num(sizes[0] / sizes[1], nan=1.0).max(initial=1.0))
+    return max(math.sqrt(condition), reach * max(residual / EPS, 1.0))
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,8 @@ class Route:
     residual : float
         What an iteration left of the right-hand side, relative to it; 0 for factors.
     cancelled : float
-        How many times larger than the answer the numbers were whose sum it is.
+        Error of coefficients and predictions beyond that of the factor, in units of the precision: of sums of numbers so
+        many times larger than the answer, or of an iteration that ended early.
 
     Examples
     --------
@@ -72,7 +82,7 @@ class Route:
     @property
     def digits(self) -> float:
         """Decimal digits of coefficients and predictions that can be trusted, of about 15."""
-        return min(digits_left(self.condition, self.residual), digits_left(self.cancelled))
+        return digits_left(self.cancelled if self.residual else max(self.condition, self.cancelled))
 
     @property
     def singular(self) -> bool:

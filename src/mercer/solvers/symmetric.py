@@ -153,6 +153,14 @@ class Tridiagonal:
         """Q B."""
         return self._turned(B, _PLAIN)
 
+    def least(self) -> float:
+        """The smallest eigenvalue."""
+        from scipy.linalg import eigvalsh_tridiagonal
+
+        if len(self.diagonal) == 1:
+            return float(self.diagonal[0])
+        return float(eigvalsh_tridiagonal(self.diagonal, self.beside, select="i", select_range=(0, 0))[0])
+
     def largest(self) -> float:
         """The largest eigenvalue, or a little more (Gershgorin)."""
         reach = np.abs(self.diagonal)
@@ -216,11 +224,17 @@ class Shifted:
 
     def __init__(self, C: Array, alpha: float) -> None:
         r = len(C)
+        self.alpha = alpha
         self._largest = largest_eigenvalue(lambda v: C @ v, rich_start(r))
         self.noise = r * float(np.finfo(np.float64).eps) * self._largest
         self.factor = C.copy()
         self.factor.flat[:: r + 1] += alpha
         self.definite = alpha > self.noise and potrf(self.factor)
+
+    def least(self) -> float:
+        """The smallest eigenvalue of C, about."""
+        inverse = largest_eigenvalue(lambda v: self.solve(v, self.alpha), rich_start(len(self.factor)))
+        return 1.0 / inverse - self.alpha
 
     def largest(self) -> float:
         """The largest eigenvalue of C, about."""
