@@ -35,7 +35,7 @@ from mercer.selection.plan import Rates
 from mercer.selection.streamed_passes import Reading
 from mercer.selection.streamed_plan import StreamPlan, block_rows, stream_plan
 from mercer.selection.streamed_sides import LandmarkChoice, drawn_sample, reading_passes, sides_of
-from mercer.solvers.fold_models import Moments
+from mercer.solvers.fold_models import SUMMED, Moments
 from mercer.solvers.fold_sums import FoldSums, State, Targets
 
 _ENDLESS = 10**9  # rows, where more may come
@@ -158,7 +158,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         targets = np.arange(len(alphas))
         self._keep(features, models.weights[places, :, targets].T, models.intercept[places, targets])
         self._alphas, self.n_rows_ = alphas, int(state["rows"].sum())
-        self.condition_ = max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
+        self.condition_ = SUMMED * max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
         if self._as_fitted["landmarks"] is not None:
             warn_if_landmarks_lost(owner, features, stacklevel=5)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from mercer.solvers.route import EPS
 # larger one, up to the second number.
 _FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
 _ALL_SMALL = 0.1
+_UNDECIDED = 0.01  # rounding may change the label of a prediction of which it may be this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +204,8 @@ class KernelSystem:
     def _condition(self, left: LeaveOut, values: Array) -> float:
         """That of the system, or how much larger the terms are whose sums predictions are.
 
-        Larger than the targets, for numbers; of labels the sign counts, so that each row's terms are held against its
-        own prediction.
+        Larger than the targets, for numbers. Of labels the sign counts: terms are held against the predictions
+        themselves, and where rounding may decide a label, against that row's own.
         """
         if not isinstance(left, Dual) or left.degenerate:
             return left.condition
@@ -211,7 +213,10 @@ class KernelSystem:
             if self.problem.labels:
                 ranked = np.sort(values, axis=1)  # one column: its sign counts; several: how far the best is ahead
                 sizes = np.abs(ranked[:, -1] - ranked[:, -2]) if values.shape[1] > 1 else np.abs(values[:, 0])
-                lost = self._terms(left) / sizes + np.abs(np.log(sizes))  # the last: exp of so large a number
+                terms, exponent = self._terms(left), abs(math.log(sizes.max(initial=0.0) or 1.0))
+                undecided = EPS * left.condition * terms > _UNDECIDED * sizes
+                whole = np.linalg.norm(terms) / np.linalg.norm(sizes)
+                lost = np.append((terms / sizes)[undecided], [whole, exponent])  # exp of so large a number
             else:
                 diagonal = np.abs(np.diagonal(left.K))
                 terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
@@ -302,7 +307,7 @@ class KernelSystem:
             weights = self._balanced(mask)
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalised, a factor may exist by rounding alone; the spectrum tells what is rounding.
-        bare = alpha <= len(train) * EPS * float(np.trace(K))
+        bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
         solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
         del K, system
         places = problem.place[test]

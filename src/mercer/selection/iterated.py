@@ -29,6 +29,7 @@ from mercer.solvers.streamed import StreamedSystem
 
 # Residual of the solves behind a score, relative to the targets; and how many products one alpha may take.
 _TOLERANCE, _MOST = 1e-5, 300
+_SQUARED = 10.0  # error of scores by generalised cross-validation, which divide by a trace, over that of coefficients
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,9 @@ class Generalised(_Iterated):
             new = Rows(self.rows.values[problem.unused], self.rows.names)
             held_out[problem.unused] = times(self.kernel, new, self.system.rows, root * a) + b
         spread = 2.0 * error / value if value > 0 else math.nan  # of 1 / trace^2
-        condition = after_iterating(G.tally.relative, alpha, G.largest / alpha, root * Y, a)
-        return HeldOut(held_out[self.removals.rows], condition, 0, spread)
+        residual = float(G.tally.relative[: t + 1].max())  # those of the probes hardly change a trace
+        condition = after_iterating(residual, alpha, G.largest / alpha, root * Y, a)
+        return HeldOut(held_out[self.removals.rows], _SQUARED * condition, 0, spread)
 
     def _trace(self, G: Conjugate, solved: Array) -> tuple[float, float]:
         """tr G and its standard error."""

@@ -16,7 +16,7 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.selection.table import Choice, SearchTable
-from mercer.solvers.fold_models import Models, Moments
+from mercer.solvers.fold_models import SUMMED, Models, Moments
 from mercer.solvers.fold_sums import State
 
 FROM_SUMS = ("neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
@@ -36,6 +36,8 @@ class Swept:
         The models of all rows.
     condition : ndarray of shape (alphas,)
         The worst condition number of the systems without one fold and of that of all rows.
+    terms : ndarray of shape (folds, alphas, targets)
+        Sizes of the terms that the losses without one fold are sums of.
     weights, intercepts : ndarray or None
         Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; None where there is none.
     """
@@ -44,6 +46,7 @@ class Swept:
     half: Array
     final: Models
     condition: Array
+    terms: Array
     weights: Array | None = None
     intercepts: Array | None = None
 
@@ -62,6 +65,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     weights = np.empty((folds, others, len(alphas), r, t)) if keep else None
     intercepts = np.empty((folds, others, len(alphas), t)) if keep else None
     size, conditions = max(1, r // 2), np.ones((folds + 1, len(alphas)))
+    terms = np.empty((folds, len(alphas), t))
 
     def note(tested: int, other: int, models: Models) -> None:
         place = other if nested else 0
@@ -77,7 +81,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
         if f != g:
             note(g, f, models)
         else:
-            conditions[f] = system.condition(alphas)
+            conditions[f], terms[f] = system.condition(alphas), moments.squared_terms(f, models)
             half[f] = moments.squared_errors(f, moments.without(f, size=size).solve(alphas))
 
     moments.total  # noqa: B018 - summed once, before threads ask for it
@@ -86,7 +90,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     system = moments.without()
     final = system.solve(alphas)
     conditions[folds] = np.maximum(system.condition(alphas), moments.lost(final))
-    return Swept(losses, half, final, conditions.max(axis=0), weights, intercepts)
+    return Swept(losses, half, final, SUMMED * conditions.max(axis=0), terms, weights, intercepts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +158,10 @@ def table_of(
     scores = np.stack([scores_of(name, each, totals) for each in own])
     pooled = np.stack([scores_of(name, _together(name, each), totals.pooled())[0] for each in own])
     condition = np.stack([each.condition for each in found])
-    if name in FROM_SUMS:  # what is left of sums of squares as large as those of the targets
-        squares = totals.squares.sum(axis=0)
+    if name in FROM_SUMS:
         with np.errstate(divide="ignore", invalid="ignore"):
-            lost = np.stack([(squares / each.sum(axis=0)).max(axis=-1) for each in own])
+            pairs = zip(found, own, strict=True)
+            lost = np.stack([(each.terms.sum(axis=0) / loss.sum(axis=0)).max(axis=-1) for each, loss in pairs])
         condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0))
     return SearchTable(
         kernels,

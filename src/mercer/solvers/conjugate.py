@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -82,13 +82,13 @@ class LowRank:
 class Tally:
     """What an iteration has taken so far, and how far it came.
 
-    `residual` is relative to what was asked for, `relative` to the right-hand sides.
+    `residual` is relative to what was asked for, `relative` to each of the last right-hand sides.
     """
 
     single: int = 0
     double: int = 0
     residual: float = 0.0
-    relative: float = 0.0
+    relative: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def products(self) -> int:
@@ -176,7 +176,7 @@ class Conjugate:
             last = D, AD
         left = _lengths(R)
         self.tally.residual = max(self.tally.residual, self.tolerance * float((left / goal).max(initial=0.0)))
-        self.tally.relative = max(self.tally.relative, float((left / np.maximum(_lengths(B), 1e-300)).max(initial=0.0)))
+        self.tally.relative = left / np.maximum(_lengths(B), 1e-300)
         return X
 
     def _descend(self, B: Array, product: Product, share: float) -> Array:
@@ -217,7 +217,7 @@ class Conjugate:
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
         if not self.converged:
             reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
-        residual = max(self.tally.relative, EPS)
+        residual = max(float(self.tally.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 

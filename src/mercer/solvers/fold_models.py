@@ -15,6 +15,9 @@ from mercer.errors import InputError
 from mercer.solvers.fold_sums import FoldSums, Side, State
 from mercer.solvers.symmetric import Shifted, Tridiagonal, mirror, whiten_both
 
+# Error of models from whitened sums over that of a factor of the same condition, on drawn tables.
+SUMMED = 20.0
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -109,6 +112,13 @@ class Moments:
         flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
         found = np.einsum("ij,ij->j", flat, self._leading(self.test[fold], size) @ flat)
         return np.asarray(np.maximum(found, 0.0).reshape(V.shape[0], V.shape[2]))
+
+    def squared_terms(self, fold: int, models: Models) -> Array:
+        """|v|'|M| |v|: the sum of the sizes of all terms of `squared_errors`, which rounding is relative to."""
+        V = np.abs(models.residual_vectors())
+        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+        found = np.einsum("ij,ij->j", flat, np.abs(self.test[fold]) @ flat)
+        return np.asarray(found.reshape(V.shape[0], V.shape[2]))
 
 
 @dataclass(frozen=True, eq=False)
