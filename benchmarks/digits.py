@@ -284,7 +284,7 @@ def claim_of_landmarks(case, exact):
 
 def kept_landmarks(case, model):
     """The numbers of the rows that a model has as landmarks."""
-    return [int(np.flatnonzero((case.X == row).all(axis=1))[0]) for row in model.landmarks_]
+    return [int(np.flatnonzero((row == case.X).all(axis=1))[0]) for row in model.landmarks_]
 
 
 def claim_of_stream(case, exact):

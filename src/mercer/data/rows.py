@@ -155,7 +155,7 @@ def _centre(values: Array) -> Array:
     low, middle, high = np.partition(values, places, axis=0)[places]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = values.sum(axis=0) / len(values)
-        return np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle)
+        return np.asarray(np.where(np.abs(mean - middle) <= _NEAR * (high - low), mean, middle))
 
 
 def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False) -> Rows:

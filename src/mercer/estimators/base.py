@@ -79,7 +79,6 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         return Settings()
 
-
     def _resolved(self, columns: int) -> Kernel:
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 

@@ -165,9 +165,9 @@ def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> N
     """One sentence where landmarks were left out although they are not copies or combinations of others."""
     if features.lost:
         warnings.warn(
-            f"{features.lost} of {features.given} landmarks of {owner} were left out: {features.kernel!r} can hardly tell "
-            f"them from the others in double precision. The model is that of the {features.count} in landmarks_. Use a "
-            "narrower kernel, or landmarks further apart.",
+            f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were left out because "
+            f"{features.kernel!r} is nearly linearly dependent on them in double precision. The landmarks used are in "
+            "landmarks_. Use a narrower kernel, or landmarks further apart.",
             IllConditionedWarning,
             stacklevel=stacklevel,
         )

@@ -39,8 +39,8 @@ class Sum(Chain):
 
     def logarithm(self, pair: Pair) -> Array | None:
         """log(exp(log k1) + exp(log k2)), the larger one taken out first."""
-        parts = [part.logarithm(pair) for part in self.parts()]
-        return None if any(part is None for part in parts) else np.asarray(reduce(np.logaddexp, parts))
+        found = self.logarithms(pair)
+        return None if found is None else np.asarray(reduce(np.logaddexp, found))
 
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, added."""
@@ -81,8 +81,8 @@ class Product(Chain):
 
     def logarithm(self, pair: Pair) -> Array | None:
         """All logarithms, added."""
-        parts = [part.logarithm(pair) for part in self.parts()]
-        return None if any(part is None for part in parts) else np.asarray(reduce(np.add, parts))
+        found = self.logarithms(pair)
+        return None if found is None else np.asarray(reduce(np.add, found))
 
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, multiplied."""

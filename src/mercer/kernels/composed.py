@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mercer.data.rows import Rows
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, Kernel
+
+if TYPE_CHECKING:
+    from mercer.kernels.pair import Pair
 
 
 class Composed(Kernel):
@@ -109,6 +112,11 @@ class Chain(Composed):
             found.append(kernel.k2)
             kernel = kernel.k1
         return (kernel, *reversed(found))
+
+    def logarithms(self, pair: Pair) -> list[Array] | None:
+        """Those of all terms or factors; None where one has none."""
+        found = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
+        return found if len(found) == len(self.parts()) else None
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), *self.parts()

@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.selection.problem import Problem
 from mercer.solvers.lapack import potrf, potrs
 
 # Sets up to this size are gathered and solved many at a time.

@@ -61,7 +61,7 @@ class Dual(LeaveOut):
             self.a = self.a - np.outer(self.unit, self._signed() @ right[:t].T)
 
     def _signed(self) -> Array:
-        return np.asarray(math.copysign(1.0, self.scale) * self.unit)
+        return np.zeros(0) if self.unit is None else math.copysign(1.0, self.scale) * self.unit
 
     def _at_new_rows(self, problem: Problem, right: Array, solved: Array) -> None:
         """f and u at rows of weight zero: u = P V k(X, x0) + G h / h'G h."""

@@ -100,10 +100,12 @@ class Explicit(LeaveOut):
             sets = [np.sort(np.append(base, row)) for row in rows]
             residuals = self.residuals(sets)
             pairs = zip(sets, residuals, rows, E, strict=True)
-            return np.array([
-                self.y[row] - e if R is None else self.predictions(S, R)[np.searchsorted(S, row)]
-                for S, R, row, e in pairs
-            ])
+            return np.array(
+                [
+                    self.y[row] - e if R is None else self.predictions(S, R)[np.searchsorted(S, row)]
+                    for S, R, row, e in pairs
+                ]
+            )
         pivots, found = self.diagonal(), np.empty(E.shape)
         for part in blocks(len(rows)):
             some = rows[part]

@@ -11,7 +11,6 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.selection.problem import Removals
 
-
 # Squared errors below the first have no digits left, above the second they overflow.
 _LEAST, _MOST = 1e-150, 1e150
 

@@ -138,9 +138,7 @@ class Ordered:
 
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
         """What held-out values at these test sets are held against."""
-        return Truth(
-            self.search.y[self.order], removals, self.classes, fits, self.problem.centre, self.problem.weights
-        )
+        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre, self.problem.weights)
 
     def run(
         self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None

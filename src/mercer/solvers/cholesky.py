@@ -119,8 +119,7 @@ class Cholesky:
 def equilibrium(A: Array) -> Array:
     """What rows and columns are multiplied by to make every diagonal entry one.
 
-    A Cholesky factor does not mind rows of very different size, so that the condition of A scaled by this tells how good
-    it is.
+    A Cholesky factor does not mind rows of very different size: the condition of A scaled by this tells how good it is.
     """
     diagonal = A.diagonal()
     return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))

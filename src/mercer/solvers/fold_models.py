@@ -237,4 +237,4 @@ class System:
         np.divide(reduced.largest() + ladder, least, out=found, where=least > reduced.noise)
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = np.nan_to_num(self.before / (np.maximum(self.after, 0.0) + ladder[:, None]), nan=1.0)
-        return np.maximum(found, lost.max(axis=1, initial=1.0))
+        return np.asarray(np.maximum(found, lost.max(axis=1, initial=1.0)))

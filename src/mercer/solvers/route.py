@@ -30,14 +30,14 @@ def digits_left(condition: float) -> float:
 def after_iterating(residual: float, alpha: float, condition: float, right: Array, solved: Array) -> float:
     """The condition of a factor that would leave the error which an iteration left.
 
-    (K + alpha I) x = b is short of b by `residual` ||b||, so that the error of x is at most reach = ||b|| / (alpha ||x||)
-    times that, relative to x. The root of the reach was enough on 1000 drawn systems, and the other two numbers for
-    rounding.
+    (K + alpha I) x = b is short of b by `residual` ||b||, so that the error of x, relative to it, is at most `residual`
+    times reach = ||b|| / (alpha ||x||). On 1000 drawn systems the root of the reach was enough, and the other two
+    numbers for rounding.
     """
     sizes = np.linalg.norm(right, axis=0), alpha * np.linalg.norm(solved, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = float(np.nan_to_num(sizes[0] / sizes[1], nan=1.0).max(initial=1.0))
-    return max(math.sqrt(condition), reach * condition**0.25, math.sqrt(reach) * residual / EPS)
+    return max(math.sqrt(condition), reach * math.pow(condition, 0.25), math.sqrt(reach) * residual / EPS)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Route:
     residual : float
         What an iteration left of the right-hand side, relative to it; 0 for factors.
     cancelled : float
-        Error of coefficients and predictions beyond that of the factor, in units of the precision: of sums of numbers so
-        many times larger than the answer, or of an iteration that ended early.
+        Error of coefficients and predictions beyond that of the factor, in units of the precision: of sums of numbers
+        so many times larger than the answer, or of an iteration that ended early.
 
     Examples
     --------

@@ -177,8 +177,8 @@ class DualSolved:
 def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool) -> tuple[Array, Array]:
     """Prior variance s^2 = Y'a / n by maximum likelihood, and the log marginal likelihood at it.
 
-    An intercept is taken at its own maximum-likelihood value. Its dual coefficients add up to zero, so that any constant
-    may be subtracted from Y, and the mean is: Y'a of targets far from zero would lose its digits.
+    An intercept is taken at its own maximum-likelihood value. The dual coefficients then add up to zero, so that any
+    constant may be subtracted from Y, and the mean is: Y'a of targets far from zero would lose its digits.
     """
     n = len(Y)
     if not math.isfinite(log_determinant):
