@@ -79,7 +79,7 @@ class Rows:
 
     @property
     def centre(self) -> Array:
-        """The mean of every column of the table these rows were cut from; the median where far rows drag the mean away."""
+        """The mean of every column of the whole table; the median where far rows drag the mean away."""
         if self._parent is not None:
             return self._parent.centre
         if self._centre is None:
