@@ -191,7 +191,8 @@ def load_damaged(checkpoint, data, like):
     if not said:
         return "unchanged" if data == original else "what the file says"
     whole = said.startswith(f"The checkpoint {path} ") and said.endswith(" Delete it or name another file.")
-    assert whole and "\n" not in said, said
+    assert whole, said
+    assert "\n" not in said
     return "refused"
 
 
