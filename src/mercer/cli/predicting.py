@@ -112,11 +112,21 @@ def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
+def _arrow(values: list[Any]) -> Any:
+    """A column of pyarrow's; texts where it has no type for all of the values."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if value is None else _cell(value) for value in values])
+
+
 def _as_parquet(answer: dict[str, Array]) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns = {name: pa.array(column.tolist()) for name, column in answer.items()}
+    columns = {name: _arrow(column.tolist()) for name, column in answer.items()}
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
     return file.getvalue()

@@ -21,6 +21,7 @@ from mercer.cli import reporting
 from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
+from mercer.cli.refusals import says_when_stopped
 from mercer.data.reading import DECIMAL_COMMAS
 from mercer.errors import InputError, nearest, sentence
 
@@ -28,6 +29,7 @@ _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
+@says_when_stopped(out="model", report="report", checkpoint="checkpoint")
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
     from mercer.cli.summary import as_json, data_words
@@ -89,9 +91,9 @@ def _refuse_out(out: str | None, option: str, what: str) -> None:
     """What cannot be written is refused before the work, not after."""
     if out is None:
         return
-    path = Path(out)
-    if out == "-" or path.is_dir():
+    if out == "-" or Path(out).is_dir():
         raise InputError(sentence(f"{option} of fit", f"a file to write {what} to", repr(out)))
+    path = Path(os.path.realpath(out))  # where a symbolic link points to
     if not path.parent.is_dir():
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
@@ -201,6 +203,7 @@ def run_explain(options: dict[str, Any]) -> None:
             click.echo("Nested cross-validation, which gives the error, comes on top and takes about as long.")
 
 
+@says_when_stopped(out="table")
 def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
     from mercer.cli.predicting import predicted, read_new, write

@@ -158,12 +158,14 @@ def _parquet(raw: bytes, what: str, asked: Mapping[str, str], others: str | None
     try:
         import pyarrow as pa
         from pyarrow import parquet
+
+        from mercer.data.blocks.arrow import plain
     except ImportError:  # pragma: no cover - the extra is there in tests
         raise InputError("Parquet needs pyarrow, which is not installed: pip install 'mercer[cli]'") from None
     try:
         file = parquet.ParquetFile(io.BytesIO(raw))
         names = refuse_twice([str(name) for name in file.schema_arrow.names], what)
-        table = file.read()
+        table = plain(file.read())
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
