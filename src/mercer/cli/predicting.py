@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from pathlib import Path
@@ -101,11 +100,13 @@ def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
     a,0.1
     b,2.0
     """
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    writer.writerow(answer)
-    writer.writerows(zip(*(map(_cell, column.tolist()) for column in answer.values()), strict=True))
-    return file.getvalue()
+    special = {separator, '"', "\r", "\n"}
+
+    def quoted(cell: str) -> str:  # the csv package leaves \r unquoted, which other readers take for the end of a row
+        return '"' + cell.replace('"', '""') + '"' if special & set(cell) else cell
+
+    columns = [[name, *map(_cell, column.tolist())] for name, column in answer.items()]
+    return "".join(separator.join(map(quoted, row)) + "\n" for row in zip(*columns, strict=True))
 
 
 def _cell(value: Any) -> str:

@@ -93,7 +93,7 @@ def _refuse_out(out: str | None, option: str, what: str) -> None:
         return
     if out == "-" or Path(out).is_dir():
         raise InputError(sentence(f"{option} of fit", f"a file to write {what} to", repr(out)))
-    path = Path(os.path.realpath(out))  # where a symbolic link points to
+    path = Path(os.path.realpath(out) if Path(out).is_symlink() else out)  # what is written is where a link points to
     if not path.parent.is_dir():
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
