@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent import futures
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -226,7 +226,7 @@ def _told_when_lost(client: Any) -> Iterator[None]:
         way_out = "Their logs say why; often it is memory: use fewer landmarks, or workers with more memory."
         raise InputError(f"The workers of the scheduler at {address} died, one after the other. {way_out}") from None
     except Exception as problem:
-        if isinstance(problem, CommClosedError | CancelledError) or client.status != "running":
+        if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
             raise InputError(
                 f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
                 "scheduler and this fit again; with a checkpoint, what is finished is kept."
