@@ -1,6 +1,9 @@
-"""Ten thousand mutated tables: each is read right, as a slow reader reads it, or refused with one sentence.
+"""Mutated tables and bad places for outputs, 10 000 of either (or as many as the first argument says).
 
-Prints how many were read and refused; ends with an error at the first that was misread or got a traceback.
+A table is read right, as a slow reader reads it, or refused with one sentence. An output (predictions, models,
+checkpoints, saves that are killed or fail; onto files, links, directories, devices and names of all kinds) is written
+whole and read back the same, or refused with one sentence and nothing changed. Prints how many of each there were; ends
+with an error at the first that was misread or got a traceback.
 """
 
 import sys
@@ -14,18 +17,33 @@ import numpy as np
 from mercer.data.reading import read_table
 from mercer.errors import InputError
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "data"))
 from bad_tables import GOOD, QUOTED, SEMICOLONS, agrees, mutant
+
+from bad_outputs import tried
 
 COUNT = 10_000
 
 
-def main():
+def told(what, count, seconds, counts):
+    print(f"{count} {what} in {seconds:.0f} s: " + ", ".join(f"{number} {name}" for name, number in counts.items()))
+
+
+def outputs(count):
+    rng, counts, begin = np.random.default_rng(1), Counter(), time.perf_counter()
+    for _ in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            counts[tried(rng, Path(folder))] += 1
+    told("outputs", count, time.perf_counter() - begin, counts)
+
+
+def tables(count):
     originals = [GOOD, SEMICOLONS, QUOTED, GOOD.replace(b",", b"\t"), GOOD.replace(b"\n", b"\r\n")]
     rng, counts, begin = np.random.default_rng(0), Counter(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        for number in range(COUNT):
+        for number in range(count):
             raw = mutant(rng, originals[number % len(originals)])
             path.write_bytes(raw)
             try:
@@ -35,8 +53,13 @@ def main():
             else:
                 assert agrees(found, raw), f"misread: {raw!r}"
                 counts["read right"] += 1
-    seconds = time.perf_counter() - begin
-    print(f"{COUNT} mutated tables in {seconds:.0f} s: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    told("mutated tables", count, time.perf_counter() - begin, counts)
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    tables(count)
+    outputs(count)
     print("misread: 0, tracebacks: 0")
 
 

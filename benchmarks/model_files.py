@@ -1,6 +1,7 @@
-"""Model files that lie: 100 000 mutants with good digests, and the price of saving and loading.
+"""Model files and checkpoints that lie: 100 000 mutants of either, and the price of saving and loading.
 
-A mutant must be refused with ModelFileError, or be a model that, written again, is that very file.
+A mutant with good digests must be refused in one sentence, or be a model or checkpoint that, written again, is that
+very file. A checkpoint that was damaged and has its old digests must be refused.
 """
 
 import sys
@@ -13,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 import mercer
+from mercer.backends.checkpoint import Checkpoint
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.kernels import Gaussian, Jaccard, Polynomial, Words
 from mercer.tables import text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from model_mutants import mutant, written_again
+from model_mutants import damaged, load_damaged, mutant, small_checkpoints, written_again
 
 MUTANTS = 100_000
 
@@ -65,6 +67,22 @@ def tried(count: int, place: Path) -> tuple[Counter[str], float]:
     return found, slowest
 
 
+def checkpoints(count: int, folder: Path) -> Counter[str]:
+    """What became of so many checkpoints, every other one with its digests made good."""
+    rng = np.random.default_rng(0)
+    kept = [
+        (Checkpoint(path, mark), arrays, path.read_bytes()) for path, mark, arrays in small_checkpoints(rng, folder)
+    ]
+    found: Counter[str] = Counter()
+    for number in range(count):
+        checkpoint, arrays, original = kept[number // 2 % len(kept)]
+        data = (mutant if number % 2 else damaged)(rng, original)
+        fate = load_damaged(checkpoint, data, arrays)
+        assert number % 2 or fate == ("unchanged" if data == original else "refused"), "damage that nobody noticed"
+        found[fate] += 1
+    return found
+
+
 def prices(place: Path) -> list[list[object]]:
     rows = []
     for n in (1000, 10_000):
@@ -88,7 +106,9 @@ def main() -> None:
         place = Path(folder) / "model.mercer"
         print(text_table(["rows", "file", "save", "load"], prices(place)))
         found, slowest = tried(count, place)
-    print(f"{count} mutants: {', '.join(f'{number} {what}' for what, number in found.most_common())}")
+        others = checkpoints(count, Path(folder))
+    for what, fates in (("model files", found), ("checkpoints", others)):
+        print(f"{count} {what}: {', '.join(f'{number} {fate}' for fate, number in fates.most_common())}")
     print(f"slowest to load: {slowest:.3f} s")
 
 

@@ -1,12 +1,14 @@
-"""Model files changed at random with their digests made good again, so that the parser itself is tried."""
+"""Model files and checkpoints changed at random, most with their digests made good again to try the parser itself."""
 
 import copy
 import json
 
 import numpy as np
 
-from mercer.models.canonical import dumps
-from mercer.models.container import CODES, DTYPES, entry_of, packed, sealed
+from mercer.backends.canonical import dumps
+from mercer.backends.checkpoint import Checkpoint
+from mercer.backends.container import CODES, DTYPES, entry_of, in_order, packed, sealed
+from mercer.errors import InputError
 from mercer.models.records import Stamp, layout, written
 
 STRANGE = [
@@ -22,10 +24,11 @@ LETTERS = b'{}[]",:0123456789.eE+-\\ \x00\xffnulltruefalseis'
 
 
 def split(data):
-    """The header without its padding, the record, and the arrays by name."""
+    """The header, the record, and the arrays by name."""
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
-    record = json.loads(header.pop("__metadata__")["model"])
+    metadata = header.pop("__metadata__")
+    record = json.loads(metadata.get("model") or metadata["checkpoint"])
     body = data[8 + length :]
     arrays = {}
     for name, entry in header.items():
@@ -34,9 +37,16 @@ def split(data):
     return data[8 : 8 + length], record, arrays
 
 
-def joined(record, arrays):
+def kind_of(data):
+    """Whether this is a "model" or a "checkpoint"."""
+    return "checkpoint" if b'","checkpoint":"' in data[:200] else "model"
+
+
+def joined(record, arrays, kind="model"):
     """A file from its parts, laid out as mercer would where that is possible."""
     text = dumps(record)
+    if kind == "checkpoint":
+        return b"".join(map(bytes, packed(text, in_order(map(entry_of, arrays.values())), arrays, "checkpoint")))
     try:
         entries = layout(text, arrays)
     except (KeyError, AttributeError, TypeError):
@@ -55,11 +65,11 @@ def resealed(header, body):
         return whole + body
 
 
-def renamed(record, arrays, name, array):
+def renamed(record, arrays, name, array, kind="model"):
     """The same file with another array in the place of one."""
-    fresh = entry_of(np.ascontiguousarray(array)).name
+    fresh = entry_of(np.ascontiguousarray(array).reshape(array.shape)).name
     changed = {fresh if key == name else key: array if key == name else value for key, value in arrays.items()}
-    return joined(json.loads(dumps(record).replace(name, fresh)), changed)
+    return joined(json.loads(dumps(record).replace(name, fresh)), changed, kind)
 
 
 def in_the_text(rng, data):
@@ -96,7 +106,7 @@ def in_an_array(rng, data):
         case _:
             types = [t for t in CODES if t.itemsize == array.dtype.itemsize]
             array = array.view(types[rng.integers(len(types))])
-    return renamed(record, arrays, name, array)
+    return renamed(record, arrays, name, array, kind_of(data))
 
 
 def nodes(value, path=()):
@@ -130,12 +140,60 @@ def in_the_record(rng, data):
                     holder[path[-1]] = copy.deepcopy(STRANGE[rng.integers(len(STRANGE))])
         except (LookupError, TypeError):
             continue
-    return joined(record, arrays)
+    return joined(record, arrays, kind_of(data))
 
 
 def mutant(rng, data):
     """One of the three."""
     return (in_the_text, in_an_array, in_the_record)[rng.integers(3)](rng, data)
+
+
+def damaged(rng, data):
+    """Bytes changed, cut off, left out, doubled or added, and the digests left as they were."""
+    found, place = bytearray(data), int(rng.integers(len(data)))
+    match rng.integers(5):
+        case 0:
+            found[place] ^= 1 << int(rng.integers(8))
+        case 1:
+            del found[place:]
+        case 2:
+            del found[place : place + int(rng.integers(1, 100))]
+        case 3:
+            found[place:place] = data[place : place + int(rng.integers(1, 100))]
+        case _:
+            size = int(rng.choice([1, 8, 64]))
+            found[place : place + size] = rng.bytes(size)
+    return bytes(found)
+
+
+def small_checkpoints(rng, folder):
+    """Checkpoints of a search and of a pass: path, fingerprint, arrays."""
+    table = {"scores": rng.normal(size=(3, 4, 5, 1)), "refits": rng.integers(9, size=(3, 4)), "pooled": np.ones((3, 4))}
+    table |= {"condition": np.ones((3, 4)), "finished": np.array([True, True, False])}
+    sums = {"next row": np.array(700), "state rows": np.zeros(10), "state train0": rng.normal(size=(10, 6, 6))}
+    found = [(folder / "search", "a" * 64, table), (folder / "sums", "b" * 64, sums)]
+    for path, mark, arrays in found:
+        Checkpoint(path, mark).save(arrays)
+    return found
+
+
+def load_damaged(checkpoint, data, like):
+    """What becomes of a damaged checkpoint: refused, or loaded, and then written again it is that very file."""
+    path, original, said = checkpoint.path, checkpoint.path.read_bytes(), ""
+    path.write_bytes(data)
+    try:
+        checkpoint.save(checkpoint.load(like))
+        assert path.read_bytes() == data, "a checkpoint that is not what its file says"
+    except InputError as problem:
+        said = str(problem)
+    finally:
+        path.write_bytes(original)
+    if not said:
+        return "unchanged" if data == original else "what the file says"
+    whole = said.startswith(f"The checkpoint {path} ") and said.endswith(" Delete it or name another file.")
+    assert whole, said
+    assert "\n" not in said
+    return "refused"
 
 
 def written_again(model, data):

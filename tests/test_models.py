@@ -36,6 +36,7 @@ from mercer import (
     NystroemRidgeClassifierCV,
     NystroemRidgeCV,
 )
+from mercer.backends import disk
 from mercer.data import TableEncoder
 from mercer.errors import InputError, MemoryRefusal, MercerWarning, ModelFileError
 from mercer.estimators.table_model import TableModel
@@ -57,7 +58,7 @@ from mercer.kernels import (
     Subsequence,
     Words,
 )
-from mercer.models import ModelFile, disk, inspect
+from mercer.models import ModelFile, inspect
 from mercer.models.fitted import KEPT, LEFT_OUT, MAY
 from mercer.models.values import Reader, Writer
 from model_mutants import joined, mutant, renamed, resealed, split, written_again
@@ -841,8 +842,8 @@ def test_arrays_must_be_finite_and_fit_one_another(small, attribute):
 
 
 def test_arrays_that_nobody_asks_for_are_refused(small):
-    from mercer.models.canonical import dumps
-    from mercer.models.container import entry_of, packed
+    from mercer.backends.canonical import dumps
+    from mercer.backends.container import entry_of, packed
 
     _, record, arrays = split(small.read_bytes())
     spare = np.arange(5.0)
@@ -908,7 +909,7 @@ def test_a_small_file_that_claims_much_is_refused_without_memory(small):
 
 
 def test_a_file_larger_than_memory_is_refused_before_it_is_read(small, monkeypatch):
-    from mercer.models import container
+    from mercer.backends import container
 
     def none_left(needed, what, way_out):
         raise MemoryRefusal(what)

@@ -3,7 +3,7 @@
 MercerError
 |-- InputError (also ValueError)         something given is not what it must be
 |   |-- KernelTextError                  text that is no kernel
-|   |-- ModelFileError                   a file that is no model, or cannot be read or written
+|   |-- ModelFileError                   a model file or checkpoint that is none, or cannot be read or written
 |   `-- NoFeaturesError (and AttributeError)  weights of features asked for, and there are none
 `-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
 
@@ -66,7 +66,7 @@ class KernelTextError(InputError):
 
 
 class ModelFileError(InputError):
-    """A model file cannot be read or written: missing, damaged, changed, of a newer format, or none at all."""
+    """A model file or checkpoint cannot be read or written: missing, damaged, of a newer format, or none at all."""
 
 
 class NoFeaturesError(InputError, AttributeError):

@@ -97,7 +97,7 @@ def test_a_pass_with_a_checkpoint_goes_on_after_the_last_run_that_was_saved(clie
     bad[4000, 1] = np.nan
     with pytest.raises(InputError, match="in row 4000"):
         run_pass(lazy_array(bad, y), Moments(3), at_once=100, backend=client, checkpoint=kept)
-    _, next_row = kept.load()
+    _, next_row = kept.load(Moments(3).begin(), 6000)
     assert 0 < next_row <= 4000
     found = run_pass(good, Moments(3, diary=str(diary)), at_once=100, backend=client, checkpoint=kept)
     assert_same(found, X, y)

@@ -18,12 +18,15 @@ def _no_settings(monkeypatch):
 
 @pytest.fixture
 def group(monkeypatch, tmp_path):
-    """A control group whose files a test writes."""
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    """Control groups whose files a test writes; the process is in those that `own` says."""
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_MEMBERSHIP", tmp_path / "own")
 
-    def write(limit, used):
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-        (tmp_path / "memory.current").write_text(f"{used}\n")
+    def write(limit, used, folder="", names=("memory.max", "memory.current"), own="0::/", stat=""):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for name, value in zip((*names, "memory.stat"), (limit, used, stat), strict=True):
+            (tmp_path / folder / name).write_text(f"{value}\n")
+        (tmp_path / "own").write_text(f"1:cpu:/else\n{own}\n")
 
     return write
 
@@ -57,14 +60,59 @@ def test_a_control_group_over_its_limit_allows_nothing(group):
 
 
 def test_systems_without_control_groups_are_asked_otherwise(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_GROUP", tmp_path / "missing")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "missing")
+    monkeypatch.setattr(memory, "_MEMBERSHIP", tmp_path / "missing")
+    assert memory._control_groups() == []
     assert available_bytes() > 0
 
 
-def test_half_a_control_group_is_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+def test_half_a_control_group_is_none(group, tmp_path):
     (tmp_path / "memory.max").write_text("10\n")
     assert available_bytes() > 10
+
+
+VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+
+
+@pytest.mark.parametrize("own", ["4:memory:/", "4:hugetlb,memory:/", "4:memory:/docker/0123"])
+def test_a_control_group_of_version_1_allows_what_is_left_of_its_limit(group, own):
+    group(5000, 3000, "memory", VERSION_1, own)
+    assert available_bytes() == 2000
+
+
+def test_a_control_group_of_version_1_without_a_limit_allows_everything(group):
+    group(9223372036854771712, 3000, "memory", VERSION_1, "4:memory:/")
+    assert available_bytes() > 10**6
+
+
+@pytest.mark.parametrize("tightest", ["", "a.slice", "a.slice/b.service", "a.slice/b.service/c"])
+@pytest.mark.parametrize("version", [1, 2, "hybrid"])
+def test_the_tightest_of_nested_groups_counts(group, tightest, version):
+    top = {1: "memory/", 2: "", "hybrid": "unified/"}[version]
+    names = VERSION_1 if version == 1 else ("memory.max", "memory.current")
+    own = "4:memory:/a.slice/b.service/c" if version == 1 else "0::/a.slice/b.service/c"
+    for folder in ("", "a.slice", "a.slice/b.service", "a.slice/b.service/c"):
+        limit = 7000 if folder == tightest else 10**7
+        group(limit, 3000, top + folder, names, own)
+    group(10, 9, f"{top}other", names, own)
+    assert available_bytes() == 4000
+
+
+def test_a_path_from_outside_a_container_does_not_hide_the_groups_own_limit(group):
+    group(5000, 3000, own="0::/../../host/path")
+    assert available_bytes() == 2000
+
+
+@pytest.mark.parametrize(
+    ("folder", "names", "own", "label"),
+    [
+        ("", ("memory.max", "memory.current"), "0::/", "inactive_file"),
+        ("memory", VERSION_1, "4:memory:/", "total_inactive_file"),
+    ],
+)
+def test_cached_files_are_not_counted_as_used(group, folder, names, own, label):
+    group(5000, 4500, folder, names, own, stat=f"anon 1\n{label} 3000\nactive_file 7")
+    assert available_bytes() == 3500
 
 
 def test_the_limit_of_the_process_counts(monkeypatch, group):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import multiprocessing
 from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from mercer.backends.memory import readable
 from mercer.backends.passes import Pass, State, Work, runs
-from mercer.errors import InputError, MemoryRefusal, sentence
+from mercer.errors import InputError, MemoryRefusal, MercerError, sentence
 
 Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
 
@@ -42,7 +44,7 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
         raise InputError(
             sentence("X on a cluster", "files, arrays or Dask collections", this.source.here_only, way_out)
         )
-    with _client(backend) as client, client.as_current(), _no_warning_of_large_tasks():
+    with _client(backend) as client, _told_when_lost(client), client.as_current(), _no_warning_of_large_tasks():
         flow = _Flow(this, client)  # a first task: a cluster that grows with its work begins to
         threads = _threads(client)
         _promise(client, this.state)
@@ -197,7 +199,7 @@ def _client(backend: Any) -> Iterator[Any]:
             client = Client(backend, set_as_default=False)
         except (OSError, ValueError) as problem:
             raise InputError(f"The scheduler at {backend!r} cannot be reached: {problem}.") from None
-        with client:
+        with _without_log(), client:
             yield client
 
 
@@ -234,6 +236,40 @@ def close_local(cluster: Any, *clients: Any) -> None:
     cluster.status = Status.closed
     with suppress(Exception, CancelledError):
         cluster.close()  # a closed cluster stops its event loop
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Keep Dask from writing tracebacks to stderr when a connection ends: what was lost is told by an error."""
+    log = logging.getLogger("distributed.client")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+@contextmanager
+def _told_when_lost(client: Any) -> Iterator[None]:
+    """Say in one sentence that the scheduler went away, or that workers died; other errors are those of the tasks."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    address = client.scheduler.address if client.scheduler else "an unknown address"
+    try:
+        yield
+    except MercerError:
+        raise
+    except KilledWorker:
+        way_out = "Their logs say why; often it is memory: use fewer landmarks, or workers with more memory."
+        raise InputError(f"The workers of the scheduler at {address} died, one after the other. {way_out}") from None
+    except Exception as problem:
+        if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
+            raise InputError(
+                f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
+                "scheduler and this fit again; with a checkpoint, what is finished is kept."
+            ) from None
+        raise
 
 
 @contextmanager

@@ -7,16 +7,21 @@ from pathlib import Path
 
 from mercer.errors import InputError, MemoryRefusal, sentence
 
-_GROUP = Path("/sys/fs/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")  # where control groups are mounted
+_MEMBERSHIP = Path("/proc/self/cgroup")  # which ones this process is in
+# Files of a group: its limit, what it uses, and the line of memory.stat that says how much of that is cached files
+# which the system drops as soon as memory is asked for.
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 def available_bytes() -> int:
-    """Bytes this process can still take: the least of the machine, its control group and its limit.
+    """Bytes this process can still take: the least of the machine, its control groups and its limit.
 
     `MERCER_MEMORY_LIMIT` (bytes) lowers it. Where nothing can be read, half of the physical memory.
     """
-    found = [*_machine(), *_control_group(), *_process_limit()]
+    found = [*_machine(), *_control_groups(), *_process_limit()]
     asked = os.environ.get("MERCER_MEMORY_LIMIT", "")
     if asked:
         if not (asked.isascii() and asked.isdigit()):
@@ -28,12 +33,39 @@ def available_bytes() -> int:
 
 
 def _machine() -> list[int]:
-    return [1024 * kib for kib in _fields("/proc/meminfo", "MemAvailable:")]
+    return [1024 * kib for kib in _fields(Path("/proc/meminfo"), "MemAvailable:")]
 
 
-def _control_group() -> list[int]:
-    limit, used = (_number(_GROUP / name) for name in ("memory.max", "memory.current"))
-    return [] if limit is None or used is None else [limit - used]
+def _control_groups() -> list[int]:
+    """What each group that this process is in leaves, and each group around it: any of them may have the least.
+
+    Version 1 is mounted under memory, version 2 at the top or under unified. A container may see its own group as the
+    top and yet be told a path from outside, of which nothing is there; then the top is all there is.
+    """
+    inside = {"memory": "/", "": "/"}  # the path of the process's group, by controller; version 2 has no name
+    try:
+        lines = _MEMBERSHIP.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        inside |= {name: path for name in controllers.split(",") if name in inside}
+    found = []
+    for top, path, files in (
+        (_GROUPS / "memory", inside["memory"], _VERSION_1),
+        (_GROUPS, inside[""], _VERSION_2),
+        (_GROUPS / "unified", inside[""], _VERSION_2),
+    ):
+        parts = [part for part in path.split("/") if part not in {"", ".."}]
+        found += [_left_in(top.joinpath(*parts[:depth]), *files) for depth in range(len(parts) + 1)]
+    return [left for left in found if left is not None]
+
+
+def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
+    most, used = _number(group / limit), _number(group / usage)
+    if most is None or used is None:
+        return None
+    return most - max(0, used - sum(_fields(group / "memory.stat", f"{cached} ")))
 
 
 def _process_limit() -> list[int]:
@@ -44,13 +76,13 @@ def _process_limit() -> list[int]:
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft == resource.RLIM_INFINITY:
         return []
-    return [soft - 1024 * kib for kib in _fields("/proc/self/status", "VmSize:")]
+    return [soft - 1024 * kib for kib in _fields(Path("/proc/self/status"), "VmSize:")]
 
 
-def _fields(path: str, label: str) -> list[int]:
+def _fields(path: Path, label: str) -> list[int]:
     try:
-        lines = Path(path).read_text(encoding="ascii").splitlines()
-    except OSError:  # pragma: no cover - not on every system
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError:
         return []
     return [int(line.split()[1]) for line in lines if line.startswith(label)]
 

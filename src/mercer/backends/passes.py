@@ -80,8 +80,9 @@ class Pass:
         self, source: Readable, work: Work, at_once: int, checkpoint: PassCheckpoint | None, told: tuple[str, int]
     ) -> None:
         self.source, self.work, self.at_once, self.checkpoint = source, work, at_once, checkpoint
-        found = None if checkpoint is None else checkpoint.load()
-        self.state, self.start = (work.begin(), 0) if found is None else found
+        fresh = work.begin()
+        found = None if checkpoint is None else checkpoint.load(fresh, source.rows)
+        self.state, self.start = (fresh, 0) if found is None else found
         what, verbose = told
         self.progress = Progress(what, source.rows, verbose, "rows", self.start)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from pathlib import Path
 from typing import Any
 
+from mercer.backends.disk import write_whole
 from mercer.data.encoding.report import EncoderReport
 from mercer.data.long_tables import LongTable
 from mercer.data.reading import Reading, arrow_reading, one_line, read_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
-from mercer.models.disk import write_whole
 
 _FEWER = "Predict for fewer rows at a time."
 
@@ -116,22 +115,34 @@ def as_csv(answer: dict[str, Array], separator: str = ",") -> str:
     a,0.1
     b,2.0
     """
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    writer.writerow(answer)
-    writer.writerows(zip(*(map(_cell, column.tolist()) for column in answer.values()), strict=True))
-    return file.getvalue()
+    special = {separator, '"', "\r", "\n"}
+
+    def quoted(cell: str) -> str:  # the csv package leaves \r unquoted, which other readers take for the end of a row
+        return '"' + cell.replace('"', '""') + '"' if special & set(cell) else cell
+
+    columns = [[name, *map(_cell, column.tolist())] for name, column in answer.items()]
+    return "".join(separator.join(map(quoted, row)) + "\n" for row in zip(*columns, strict=True))
 
 
 def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
+def _arrow(values: list[Any]) -> Any:
+    """A column of pyarrow's; texts where it has no type for all of the values."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if value is None else _cell(value) for value in values])
+
+
 def _as_parquet(answer: dict[str, Array]) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns = {name: pa.array(column.tolist()) for name, column in answer.items()}
+    columns = {name: _arrow(column.tolist()) for name, column in answer.items()}
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
     return file.getvalue()

@@ -216,6 +216,8 @@ def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | No
     if name is None:
         return None
     weights: Any = table.columns[name][rows]
+    if weights.dtype.kind not in "biuf":
+        raise InputError(sentence(f"Column {name!r}", "numbers, to be weights", "dates or durations"))
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         where = table.where(int(rows[bad[0]]))

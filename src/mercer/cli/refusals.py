@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
+import glob
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -34,7 +39,8 @@ class Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Say it on stderr."""
-        say(self.message, head="mercer:", colour="red", err=True, file=file)
+        with contextlib.suppress(OSError):  # the exit code says it where stderr cannot
+            say(self.message, head="mercer:", colour="red", err=True, file=file)
 
 
 class BrokenOff(Refusal):
@@ -51,10 +57,19 @@ class Told(click.Group):
         with _printable_usage():
             return super().make_context(*given, **named)
 
+    def main(self, *given: Any, **named: Any) -> Any:
+        """Run the command line; where even its help cannot be written, say why."""
+        try:
+            return super().main(*given, **named)
+        except OSError as error:
+            Refusal(words(error)).show()
+            sys.exit(REFUSED)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         from mercer.errors import MercerError
 
+        _refuse_tight_limit()
         try:
             with _printable_usage():
                 return super().invoke(ctx)
@@ -67,7 +82,7 @@ class Told(click.Group):
         except Exception as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise
-            ours = isinstance(error, MercerError | OSError | MemoryError | ValueError)
+            ours = isinstance(error, MercerError | OSError | ValueError) or _exhausted(error) or _of_arrow(error)
             raise (Refusal(words(error)) if ours else BrokenOff(words(error))) from error
 
 
@@ -81,6 +96,82 @@ def _printable_usage() -> Iterator[None]:
         raise
 
 
+def _refuse_tight_limit() -> None:
+    """Refuse an address space in which numpy and scipy cannot be loaded: OpenBLAS would wait there for ever."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - not on every system
+        return
+    asked = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    count = int(asked) if asked.isascii() and asked.isdigit() and int(asked) else os.cpu_count() or 1
+    needed = 10**6 * (900 + 85 * min(count, 64))  # measured, with pyarrow and the buffers of OpenBLAS's threads
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        raise Refusal(
+            f"This process may use {soft // 10**6} MB of address space (ulimit -v); mercer and the packages it loads "
+            f"take {needed // 10**6} MB with {count} thread{'s' * (count > 1)}. Raise the limit, or set "
+            "OPENBLAS_NUM_THREADS=1."
+        )
+
+
+def says_when_stopped(**outputs: str) -> Callable[[Callable[[dict[str, Any]], None]], Callable[[dict[str, Any]], None]]:
+    """Let Ctrl-C say which files of a command were written; `outputs` are the options that name them."""
+
+    def decorated(run: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+        @functools.wraps(run)
+        def told(options: dict[str, Any]) -> None:
+            paths = {f"the {what}": options[name] for name, what in outputs.items() if options[name]}
+            before = {what: _stamps(path) for what, path in paths.items()}
+            try:
+                run(options)
+            except KeyboardInterrupt:
+                written = {what for what, path in paths.items() if _stamps(path) != before[what]}
+                raise BrokenOff(_stopped(paths, written)) from None
+
+        return told
+
+    return decorated
+
+
+def _stamps(path: str) -> list[tuple[Any, ...]]:
+    """What changes when a file, or a later part of a checkpoint beside it, is written."""
+    place = Path(path)
+    found = []
+    for each in sorted({place, *place.parent.glob(f"{glob.escape(place.name)}.*")}):
+        with contextlib.suppress(OSError):
+            status = each.stat()
+            found.append((each, status.st_ino, status.st_mtime_ns, status.st_size))
+    return found
+
+
+def _stopped(paths: dict[str, str], written: set[str]) -> str:
+    """Which files were written when a command was interrupted.
+
+    >>> _stopped({"the model": "m", "the report": "r.html"}, {"the model"})
+    'Stopped; written: the model m; not written: the report r.html.'
+    """
+    if "-" in paths.values():
+        return "Stopped; what went to standard output may be incomplete."
+    if not written:
+        return "Stopped; nothing was written."
+    done, open_ = ([f"{what} {path}" for what, path in paths.items() if (what in written) == is_] for is_ in (1, 0))
+    said = f"Stopped; written: {', '.join(done)}" + (f"; not written: {', '.join(open_)}." if open_ else ".")
+    again = " The same command goes on from the checkpoint."
+    return said + (again if "the checkpoint" in written and open_ else "")
+
+
+def _exhausted(error: BaseException) -> bool:
+    """Whether the machine, or a limit of the process, refused memory or a thread."""
+    said = str(error).lower()
+    signs = ("cannot allocate memory", "failed to map segment", "can't start new thread", "unable to allocate")
+    known = isinstance(error, ImportError | RuntimeError | OSError | SystemError)
+    return isinstance(error, MemoryError) or (known and any(sign in said for sign in signs))
+
+
+def _of_arrow(error: BaseException) -> bool:
+    return any(str(cls.__module__).startswith("pyarrow") for cls in type(error).__mro__)
+
+
 def words(error: Exception) -> str:
     """One sentence for an error.
 
@@ -92,8 +183,10 @@ def words(error: Exception) -> str:
     said = " ".join(str(error).split())
     if isinstance(error, MercerError):
         return said
-    if isinstance(error, MemoryError):
+    if _exhausted(error):
         return "There is not enough memory. Use fewer rows or columns, or --memory-limit to be told beforehand."
+    if _of_arrow(error):
+        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Leave that column out, or convert it."
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         place = repr(str(error.filename)) if error.filename else "the output"

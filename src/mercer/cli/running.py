@@ -20,13 +20,14 @@ from mercer.cli import reporting
 from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.cli.refusals import say
+from mercer.cli.refusals import say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
+@says_when_stopped(out="model", report="report", checkpoint="checkpoint")
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
     from mercer.cli.summary import as_json, data_words
@@ -92,9 +93,9 @@ def _refuse_out(out: str | None, option: str, what: str) -> None:
     """What cannot be written is refused before the work, not after."""
     if out is None:
         return
-    path = Path(out)
-    if out == "-" or path.is_dir():
+    if out == "-" or Path(out).is_dir():
         raise InputError(sentence(f"{option} of fit", f"a file to write {what} to", repr(out)))
+    path = Path(os.path.realpath(out) if Path(out).is_symlink() else out)  # what is written is where a link points to
     if not path.parent.is_dir():
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
@@ -231,6 +232,7 @@ def run_explain(options: dict[str, Any]) -> None:
             say("Nested cross-validation, which gives the error, comes on top and takes about as long.")
 
 
+@says_when_stopped(out="table")
 def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
     from mercer.cli.predicting import predicted, read_new, write

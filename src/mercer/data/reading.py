@@ -222,13 +222,15 @@ def _parquet(raw: bytes, what: str, too_large: str) -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
+
+        from mercer.data.blocks.arrow import plain
     except ImportError:  # pragma: no cover - the extra is there in tests
         raise InputError("Parquet needs pyarrow, which is not installed: pip install 'mercer[cli]'") from None
     try:
         file = parquet.ParquetFile(io.BytesIO(raw))
         names = refuse_twice([str(name) for name in file.schema_arrow.names], what)
         promise_cells(file.schema_arrow, file.metadata.num_rows, what, too_large)
-        return file.read().rename_columns(names)
+        return plain(file.read()).rename_columns(names)
     except (InputError, MemoryRefusal):
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.backends import readable
+from mercer.backends.canonical import loads
+from mercer.backends.container import VERSION, Header, packed, read_arrays, read_header
+from mercer.backends.disk import checked_path, opened, write_whole
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.features_only import without_rows
-from mercer.models.canonical import loads
-from mercer.models.container import VERSION, Header, packed, read_arrays, read_header
-from mercer.models.disk import checked_path, opened, write_whole
 from mercer.models.records import MISFITS, Stamp, checked_account, checked_model, layout, restored, written
 
 __all__ = ["ModelFile", "inspect", "load", "save"]

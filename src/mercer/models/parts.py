@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends.canonical import dumps, loads
 from mercer.data.encoding import TableEncoder
 from mercer.data.encoding.state import Settings
 from mercer.data.encoding.values import NumberStyle
@@ -17,7 +18,6 @@ from mercer.data.rows import Array
 from mercer.errors import ModelFileError
 from mercer.estimators.calibration import Temperature
 from mercer.kernels import Kernel
-from mercer.models.canonical import dumps, loads
 from mercer.models.values import Reader, Writer
 from mercer.selection.committee import Committee, Member
 from mercer.selection.table import Choice as Winner

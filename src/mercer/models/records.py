@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends.canonical import dumps, loads
+from mercer.backends.container import Entry, laid_out
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.table_model import TableModel
-from mercer.models.canonical import dumps, loads
 from mercer.models.checks import check_params, need
-from mercer.models.container import Entry, laid_out
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends import available_bytes, readable
+from mercer.backends.canonical import LARGEST, dumps, loads
+from mercer.backends.container import CODES, count_values, entry_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
-from mercer.models.canonical import LARGEST, dumps, loads
-from mercer.models.container import CODES, entry_of
 
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
@@ -26,6 +27,7 @@ KERNELS: dict[str, type[Kernel]] = {
 _COLLECTIONS: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _ENDLESS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LAST_LETTER = 0x10FFFF
+_VALUE = 150  # bytes that a value in JSON takes at most while it is read
 
 
 class Writer:
@@ -199,7 +201,13 @@ class Reader:
     def _objects(self, given: dict[str, Any], stored: Array) -> Array:
         if stored.dtype != np.uint8 or stored.ndim != 1:
             raise ModelFileError("an array of objects is none.")
-        cells = loads(stored.tobytes().decode("ascii"), "an array of objects")
+        text = stored.tobytes()
+        needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
+        if needed > there:
+            raise ModelFileError(
+                f"an array of objects needs {readable(needed)} of memory; {readable(there)} is available."
+            )
+        cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]
         if type(cells) is not list or not all(type(n) is int and n >= 0 for n in shape):
             raise ModelFileError("an array of objects is none.")

@@ -61,7 +61,7 @@ def write_report(
     ...     (Path(folder) / "sine.html").read_text()[:15]
     '<!doctype html>'
     """
-    from mercer.models.disk import checked_path, write_whole
+    from mercer.backends.disk import checked_path, write_whole
     from mercer.report.rendering import page
 
     place = checked_path(path, "report")

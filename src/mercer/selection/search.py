@@ -148,7 +148,7 @@ class Ordered:
         saved, skip = None, [False] * len(kernels)
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, self._mark(kernels, alphas, route))
-            skip = _restore(table, saved.load(), skip)
+            skip = _restore(table, saved, skip)
             saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
         sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
@@ -165,7 +165,7 @@ class Ordered:
         def finished(k: int) -> None:
             skip[k] = True
             if saved is not None:
-                saved.save({**_arrays(table), "finished": np.array(skip)})
+                saved.save(_arrays(table) | {"finished": np.array(skip)})
 
         try:
             sweep.run(note, finished=finished if saved is not None else None, skip=list(skip), progress=progress)
@@ -279,10 +279,11 @@ def _arrays(table: SearchTable) -> dict[str, Array]:
     return {name: getattr(table, name) for name in ("scores", "pooled", "condition", "refits")}
 
 
-def _restore(table: SearchTable, stored: dict[str, Array] | None, skip: list[bool]) -> list[bool]:
+def _restore(table: SearchTable, saved: Checkpoint, skip: list[bool]) -> list[bool]:
+    stored = saved.load(_arrays(table) | {"finished": np.array(skip)})
     if stored is None:
         return skip
-    done = stored["finished"].astype(bool)
+    done = stored["finished"]
     for name, array in _arrays(table).items():
         array[done] = stored[name][done]
     return [bool(value) for value in done]

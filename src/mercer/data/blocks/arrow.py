@@ -25,6 +25,21 @@ def pyarrow(what: str) -> Any:
     return pa
 
 
+def plain(cells: Any) -> Any:
+    """A batch or table with strings and bytes of the ordinary types: few functions of pyarrow know the view types.
+
+    Text that is not UTF-8 raises pyarrow's own ArrowInvalid.
+    """
+    import pyarrow as pa
+
+    cells.validate(full=True)
+    ordinary = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
+    if not any(str(kind) in ordinary for kind in cells.schema.types):
+        return cells
+    columns = [column.cast(ordinary.get(str(column.type), column.type)) for column in cells.columns]
+    return type(cells).from_arrays(columns, names=cells.schema.names)
+
+
 def block_of(batch: Any, roles: Roles, at: Place) -> Block:
     """A batch or table of pyarrow as a block."""
 

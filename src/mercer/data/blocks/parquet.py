@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mercer.data.blocks.arrow import block_of, kind_of_type, pyarrow, refuse_type
+from mercer.data.blocks.arrow import block_of, kind_of_type, plain, pyarrow, refuse_type
 from mercer.data.blocks.roles import Asked, Place, Roles, find_roles
 from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Stamp
@@ -87,7 +87,7 @@ def guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
     """What goes wrong in reading, in a sentence."""
     package = pyarrow("Parquet")
     try:
-        yield from batches
+        yield from map(plain, batches)
     except (package.ArrowException, OSError) as problem:
         raise InputError(f"{path!r} is a damaged Parquet file: {one_line(problem)}.") from None
 

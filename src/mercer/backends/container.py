@@ -2,6 +2,7 @@
 
 Eight bytes say how long the header is; the header is JSON, padded with blanks; the arrays follow without a gap. Each
 array is named by its own digest, and the header holds a digest of itself, so that header and arrays are both covered.
+Model files and checkpoints are such containers; the header says which.
 """
 
 from __future__ import annotations
@@ -12,24 +13,32 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from mercer.backends import promise
-from mercer.data.rows import Array
+from mercer.backends.canonical import parsed
+from mercer.backends.memory import promise
 from mercer.errors import InputError, ModelFileError, sentence
-from mercer.models.canonical import parsed
+
+Array: TypeAlias = npt.NDArray[Any]
 
 VERSION = 1
-LONGEST = 2**26  # bytes of a header
+# A model of 300 columns has a header of 70 kB with 5000 values, one of 30 kernels with 1000 widths each 1.4 MB with
+# 74 000. Both bounds are checked before the header is parsed, because parsing takes up to 60 times its size.
+LONGEST = 2**24  # bytes of a header
+MOST_VALUES = 2**20  # values in a header
+NOUNS = {"model": "model file", "checkpoint": "checkpoint"}
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
 CODES = {np.dtype(text): code for code, text in DTYPES.items()}
 _NO_DIGEST = "0" * 64
-_OPENING = re.compile(rb'\{"__metadata__":\{"mercer":"([1-9][0-9]{0,8})","sha256":"([0-9a-f]{64})","model":"')
+_OPENING = re.compile(
+    rb'\{"__metadata__":\{"mercer":"([1-9][0-9]{0,8})","sha256":"([0-9a-f]{64})","(model|checkpoint)":"'
+)
 _NAME = re.compile("[0-9a-f]{64}")
 _MOST_AXES, _LONGEST_AXIS = 4, 2**40
 
@@ -50,10 +59,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the arrays: the record of the model as text, and the arrays there are."""
+    """What stands before the arrays: a record as text, the arrays there are, and of what kind the file is."""
 
     text: str
     entries: tuple[Entry, ...]
+    kind: str = "model"
 
     def packed(self) -> bytes:
         """The first bytes of the file, with their digest in place.
@@ -61,7 +71,7 @@ class Header:
         >>> Header('{"a":1}', ()).packed()[8:40]
         b'{"__metadata__":{"mercer":"1","s'
         """
-        metadata = {"mercer": str(VERSION), "sha256": _NO_DIGEST, "model": self.text}
+        metadata = {"mercer": str(VERSION), "sha256": _NO_DIGEST, self.kind: self.text}
         listed: dict[str, Any] = {"__metadata__": metadata}
         start = 0
         for entry in self.entries:
@@ -70,9 +80,20 @@ class Header:
             start = stop
         text = json.dumps(listed, separators=(",", ":")).encode("ascii")
         text += b" " * (-len(text) % 8)
-        if len(text) > LONGEST:
-            raise InputError(sentence("The header of a model file", f"at most {LONGEST} bytes", f"{len(text)}"))
+        for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text), "values")):
+            if got > most:
+                must_be = f"at most {most} {unit}"
+                raise InputError(sentence(f"The header of a {NOUNS[self.kind]}", must_be, f"{got}"))
         return sealed(len(text).to_bytes(8, "little") + text)
+
+
+def count_values(text: bytes) -> int:
+    """At least the number of values in some JSON, without parsing it.
+
+    >>> count_values(b'{"a":[1,2,[]]}')
+    5
+    """
+    return sum(map(text.count, (b"[", b"{", b",")))
 
 
 def sealed(header: bytes) -> bytes:
@@ -103,34 +124,46 @@ def _bytes_of(array: Array) -> memoryview:
 
 def laid_out(names: Iterable[str], arrays: Mapping[str, Array]) -> tuple[Entry, ...]:
     """Entries in the order of their names' first use, wide types first so that all stand aligned."""
-    entries = [Entry(name, CODES[arrays[name].dtype], arrays[name].shape) for name in dict.fromkeys(names)]
-    return tuple(sorted(entries, key=lambda entry: -np.dtype(DTYPES[entry.code]).itemsize))
+    return in_order(Entry(name, CODES[arrays[name].dtype], arrays[name].shape) for name in names)
 
 
-def packed(text: str, entries: Iterable[Entry], arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
+def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Each entry once, those of wide types first."""
+    return tuple(sorted(dict.fromkeys(entries), key=lambda entry: -np.dtype(DTYPES[entry.code]).itemsize))
+
+
+def packed(
+    text: str, entries: Iterable[Entry], arrays: Mapping[str, Array], kind: str = "model"
+) -> list[bytes | memoryview]:
     """The file, piece by piece."""
-    header = Header(text, tuple(entries))
+    header = Header(text, tuple(entries), kind)
     return [header.packed(), *(_bytes_of(arrays[entry.name]) for entry in header.entries)]
 
 
-def read_header(file: BinaryIO, size: int) -> Header:
+def read_header(file: BinaryIO, size: int, kind: str = "model") -> Header:
     """The header, looked at closely; nothing is allocated that the file is not large enough to hold."""
     first = file.read(8)
     length = int.from_bytes(first, "little")
-    if len(first) < 8 or not 0 < length <= min(size - 8, LONGEST):
-        raise ModelFileError("it is cut off, or no model file.")
-    raw = first + file.read(length)
+    if len(first) < 8 or not 0 < length <= size - 8:
+        raise ModelFileError(f"it is cut off, or no {NOUNS[kind]}.")
+    raw = first + file.read(min(length, LONGEST))
     opening = _OPENING.match(raw, 8)
-    if opening is None or len(raw) != 8 + length:
-        raise ModelFileError("it does not begin as a model file does.")
-    version = int(opening[1])
+    if opening is None:
+        raise ModelFileError(f"it does not begin as a {NOUNS[kind]} does.")
+    version, found = int(opening[1]), opening[3].decode()
+    if found != kind:
+        raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.")
     if version > VERSION:
         raise ModelFileError(
             f"it is of format version {version}, and this mercer reads up to {VERSION}. Update mercer to read it."
         )
+    if length > LONGEST or count_values(raw) > MOST_VALUES:
+        raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
+    if len(raw) != 8 + length:
+        raise ModelFileError("it is cut off.")
     if sealed(raw) != raw:
         raise ModelFileError("its digest does not fit: it was changed after it was written, or damaged.")
-    header = _parsed(raw)
+    header = _parsed(raw, kind)
     if header.packed() != raw:
         raise ModelFileError("its header is not as mercer writes it.")
     claimed = sum(entry.bytes for entry in header.entries)
@@ -139,16 +172,16 @@ def read_header(file: BinaryIO, size: int) -> Header:
     return header
 
 
-def _parsed(raw: bytes) -> Header:
+def _parsed(raw: bytes, kind: str) -> Header:
     try:
         listed = parsed(raw[8:].decode("ascii"), "its header")
-        text = listed.pop("__metadata__")["model"]
+        text = listed.pop("__metadata__")[kind]
         entries = tuple(_entry(name, given) for name, given in listed.items())
     except (UnicodeDecodeError, KeyError, TypeError, AttributeError):
         raise ModelFileError("its header is not as mercer writes it.") from None
     if not isinstance(text, str):
         raise ModelFileError("its header is not as mercer writes it.")
-    return Header(text, entries)
+    return Header(text, entries, kind)
 
 
 def _entry(name: str, given: dict[str, Any]) -> Entry:
@@ -161,7 +194,8 @@ def _entry(name: str, given: dict[str, Any]) -> Entry:
 
 def read_arrays(file: BinaryIO, header: Header) -> dict[str, Array]:
     """The arrays by name, each held to its digest."""
-    promise(sum(entry.bytes for entry in header.entries), "This model", "Load it where there is more memory.")
+    way_out = "Load it where there is more memory."
+    promise(sum(entry.bytes for entry in header.entries), f"This {NOUNS[header.kind]}", way_out)
     found: dict[str, Array] = {}
     for entry in header.entries:
         array = np.empty(entry.shape, dtype=DTYPES[entry.code])
