@@ -108,8 +108,8 @@ def test_hardly_penalised_features(rng, route, method, intercept, alpha):
     new[:, -1] *= 1e-3
     X[:, -1] = np.arange(len(X)) == 3  # a row whose leverage is one, up to alpha
     if "few" in route:
-        X[:, 0] *= 1e-5
-        new[:, 0] *= 1e-5
+        X[:, 0] = X[:, 1] + 1e-5 * X[:, 0]
+        new[:, 0] = new[:, 1] + 1e-5 * new[:, 0]
     make = lambda: KernelRidge(alpha, solver="primal", fit_intercept=intercept)  # noqa: E731
     folds = None if method == "jackknife+" else [test for _, test in KFold(3).split(X)]
     with warnings.catch_warnings():

@@ -248,9 +248,9 @@ class KernelSystem:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
         share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
         sizes = np.abs(values)
-        # where all are small, what counts is how they compare with one another
-        shares = np.where(sizes.mean(axis=0) < _ALL_SMALL * self._size, _ALL_SMALL, share)
-        return np.asarray((sizes < shares * self._size).any(axis=1))
+        if self.problem.labels and sizes.mean() < _ALL_SMALL:  # what counts is how they compare with one another
+            share = _ALL_SMALL
+        return np.asarray((sizes < share * self._size).any(axis=1))
 
     def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""

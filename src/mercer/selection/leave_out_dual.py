@@ -10,7 +10,7 @@ from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, Runs, SingularError, as_runs, solved_with
 from mercer.selection.problem import Problem
-from mercer.solvers.cholesky import FEW, equilibrium, exact_condition, largest_eigenvalue, rich_start
+from mercer.solvers.cholesky import FEW, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.lapack import add_outer, potrf, potri, potrs
 from mercer.solvers.route import EPS, SINGULAR
 from mercer.solvers.symmetric import mirror
@@ -145,7 +145,7 @@ class Inverted(Dual):
         P = K.copy()
         P.flat[:: n + 1] += alpha
         right = _right_sides(problem, new)
-        exact, s = exact_condition(P) if n <= FEW else None, equilibrium(P)[:, None]
+        exact, scale = exact_condition(P) if n <= FEW else None, equilibrium(P)
         if not potrf(P):
             raise SingularError
         solved = right.copy()
@@ -155,8 +155,7 @@ class Inverted(Dual):
         elif certified and largest < _HARMLESS * alpha:
             self.condition = (largest + alpha) / alpha
         else:
-            scaled = largest_eigenvalue(lambda v: s * (K @ (s * v) + alpha * (s * v)), rich_start(n))
-            self.condition = scaled * largest_eigenvalue(lambda v: solved_with(P, v / s) / s, rich_start(n))
+            self.condition = estimated_condition(lambda v: K @ v + alpha * v, lambda v: solved_with(P, v), scale)
         # Without a penalty to speak of, what is left of K may be rounding error long before that.
         bare = alpha <= n * EPS * largest
         if self.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):

@@ -102,13 +102,9 @@ class Cholesky:
         return None
 
     def condition(self) -> float:
-        """The 2-norm condition number of A scaled to a diagonal of ones: exact for a few rows, otherwise by power
-        iteration on A and on G.
-        """
+        """The 2-norm condition number, exact for a few rows and estimated otherwise."""
         if self._condition is None:
-            start, s = rich_start(self.n), self._scale[:, None]
-            largest = largest_eigenvalue(lambda v: s * self.times(s * v), start)
-            self._condition = largest * largest_eigenvalue(lambda v: self.solve(v / s) / s, start)
+            self._condition = estimated_condition(self.times, self.solve, self._scale)
         return self._condition
 
     def route(self) -> Route:
@@ -117,22 +113,34 @@ class Cholesky:
 
 
 def equilibrium(A: Array) -> Array:
-    """What rows and columns are multiplied by to make every diagonal entry one.
-
-    A Cholesky factor does not mind rows of very different size: the condition of A scaled by this tells how good it is.
-    """
+    """What rows and columns are multiplied by to make every diagonal entry one."""
     diagonal = A.diagonal()
     return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
 
 
 def exact_condition(A: Array) -> float:
-    """Condition of a small matrix scaled to a diagonal of ones; infinite where it is not positive definite."""
-    scale = equilibrium(A)
-    scaled = scale[:, None] * A * scale
-    if not np.isfinite(scaled).all():
-        return math.inf
-    values = np.linalg.eigvalsh(scaled) if len(A) else np.ones(1)
-    return float(values[-1] / values[0]) if values[0] > 0 else math.inf
+    """Condition of a small matrix, or of the matrix scaled to a diagonal of ones if that is smaller.
+
+    A Cholesky factor does not mind rows of very different size: its errors are bounded by the condition of A under any
+    scaling of rows and columns. Infinite where A is not positive definite.
+    """
+    scale, found = equilibrium(A), [math.inf]
+    for s in (np.full(len(A), 1.0 / math.sqrt(max(float(np.abs(A).max(initial=0.0)), 1e-300))), scale):
+        scaled = s[:, None] * A * s
+        if np.isfinite(scaled).all():
+            values = np.linalg.eigvalsh(scaled) if len(A) else np.ones(1)
+            found.append(float(values[-1] / values[0]) if values[0] > 0 else math.inf)
+    return min(found)
+
+
+def estimated_condition(times: Callable[[Array], Array], solve: Callable[[Array], Array], scale: Array) -> float:
+    """The same for more rows, by power iteration on A and on its inverse; `scale` is its equilibrium."""
+    start, found = rich_start(len(scale)), []
+    for s in (np.ones(len(scale)), scale)[: 1 + bool(np.ptp(scale) > 0)]:
+        by = s[:, None]
+        largest = largest_eigenvalue(lambda v, by=by: by * times(by * v), start)  # type: ignore[misc]
+        found.append(largest * largest_eigenvalue(lambda v, by=by: solve(v / by) / by, start))  # type: ignore[misc]
+    return min(found)
 
 
 def rich_start(n: int) -> Array:

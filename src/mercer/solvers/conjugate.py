@@ -168,6 +168,8 @@ class Conjugate:
             AD = self.exact(D) + self.alpha * D
             self.tally.double += 1
             step = _ratio(_dots(D, R), _dots(D, AD))
+            if not np.isfinite(step * AD).all():  # numbers beyond any precision: X stays as it was
+                break
             X += step * D
             R -= step * AD
             if (EPS * self.largest * _lengths(X) > 0.01 * goal).any():  # rounding may have led the update astray

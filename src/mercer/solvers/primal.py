@@ -100,7 +100,7 @@ class PrimalSystem:
         F = self.centred(self.features.toarray() if self.sparse else self.features)
         if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
             F -= (self.root**2 @ F) / self.total
-        largest = np.abs(F).max(axis=0, initial=0.0)
+        largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
         if not (largest < _LARGEST).all():
             raise InputError(
                 sentence(
@@ -248,7 +248,8 @@ class PrimalSolved:
         rank = int(self.kept.sum())
         squared = s * s + self.alpha
         # constant columns are exactly 0; what else is 0 was lost to rounding, and alpha stands in its place
-        lowest = float(squared[: len(s) - int(system.constant.sum())].min(initial=math.inf))
+        counted = squared[: len(s) - int(system.constant.sum())]
+        lowest = float(counted[counted > 0].min(initial=math.inf))
         condition = math.sqrt(float(squared.max(initial=0.0)) / lowest) if s.any() else 1.0
         # At alpha = 0 the Gram matrix of n rows is what may be singular; the shortest dual is given then.
         size = system.n if self.alpha == 0 and rank + system.intercept < system.n else rank
@@ -303,8 +304,10 @@ class PrimalSolved:
             _, _, Vt = system.singular()
             along = Vt @ phi
             weights = np.where(self.kept, self.alpha * self.inverse, 1.0)
-            outside = np.einsum("ij,ij->j", phi, phi) - np.einsum("ij,ij->j", along, along)
-            result = weights @ along**2 + np.maximum(outside, 0.0)
+            result = weights @ along**2
+            if len(Vt) < system.count:  # features may point where no training row does
+                outside = np.einsum("ij,ij->j", phi, phi) - np.einsum("ij,ij->j", along, along)
+                result += np.maximum(outside, 0.0)
         if system.intercept:
             result = result + self.alpha / system.total
         return np.asarray(np.maximum(result, 0.0))
