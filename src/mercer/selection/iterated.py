@@ -22,7 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
-from mercer.solvers.conjugate import Conjugate, solved_by_gradients
+from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients
 from mercer.solvers.plan import Choice
 from mercer.solvers.route import after_iterating
 from mercer.solvers.streamed import StreamedSystem
@@ -154,6 +154,8 @@ class Generalised(_Iterated):
         a, b, left = solved[:, :t], np.zeros(t), solved[:, t : t + 1]
         if problem.intercept:
             scale = float(np.vdot(root, left))
+            if not scale > 0:
+                return None
             b = (left.T @ (root * Y))[0] / scale
             a = a - left * b
             unit = left / math.sqrt(scale)
@@ -226,7 +228,10 @@ class Refitted(_Iterated):
             system = self._trained(i)
             Y = problem.Y[np.setdiff1d(problem.used, left_out)]
             G = system.inverse(alpha, Y.shape[1], most=_MOST * (1 + problem.intercept))
-            solution = solved_by_gradients(G, system.root, Y, intercept=problem.intercept)
+            try:
+                solution = solved_by_gradients(G, system.root, Y, intercept=problem.intercept)
+            except NotSolved:
+                return None
             if not G.converged:
                 self._warn(alpha, G)
                 return None

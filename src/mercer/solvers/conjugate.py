@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import ConvergenceWarning
+from mercer.errors import ConvergenceWarning, InputError
 from mercer.solvers.route import EPS, Route, after_iterating
 from mercer.solvers.solution import Solution, bordered, solve_bordered
 
@@ -29,6 +29,10 @@ MOST, _DOUBLE = 3000, 15
 _SHARE = 1e-4
 
 Product = Callable[[Array], Array]
+
+
+class NotSolved(InputError):
+    """An iteration that finds no solution at all."""
 
 
 class LowRank:
@@ -231,7 +235,13 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
     """
     y = root[:, None] * (Y - Y.mean(axis=0))
     if intercept:
-        found = solve_bordered(G, root, bordered(G, root[:, None]), Y)
+        border = bordered(G, root[:, None])
+        if not 0 < border.scale < math.inf:
+            raise NotSolved(
+                f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small beside kernel values "
+                f"of {G.largest:.3g}. Use solver='cholesky', a larger alpha, or scale X."
+            )
+        found = solve_bordered(G, root, border, Y)
     else:
         sizes, y = _lengths(y), root[:, None] * Y
         solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mercer.backends import available_bytes, promise
@@ -13,7 +15,7 @@ from mercer.gram.landmarks import pivoted_cholesky
 from mercer.gram.product import SUMS, symmetric_times
 from mercer.kernels.base import Kernel
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.conjugate import MOST, TOLERANCE, Conjugate, LowRank, solved_by_gradients, warn_if_short
+from mercer.solvers.conjugate import MOST, TOLERANCE, Conjugate, LowRank, NotSolved, solved_by_gradients, warn_if_short
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.plan import Choice, pivots, room_for_tiles, worth_products
 from mercer.solvers.solution import DualSolved, Solution
@@ -97,7 +99,12 @@ class StreamedSystem:
         """Coefficients for targets Y (n x t); by a factor where that was allowed and the iteration took too long."""
         if self._factored is None:
             G = self.inverse(alpha, Y.shape[1], most=worth_products(self.n) if self.choice.replaceable else MOST)
-            solution = solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+            try:
+                solution = solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+            except NotSolved:
+                if not self.choice.replaceable or int(8.8 * self.n * self.n) > available_bytes():
+                    raise
+                G.tally.residual = math.inf
             if not G.converged and self.choice.replaceable:
                 self._factored = self._replaced(G)
             if self._factored is None:
