@@ -66,7 +66,7 @@ def test_equal_rows_are_equally_near_wherever_they_stand(kernel, n, rng):
     np.testing.assert_array_equal(gaps[:, 0], gaps[:, 1])
 
 
-@pytest.mark.parametrize("width", [0.05, 1e-3, 1e-150])
+@pytest.mark.parametrize("width", [0.05, 1e-3, 1e-80])
 @pytest.mark.parametrize("kernel", [Gaussian, Laplacian, Matern, RationalQuadratic])
 def test_rows_that_the_kernel_hardly_relates_are_ordered_by_their_distance(kernel, width, rng):
     X, Z = rng.uniform(0, 10, size=(40, 2)), rng.uniform(0, 10, size=(60, 2))

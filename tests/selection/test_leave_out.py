@@ -59,7 +59,9 @@ def test_every_form_is_the_same_matrix(intercept, weighted, rng):
             np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10, err_msg=name)
             if len(rows):
                 predicted = (root[:, None] * Y)[rows] - expected
-                np.testing.assert_allclose(left.predictions(rows, found), predicted, rtol=1e-8, atol=1e-10, err_msg=name)
+                np.testing.assert_allclose(
+                    left.predictions(rows, found), predicted, rtol=1e-8, atol=1e-10, err_msg=name
+                )
         base, rows = np.array([1, 2, 7]), np.array([0, 5, 19])
         for left_out in (None, base):
             pairs = [np.array([row]) if left_out is None else np.append(left_out, row) for row in rows]
