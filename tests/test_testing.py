@@ -1,5 +1,7 @@
 """The public exam: good kernels pass it, and each way of being broken fails it with a sentence."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -303,3 +305,49 @@ def test_an_indefinite_kernel_that_claims_nothing_passes():
 def test_rows_the_kernel_cannot_take_are_still_refused_as_input():
     with pytest.raises(ValueError, match="Negative values in data"):
         check_kernel(Chi2(), [[-1.0]])
+
+
+class Claimed(Kernel):
+    mercer = True
+    because = "somebody said so"
+
+
+class Cubed(Claimed):
+    """exp(-|x - z|^p) is a Mercer kernel for p up to 2 alone."""
+
+    def block(self, pair):
+        return np.exp(-((4.0 * pair.distance(1.0)) ** 3))
+
+
+class Least(Claimed):
+    """min(x, z) is a Mercer kernel of positive numbers alone."""
+
+    def block(self, pair):
+        return np.minimum(pair.x.values[:, None], pair.z.values).sum(axis=2)
+
+
+class LeastOfPositive(Least):
+    positive_only = True
+
+
+class Tent(Claimed):
+    """A tent over the Euclidean distance is a Mercer kernel in one dimension alone."""
+
+    def block(self, pair):
+        return np.maximum(1.0 - pair.distance(1.0), 0.0)
+
+
+@pytest.mark.parametrize("kernel", [Cubed(), Least(), Tent()], ids=repr)
+def test_a_false_claim_is_contradicted_by_rows_that_are_shown(kernel):
+    with pytest.raises(AssertionError) as refusal:
+        check_kernel(kernel)
+    said = str(refusal.value)
+    assert said.startswith(f"{kernel!r} claims to be a Mercer kernel, but k(X) has the eigenvalue -")
+    value, rows = said.split("eigenvalue ")[1].removesuffix(".").split(" for X = ")
+    K = kernel(np.array(json.loads(rows)))
+    np.testing.assert_allclose(np.linalg.eigvalsh(K)[0], float(value), rtol=0.01)
+    assert np.linalg.eigvalsh(K)[0] < -1e-8 * np.trace(K)
+
+
+def test_a_claim_for_positive_numbers_is_examined_on_positive_numbers():
+    check_kernel(LeastOfPositive())

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
+from mercer import KernelRidgeClassifierCV
 from mercer.estimators.calibration import Temperature
+from mercer.kernels import Gaussian
 
 
 def smoothed(numbers, c):
@@ -117,3 +120,32 @@ def test_beyond_the_labels_own_range_hardly_more_is_known(rng):
     values, numbers = CASES["two classes"](rng)
     p = Temperature.fitted(values, numbers).probabilities(np.array([[0.0], [1.0], [2.0]]))[:, 1]
     assert 0 < p[2] - p[1] < 0.05 * (p[1] - p[0])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_of_weight_zero_have_no_part_in_the_calibration_of_a_search(classes, rng):
+    """Equal to the search without them, on the same splits, and to the likelihood of the others by brute force."""
+    X = rng.normal(size=(90, 2))
+    y = (X[:, 0] > 0).astype(int) + (classes - 2) * (X[:, 1] > 0)
+    absent = np.arange(90) % 3 == 0
+    y[absent] = rng.permutation(y[absent])  # labels that would spoil the calibration
+    weights = np.where(absent, 0.0, rng.uniform(0.5, 2.0, size=90))
+    folds = np.arange(90) // 3 % 5
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(5)]
+    place = np.cumsum(~absent) - 1
+    kept = [tuple(place[rows[~absent[rows]]] for rows in split) for split in splits]
+    whole = KernelRidgeClassifierCV([Gaussian(1.0)], [0.1], cv=splits).fit(X, y, weights)
+    without = KernelRidgeClassifierCV([Gaussian(1.0)], [0.1], cv=kept).fit(X[~absent], y[~absent], weights[~absent])
+    np.testing.assert_allclose(whole.temperature_.scale, without.temperature_.scale, rtol=1e-9)
+    np.testing.assert_allclose(whole.predict_proba(X), without.predict_proba(X), rtol=1e-9)
+
+    own, scores = weights[~absent], columns(whole.cv_predictions_[0][~absent].reshape(60, -1))
+    counts = np.bincount(y[~absent], own, minlength=classes)
+    target = np.repeat(1 / (counts[y[~absent]] + classes)[:, None], classes, axis=1)
+    target[np.arange(60), y[~absent]] = 1 - (classes - 1) * target[:, 0]
+
+    def loss(scale):
+        return own @ (logsumexp(scale * scores, axis=1) - (target * scale * scores).sum(axis=1))
+
+    best = minimize_scalar(loss, bounds=(0, 100), method="bounded", options={"xatol": 1e-9}).x
+    np.testing.assert_allclose(whole.temperature_.scale, best, rtol=1e-4)

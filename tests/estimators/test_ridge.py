@@ -463,3 +463,20 @@ def test_the_first_warning_is_the_worst_of_all_targets(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelRidge([1.0, 0.1], kernel=Gaussian(30.0)).fit(X, Y[:, :2])
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_with_an_intercept_deviations_and_evidence_do_not_depend_on_where_the_targets_are(offset, rng):
+    X, new = rng.normal(size=(30, 2)), rng.normal(size=(5, 2))
+    y, kernel = np.sin(X[:, 0]) + 0.1 * rng.normal(size=30), Gaussian(1.0)
+    evidence, scale = log_evidence(kernel(X), y, 0.1, intercept=True)
+    variance = scale * posterior_variance(kernel(X), kernel(new, X), np.ones(5), 0.1, intercept=True)
+    model = KernelRidge(0.1, kernel=kernel, fit_intercept=True).fit(X, y + offset)
+    known = {"rtol": 10 * offset * np.finfo(float).eps}
+    np.testing.assert_allclose(model.prior_variance_, scale, **known)
+    np.testing.assert_allclose(model.log_marginal_likelihood_, evidence, **known)
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(std, np.sqrt(variance), **known)
+    lower, upper = model.predict_interval(new, method="gaussian")
+    half = 1.6448536269514722 * np.sqrt(variance + 0.1 * scale)
+    np.testing.assert_allclose([mean - lower, upper - mean], [half, half], **known)

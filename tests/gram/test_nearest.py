@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer import threads
+from mercer import KernelNeighborsRegressor, threads
 from mercer.data import as_rows
 from mercer.gram import nearest_rows
-from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 
 
 def brute(kernel, X, Z, count):
@@ -64,3 +64,27 @@ def test_equal_rows_are_equally_near_wherever_they_stand(kernel, n, rng):
     places, gaps = nearest_rows(kernel, as_rows(X), as_rows(both), kernel.diag(both), 2)
     np.testing.assert_array_equal(places[:, 1], places[:, 0] + n)
     np.testing.assert_array_equal(gaps[:, 0], gaps[:, 1])
+
+
+@pytest.mark.parametrize("width", [0.05, 1e-3, 1e-80])
+@pytest.mark.parametrize("kernel", [Gaussian, Laplacian, Matern, RationalQuadratic])
+def test_rows_that_the_kernel_hardly_relates_are_ordered_by_their_distance(kernel, width, rng):
+    X, Z = rng.uniform(0, 10, size=(40, 2)), rng.uniform(0, 10, size=(60, 2))
+    gaps = np.abs(X[:, None] - Z)
+    distances = gaps.sum(axis=2) if kernel is Laplacian else np.sqrt((gaps**2).sum(axis=2))
+    nearest = np.argsort(distances, axis=1)[:, :3]
+    targets = rng.normal(size=60)
+    model = KernelNeighborsRegressor(kernel(width), n_neighbors=3).fit(Z, targets)
+    np.testing.assert_array_equal(model.kneighbors(X, return_distance=False), nearest)
+    np.testing.assert_allclose(model.predict(X), targets[nearest].mean(axis=1), rtol=1e-13)
+    far, _ = model.kneighbors(X)
+    np.testing.assert_allclose(far, np.sqrt(2 - 2 * np.take_along_axis(kernel(width)(X, Z), nearest, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda k: 3.0 * k, lambda k: k * k, lambda k: k.on([0, 1]), lambda k: k**3])
+def test_scaled_multiplied_and_selected_kernels_have_the_neighbours_of_their_factor(make, rng):
+    X, Z = rng.uniform(0, 10, size=(20, 2)), rng.uniform(0, 10, size=(40, 2))
+    nearest = np.argsort(((X[:, None] - Z) ** 2).sum(axis=2), axis=1)[:, :4]
+    kernel = make(Gaussian(0.05))
+    places, _ = nearest_rows(kernel, as_rows(X), as_rows(Z), kernel.diag(Z), 4)
+    np.testing.assert_array_equal(places, nearest)

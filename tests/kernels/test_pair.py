@@ -8,6 +8,7 @@ from scipy import sparse
 
 from formulas import squared_distance, table, worst
 from mercer.data import Rows, as_rows
+from mercer.kernels import Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.pair import Pair, Scratch
 
 
@@ -245,3 +246,25 @@ def test_empty_blocks_have_empty_tiles(columns):
         assert pair.squared_distance(1.0).shape == shape
         assert pair.distance(1.0).shape == shape
         assert pair.manhattan(1.0).shape == shape
+
+
+@pytest.mark.parametrize("far", [1e12, 1e16, 1e20, 1e100])
+@pytest.mark.parametrize("kernel", [Laplacian(2.0), Gaussian(2.0), Matern(2.0), RationalQuadratic(2.0)], ids=repr)
+def test_one_far_row_changes_no_kernel_value_between_the_others(kernel, far, rng):
+    X = rng.normal(size=(100, 2))
+    K = kernel(np.vstack([X, [[far, 0.0]]]))
+    gaps = X[:, None] - X
+    r1, r = np.abs(gaps).sum(axis=2) / 2.0, np.sqrt((gaps**2).sum(axis=2)) / 2.0
+    expected = {
+        "Laplacian": np.exp(-r1),
+        "Gaussian": np.exp(-(r**2) / 2),
+        "Matern": (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        "RationalQuadratic": 1 / (1 + r**2 / 2),
+    }[type(kernel).__name__]
+    np.testing.assert_allclose(K[:100, :100], expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(K[100, :100], 0.0, atol=1e-20)
+
+
+def test_the_largest_numbers_have_manhattan_distances(rng):
+    K = Laplacian()(np.array([[1e308], [1.5e308], [1.0]]))
+    np.testing.assert_array_equal(K, np.eye(3))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -19,6 +20,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
+from mercer import KernelRidgeClassifier, cross_validate
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Rows
 from mercer.errors import InputError
@@ -409,3 +411,34 @@ def test_a_factor_that_exists_by_rounding_alone_is_not_believed(kernel, cv):
         found = KernelSystem(kernel, Rows(X), Problem(Y, None, False), removals, "inverse", whole=False).at(0.0)
         expected = np.vstack([held_out_shortest(K, Y, split.train, split.test) for split in folds.splits])
         np.testing.assert_allclose(found.values, expected, rtol=1e-7, atol=1e-7, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize(("width", "alpha"), [(0.03, 0.1), (0.1, 1e14)], ids=["narrow", "large alpha"])
+def test_held_out_decisions_far_smaller_than_their_targets_have_the_sign_and_rank_of_refits(width, alpha):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (200, 2))
+    y, cv = (X[:, 0] > 5).astype(int), StratifiedKFold(5, shuffle=True, random_state=0)
+    model = KernelRidgeClassifier(alpha, kernel=Gaussian(width))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    K, labels, ranks = np.exp(-distances / (2 * width**2)), [], []
+    for train, test in cv.split(X, y):
+        values = held_out(K, np.where(y, 1.0, -1.0), alpha, train, test)[:, 0]
+        labels.append(np.mean((values > 0) == y[test]))
+        ranks.append(roc_auc_score(y[test], values))
+    found = cross_validate(model, X, y, cv=cv)
+    np.testing.assert_allclose(found.scores[0], labels, atol=1e-12)
+    found = cross_validate(model, X, y, cv=cv, scoring="roc_auc")
+    np.testing.assert_allclose(found.scores[0], ranks, atol=1e-12)
+
+
+@pytest.mark.parametrize("route", ["inverse", "spectral", "primal"])
+def test_predictions_far_smaller_than_the_targets_keep_their_own_digits(route, rng):
+    """Left-out rows are nearly orthogonal to the others, or alpha is far beyond the kernel."""
+    X, y = rng.permutation(12)[:, None] + rng.uniform(0.0, 0.2, size=(12, 1)), rng.normal(size=(12, 1))
+    kernel, alpha = (Linear(), 1e13) if route == "primal" else (Gaussian(0.15), 0.1)
+    folds, rows = draw(3, X, y), Rows(X)
+    problem, removals = Problem(y, None, False), Removals.of(folds.splits, 12)
+    values = KernelSystem(kernel, rows, problem, removals, route, whole=False).at(alpha).values
+    expected = all_held_out(kernel(X), y, alpha, folds.splits)
+    assert np.abs(expected).max() < 1e-4
+    np.testing.assert_allclose(values, expected, rtol=1e-9)

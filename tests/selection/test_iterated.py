@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mercer import KernelRidgeCV
 from mercer.data import as_rows
 from mercer.errors import ConvergenceWarning, InputError
 from mercer.kernels import Gaussian
@@ -126,3 +127,13 @@ def test_alpha_zero_is_refused(rng):
     candidate = Generalised(KERNEL, as_rows(X), Problem(y, None, intercept=False), Removals.singles(20))
     with pytest.raises(InputError, match="need alpha above 0"):
         candidate.at(0.0)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.IllConditionedWarning")  # of an iteration that may stop early
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8, 1e10])
+def test_generalised_cross_validation_with_an_intercept_is_the_same_wherever_the_targets_are(offset, rng):
+    X = rng.uniform(0, 6, size=(150, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=150)
+    held_out, _ = dense_gcv(KERNEL(X), y[:, None], 0.1, intercept=True)
+    search = KernelRidgeCV([KERNEL], [0.1], cv="gcv", fit_intercept=True).fit(X, y + offset)
+    np.testing.assert_allclose(search.best_score_, -np.mean((y - held_out[:, 0]) ** 2), rtol=1e-3)

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import LeaveOneOut
 
+from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
 from mercer.selection.leave_out import LeaveOut, SingularError
 from mercer.selection.leave_out_dual import Inverted, Spectral
@@ -138,3 +140,20 @@ def test_the_base_class_promises_what_its_children_keep():
     ):
         with pytest.raises(NotImplementedError):
             call()
+
+
+@pytest.mark.parametrize("alpha", [1e150, 1e162, 1e200, 1e300])
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(1.0)], ids=repr)
+def test_with_an_intercept_and_an_endless_alpha_the_mean_of_the_other_rows_is_left(kernel, alpha, rng):
+    X, y = rng.normal(size=(12, 2)), 10.0 + rng.normal(size=12)
+    means = (y.sum() - y) / 11
+    found = cross_validate(KernelRidge(alpha, kernel=kernel, fit_intercept=True), X, y, cv=LeaveOneOut())
+    np.testing.assert_allclose(found.predictions[0], means, rtol=1e-13)
+    thirds = cross_validate(KernelRidge(alpha, kernel=kernel, fit_intercept=True), X, y, cv=3)
+    of_thirds = np.repeat((y.sum() - y.reshape(3, 4).sum(axis=1)) / 8, 4)
+    np.testing.assert_allclose(thirds.predictions[0], of_thirds, rtol=1e-13)
+    model = KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(X, y)
+    lower, upper = model.predict_interval(X[:3], confidence=0.8)
+    gaps = np.abs(y - means)
+    np.testing.assert_allclose(lower, np.sort(means - gaps)[1], rtol=1e-13)  # floor(0.2 * 13) = 2 are cut off
+    np.testing.assert_allclose(upper, np.sort(means + gaps)[-2], rtol=1e-13)

@@ -385,3 +385,17 @@ def test_only_widths_are_scaled():
         "2.0 * Gaussian(width=[10.0, 20.0]) + "
         "Polynomial(degree=2, offset=3.0, scale=1.0) * Laplacian(width=40.0).on([0])"
     )
+
+
+def test_evidence_with_an_intercept_does_not_depend_on_where_the_targets_are(rng):
+    X, y = smooth(rng, n=40)
+    found, far = (
+        tune(Gaussian(1.0), X, target, objective="evidence", fit_intercept=True, random_state=0, check=False)
+        for target in (y, y + 1e8)
+    )
+    covariance, one = far.kernel(X) + far.alpha * np.eye(40), np.ones(40)
+    a, _ = kernel_ridge(far.kernel(X), y, far.alpha, intercept=True)
+    determinants = np.linalg.slogdet(covariance)[1] + np.log(one @ np.linalg.solve(covariance, one))
+    expected = -0.5 * (39 * (1 + np.log(2 * np.pi * (y @ a[:, 0]) / 39)) + determinants) / 40
+    np.testing.assert_allclose(far.score, expected, rtol=1e-6)
+    np.testing.assert_allclose(far.score, found.score, rtol=1e-6)

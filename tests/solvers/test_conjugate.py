@@ -14,6 +14,7 @@ from mercer.solvers import choose, conjugate, plan, streamed
 from mercer.solvers.conjugate import TOLERANCE, LowRank
 from mercer.solvers.plan import Choice, cg_bytes, pivots, room_for_tiles
 from mercer.solvers.streamed import StreamedSystem
+from oracles import kernel_ridge
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -246,3 +247,15 @@ def test_only_auto_gives_way_to_a_factor_and_only_one_that_fits():
     assert choose("auto", 20_000, None, memory=10**11, iterable=True).replaceable
     assert not choose("cg", 20_000, None, memory=10**11, iterable=True).replaceable
     assert not choose("auto", 20_000, None, memory=10**9, iterable=True).replaceable
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_targets_far_from_zero_are_fitted_as_well_as_others(offset, intercept, rng):
+    X = rng.normal(size=(300, 3))
+    y, K = np.sin(X[:, 0]), Laplacian(1.0)(X)
+    exact, constant = kernel_ridge(K, y if intercept else y + offset, 0.1, intercept=intercept)
+    model = KernelRidge(0.1, kernel=Laplacian(1.0), fit_intercept=intercept, solver="cg").fit(X, y + offset)
+    shift = offset if intercept else 0.0
+    allowed = 1e-6 if intercept else 1e-11 * offset  # without an intercept the offset itself is fitted
+    np.testing.assert_allclose(model.predict(X) - shift, (K @ exact + constant)[:, 0], rtol=0, atol=allowed)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer import KernelRidge
+from mercer import KernelRidge, cross_validate
 from mercer.errors import InputError, SingularSystemWarning
 from mercer.kernels import Constant, Cosine, Linear, Outer, Polynomial
 from mercer.solvers import PrimalSystem
@@ -257,3 +257,25 @@ def test_columns_whose_squares_overflow_are_refused_in_a_sentence(rng):
     X, y = rng.normal(size=(20, 3)) * 1e160, rng.normal(size=20)
     with pytest.raises(InputError, match=r"Scale the columns of X\.$"):
         KernelRidge().fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [1e-30, 1e-12, 1e-3])
+@pytest.mark.parametrize("constant", [0.1, 1e8 / 3, -1e-8 / 7])
+def test_constant_columns_beside_an_intercept_are_no_features(constant, alpha, rng):
+    """Less their rounded mean they are rounding noise, which so small an alpha would not keep small."""
+    X, new = rng.normal(size=(23, 2)), rng.normal(size=(5, 2))
+    y = X @ [1.0, -2.0] + 3.0 + 0.1 * rng.normal(size=23)
+    A = np.hstack([X - X.mean(axis=0), np.ones((23, 1))])
+    w = np.linalg.solve(A.T @ A + np.diag([alpha, alpha, 0.0]), A.T @ y)
+    wide, wide_new = (np.hstack([table, np.full((len(table), 3), constant)]) for table in (X, new))
+    model = KernelRidge(alpha, kernel=Linear(), fit_intercept=True, solver="primal").fit(wide, y)
+    expected = (new - X.mean(axis=0)) @ w[:2] + w[2]
+    np.testing.assert_allclose(model.predict(wide_new), expected, rtol=1e-9)
+    np.testing.assert_allclose(model.primal_coef_, [*w[:2], 0.0, 0.0, 0.0], atol=1e-9)
+    held_out = cross_validate(KernelRidge(alpha, kernel=Linear(), fit_intercept=True), wide, y, cv=4)
+    for test in np.array_split(np.arange(23), 4):
+        train = np.setdiff1d(np.arange(23), test)
+        own = X[train].mean(axis=0)
+        A = np.hstack([X[train] - own, np.ones((len(train), 1))])
+        w = np.linalg.solve(A.T @ A + np.diag([alpha, alpha, 0.0]), A.T @ y[train])
+        np.testing.assert_allclose(held_out.predictions[0, test], (X[test] - own) @ w[:2] + w[2], rtol=1e-9)
