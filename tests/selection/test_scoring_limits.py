@@ -27,7 +27,7 @@ def test_errors_whose_squares_are_no_numbers_are_refused_by_a_sentence(scale, rn
     with pytest.raises(InputError) as refusal:
         KernelRidgeCV([Gaussian(1.0)], ALPHAS, cv=5).fit(X, y * scale)
     assert re.fullmatch(
-        r"y must be of a size whose square is a number for scoring by the mean squared error; got errors of \S+\. "
+        r"Errors of predictions must be between 1e-150 and 1e150 in size for the mean squared error; got \S+\. "
         r"Rescale y, or use scoring='neg_mean_absolute_error'\.",
         str(refusal.value),
     )

@@ -21,6 +21,9 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: Tru
 )
 
 
+_SMALLEST, _LARGEST = 1e-100, 1e100  # of targets that are squared
+
+
 def kind_of(cell: type) -> str:
     """Kind of a key or label by its type: "numbers", "text", "truth values", "dates", "durations", or the type's name.
 
@@ -185,3 +188,19 @@ def bad_pair(K: Array) -> str | None:
             i, j = start + int(row), int(column)
             return f"K[{i}, {j}] = {K[i, j]:.6g} with {K[i, i]:.6g} and {K[j, j]:.6g} on the diagonal"
     return None
+
+
+def checked_size(what: str, Y: Array) -> None:
+    """Refuse targets so small or so large that a float64 cannot hold their squares, column by column.
+
+    >>> import numpy as np
+    >>> checked_size("y", np.array([1e-200, 2e-200]))
+    Traceback (most recent call last):
+    ...
+    mercer.errors.InputError: y must be between 1e-100 and 1e100 in size, for its squares; got 2e-200. Rescale y.
+    """
+    sizes = np.abs(np.asarray(Y, dtype=np.float64)).reshape(len(Y), -1).max(axis=0, initial=0.0)
+    bad = (sizes > 0) & ~((sizes >= _SMALLEST) & (sizes <= _LARGEST))
+    if bad.any():
+        must_be = "between 1e-100 and 1e100 in size, for its squares"
+        raise InputError(sentence(what, must_be, f"{sizes[bad][0]:.3g}", "Rescale y."))

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from mercer.data.checks import checked_size
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.estimators.auto_core import AutoCore
@@ -113,6 +114,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         check_consistent_length(Z, y)
         enough_rows(self, Z)
         Y = y.reshape(len(y), -1)
+        checked_size(f"y of {type(self).__name__}", Y)
         spread = Y.std(axis=0)
         self._centre, self._scale = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         self._fit_committee(Z, (Y - self._centre) / self._scale, None)

@@ -124,7 +124,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
         checked_weights(owner, weights)
     checked_intercept(owner, model.fit_intercept)
     kernel: Kernel = model._resolved(width_of(X))
-    classes, balance = None, None
+    classes, balance, given = None, None, weights
     if classifier:
         _refuse_probabilities(owner, how)
         classes = Classes(*checked_labels(y))
@@ -143,7 +143,8 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
         checked_gram(rows.dense())
     intercept, gram = bool(model.fit_intercept), kernel.kind == "gram"
     problem = Problem(Y, weights, intercept, balance, gram=gram, labels=classifier)
-    search = Search(rows, np.asarray(y), problem, folds, how, classes, refit_only=balance is not None)
+    refit_only = balance is not None
+    search = Search(rows, np.asarray(y), problem, folds, how, classes, refit_only=refit_only, sample_weight=given)
     return _evaluated(owner, search, kernel, alphas)
 
 
@@ -184,7 +185,8 @@ def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
     if len(scores) < 2:
         return float(scores.mean()), float("nan")
     factor = correction(folds, len(scores), corrected=True)
-    return float(scores.mean()), float(scores.std(ddof=1) * np.sqrt(factor))
+    unit = max(float(np.nanmax(np.abs(scores), initial=0.0)), 1e-300)  # so that squares exist
+    return float(scores.mean()), float(unit * (scores / unit).std(ddof=1) * np.sqrt(factor))
 
 
 def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:

@@ -139,6 +139,8 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         intercept = bool(self.fit_intercept)
         sides = sides_of(features, n, float(alphas.min()), sample, targets, intercept=intercept)
         scoring = resolve_scoring(self.scoring, classifier=self._classifies())
+        if scoring.weighted:
+            raise InputError(f"scoring of {owner} asks for sample_weight, which {owner} does not pass to scorers.")
         reading = Reading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
         return StreamedSearch(
             reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,

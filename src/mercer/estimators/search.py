@@ -140,7 +140,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         folds = self._folds(X, y, groups, classifier=False)
         scoring = resolve_scoring(self.scoring, classifier=False)
         per_target, method = bool(self.alpha_per_target), self._method()
-        return Search(rows, y, problem, folds, scoring, per_target=per_target, method=method), kernels, alphas
+        found = Search(rows, y, problem, folds, scoring, per_target=per_target, method=method, sample_weight=weights)
+        return found, kernels, alphas
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, choose, and fit the winner to all rows.

@@ -109,7 +109,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         at_least_two(type(self).__name__, labels, numbers, weights)
         rows, kernels, alphas = self._candidates(X)
         classes = Classes(labels, numbers)
-        balanced = isinstance(self.class_weight, str)
+        given, balanced = weights, isinstance(self.class_weight, str)
         if not balanced:
             weights = class_weights(self.class_weight, y, weights)
         problem = Problem(
@@ -127,8 +127,18 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
             way_out = "Give the weights as a dict, or use cv='held-out'."
             must_be = "weights that do not change with every split where cv is 'gcv'"
             raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, "'balanced'", way_out))
-        search = Search(rows, np.asarray(y), problem, folds, scoring, classes, refit_only=balanced, method=method)
-        return search, kernels, alphas
+        found = Search(
+            rows,
+            np.asarray(y),
+            problem,
+            folds,
+            scoring,
+            classes,
+            refit_only=balanced,
+            method=method,
+            sample_weight=given,
+        )
+        return found, kernels, alphas
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, choose, calibrate, and fit the winner to all rows.
@@ -165,8 +175,9 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         self.classes_ = self.best_estimator_.classes_
         tested = ~np.isnan(held_out[:, :, 0])
         numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
-        weights = np.broadcast_to(np.ones(len(y)) if weights is None else weights, tested.shape)
-        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], weights[tested])
+        counts = np.ones(len(y)) if weights is None else weights * (np.count_nonzero(weights) / weights.sum())
+        counts = np.broadcast_to(counts, tested.shape)  # only how rows weigh beside one another counts
+        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], counts[tested])
         return self
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:

@@ -28,6 +28,7 @@ from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.named import method_of, named_folds
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
+from mercer.selection.sweep import ITERATED
 from mercer.selection.table import Choice, SearchTable, joined
 from mercer.selection.tuning import tune
 from mercer.solvers.route import EPS, digits_left
@@ -219,7 +220,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
                 EdgeOfGridWarning,
                 stacklevel=4,
             )
-        warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), stacklevel=5)
+        if self.plan_.chosen.name not in ITERATED:  # of which the tolerance limits the digits, and not the system
+            warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), stacklevel=5)
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)
         if self.rule == "one_se" and table.scores.shape[2] < 2:

@@ -81,7 +81,8 @@ class Features:
             raise InputError(sentence(f"{kernel!r} on the landmarks", "above 0 for some row", got, "Try another."))
         root = np.ascontiguousarray(np.triu(factor[:rank, :rank]))
         kept, out = order[:rank] - 1, order[rank:] - 1
-        spread = float(np.einsum("ij,ij->i", K, K).max())
+        with np.errstate(over="ignore"):
+            spread = float(np.einsum("ij,ij->i", K, K).max())
         across = solve_triangular(root, K[np.ix_(kept, out)], trans="T", check_finite=False)
         rest = K.diagonal()[out] - np.einsum("ij,ij->j", across, across)
         lost = int((rest > _ROUNDING * rank * EPS * float(K.max())).sum())
@@ -140,7 +141,9 @@ class Features:
         predictions were found 30 to 300 times closer than this, and scores 1000 times.
         """
         share, least = rows / self.count, self.least_eigenvalue()
-        return float(EPS * share * self.spread * np.sqrt(self.count) / (least * (alpha + share * least)))
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            found = EPS * share * self.spread * np.sqrt(self.count) / np.float64(least * (alpha + share * least))
+        return float(np.nan_to_num(found, nan=np.inf))
 
     def least_eigenvalue(self) -> float:
         """The smallest of K_ZZ, by inverse iteration; at most a little too large."""

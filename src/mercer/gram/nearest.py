@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import reduce
+
 import numpy as np
 
 from mercer.backends import run
 from mercer.data.rows import Array, Rows
+from mercer.errors import MercerWarning
+from mercer.kernels.algebra import Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.products import Constant
 from mercer.kernels.tiles import blocks, log_tile, per_thread, tile
 
 
@@ -40,6 +46,10 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     gaps = np.empty((len(x), count))
     scratch = per_thread()
 
+    alike = bool((diagonal == diagonal[0]).all())
+    kernel, constant = _varying(kernel) if alike else (kernel, 0.0)
+    undecided, underflows = np.zeros(len(x), dtype=bool), kernel.kind == "vectors" and not kernel.finite
+
     def search(rows: slice) -> None:
         buffers = scratch()
         best = np.empty((rows.stop - rows.start, 0))
@@ -54,12 +64,28 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
             best, where = _keep(np.hstack([best, values]), np.hstack([where, here]), count)
             buffers.give(values)
         if alike:
-            best = diagonal[0] - 2.0 * (-best if logs is None else np.exp(-best))
+            undecided[rows] = (best[:, -1] == 0.0) if logs is None and underflows else False
+            best = diagonal[0] - 2.0 * (constant + (-best if logs is None else np.exp(-best)))
         numbers[rows], gaps[rows] = where, best
 
-    alike = bool((diagonal == diagonal[0]).all())
     run(search, blocks(len(x)))
+    if undecided.any():
+        warnings.warn(
+            f"{kernel!r} is 0 between {int(undecided.sum())} of {len(x)} rows and some of their neighbours. Rows with "
+            "k(x, z) = 0 cannot be told apart; the first of them are taken. Use a wider kernel.",
+            MercerWarning,
+            stacklevel=4,
+        )
     return numbers, gaps
+
+
+def _varying(kernel: Kernel) -> tuple[Kernel, float]:
+    """The kernel without constants that are added to it, which no order depends on, and their sum."""
+    if not isinstance(kernel, Sum):
+        return kernel, 0.0
+    rest = [part for part in kernel.parts() if not isinstance(part, Constant)]
+    constant = sum(float(part.value) for part in kernel.parts() if isinstance(part, Constant))
+    return (reduce(Sum, rest), constant) if rest else (kernel, 0.0)
 
 
 def _keep(values: Array, where: Array, count: int) -> tuple[Array, Array]:

@@ -82,10 +82,15 @@ class Chi2(Kernel):
         """Refuse a gamma that is none."""
         positive_number(self, "gamma", self.gamma)
 
-    def block(self, pair: Pair) -> Array:
-        """exp of minus gamma times the chi-squared distance."""
+    def logarithm(self, pair: Pair) -> Array:
+        """Minus gamma times the chi-squared distance."""
         tile = AdditiveChi2().block(pair)
         tile *= float(self.gamma)
+        return tile
+
+    def block(self, pair: Pair) -> Array:
+        """exp of the logarithm, in place."""
+        tile = self.logarithm(pair)
         return np.exp(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:

@@ -286,6 +286,10 @@ class Constant(Kernel):
         """The value, everywhere."""
         return pair.full(float(self.value))
 
+    def logarithm(self, pair: Pair) -> Array | None:
+        """log of the value, where it is not 0."""
+        return np.full(pair.shape, math.log(float(self.value))) if self.value > 0 else None
+
     def diagonal(self, rows: Rows) -> Array:
         """The value for every row."""
         return np.full(len(rows), float(self.value))

@@ -219,7 +219,7 @@ class Matern(Stationary):
 
     def logarithm(self, pair: Pair) -> Array:
         """The logarithm of the polynomial in r, less sqrt(2 nu) r."""
-        r = math.sqrt(2 * self.nu) * np.minimum(pair.distance(self.inverse(pair.x.width)), 1e100)
+        r = math.sqrt(2 * self.nu) * np.minimum(pair.distance(self.inverse(pair.x.width)), 1e150)
         polynomial = {0.5: 0.0 * r, 1.5: r, 2.5: r + r**2 / 3.0}[float(self.nu)]
         return np.asarray(np.log1p(polynomial) - r)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,8 +24,8 @@ _QUARTERS = 16  # of a decade: no search goes further in one direction
 
 def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
     """Some of the rows and their targets."""
-    weights = None if problem.weights is None else problem.weights[part]
-    return Rows(rows.values[part], rows.names), Problem(problem.Y[part], weights, problem.intercept)
+    weights, balance = (None if each is None else each[part] for each in (problem.weights, problem.balance))
+    return Rows(rows.values[part], rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
 
 
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:

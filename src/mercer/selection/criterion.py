@@ -59,13 +59,20 @@ class Criterion:
         Targets, weights, intercept.
     objective : {"loo", "evidence"}
         Which criterion.
+
+    Attributes
+    ----------
+    shift : float
+        What the size of the targets adds to every value.
     """
 
     def __init__(self, rows: Rows, problem: Problem, objective: str) -> None:
         self.rows, self.problem, self.objective = rows, problem, objective
-        # targets in units of their size, so that squares neither overflow nor vanish
-        self.unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
-        self.right = np.ascontiguousarray((problem.root[:, None] * (problem.Y / self.unit)).T)
+        # targets in units of their size: what that adds to the criterion must not count in rules for stopping
+        unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
+        free = 1.0 - problem.intercept / max(len(problem.Y), 1)
+        self.shift = math.log(unit) * (2.0 if objective == "loo" else free)
+        self.right = np.ascontiguousarray((problem.root[:, None] * (problem.Y / unit)).T)
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
@@ -115,7 +122,7 @@ class Criterion:
         E = a / p
         scaled = E / self.problem.root**2
         total = float(np.vdot(scaled, E))
-        value = math.log(total / E.size) + 2.0 * math.log(self.unit) if total > 0 else -math.inf
+        value = math.log(total / E.size) + self.shift if total > 0 else -math.inf
         if not slopes or total == 0:
             return value, None
         r = scaled / p
@@ -132,8 +139,8 @@ class Criterion:
         if not (variance > 0).all():
             return -math.inf, None
         log_determinant -= 2.0 * float(np.log(self.problem.root).sum())
-        logs = np.log(2.0 * np.pi * variance) + 2.0 * math.log(self.unit)
-        value = 0.5 * float(free * (1.0 + logs).sum() + t * log_determinant) / (n * t)
+        value = 0.5 * float(free * (1.0 + np.log(2.0 * np.pi * variance)).sum() + t * log_determinant) / (n * t)
+        value += self.shift
         if not slopes:
             return value, None
         M = t * P

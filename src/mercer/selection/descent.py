@@ -226,12 +226,14 @@ class _Search:
             self.path.append(Step(point.value, kernel, alpha))
         if not math.isfinite(point.value):  # not positive definite, or without any error left
             return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
-        return point.value, np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
+        slopes = np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
+        return point.value - self.criterion.shift, slopes
 
     def keep(self, intermediate_result: Any) -> None:
         """After every accepted step; no more of them once time is up, or two steps together gain too little."""
         x = intermediate_result.x
-        self.path.append(Step(float(intermediate_result.fun), self.coordinates.at(x[:-1]), math.exp(x[-1])))
+        value = float(intermediate_result.fun) + self.criterion.shift
+        self.path.append(Step(value, self.coordinates.at(x[:-1]), math.exp(x[-1])))
         self.settled = len(self.path) > 2 and self.path[-3].value - self.path[-1].value < self.gain
         if self.settled or time.monotonic() > self.deadline:
             raise StopIteration

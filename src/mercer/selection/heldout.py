@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
+from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, SingularError, as_runs
 from mercer.selection.leave_out_dual import Dual, Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
+from mercer.selection.metrics import sizes
 from mercer.selection.problem import Problem, Removals, balanced
-from mercer.solvers import DualSystem, PrimalSystem
+from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS
 
@@ -71,6 +73,9 @@ class KernelSystem:
     def __init__(
         self, kernel: Kernel, rows: Rows, problem: Problem, removals: Removals, route: str, *, whole: bool
     ) -> None:
+        # targets in units of their size, so that no coefficient vanishes or overflows
+        self.unit = sizes(problem.Y)
+        problem = replace(problem, Y=problem.Y / self.unit)
         self.kernel, self.rows, self.problem, self.removals = kernel, rows, problem, removals
         self.route, self.whole = route, whole
         # Leave-one-out of rows that all have weight goes by diagonals alone, and needs no more than this.
@@ -127,6 +132,10 @@ class KernelSystem:
 
     def at(self, alpha: float) -> HeldOut:
         """Held-out predictions for one alpha."""
+        found = self._scaled_at(alpha)
+        return replace(found, values=found.values * self.unit)
+
+    def _scaled_at(self, alpha: float) -> HeldOut:
         if self.route == "refit":
             return self._refitted(alpha)
         try:
@@ -175,17 +184,18 @@ class KernelSystem:
                     found_here[small] = direct / problem.root[rows[small], None]
                 values[removals.starts[members]] = found_here
                 done.update(np.array(members)[good].tolist())
-        refits = 0
+        refits, worst = 0, 1.0
         for i in range(len(removals)):
             if i in done:
                 continue
             e = found.get(i)
             if e is None:
-                values[removals.part(i)] = self.refit(i, alpha)[0]
+                values[removals.part(i)], condition = self.refit(i, alpha)
+                worst = max(worst, condition)
                 refits += i in found or i in self._grouped
             else:
                 values[removals.part(i)] = self._predictions(i, e, left, alpha)
-        return HeldOut(values, self._condition(left, values), refits)
+        return HeldOut(values, max(worst, self._condition(left, values)), refits)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
@@ -211,23 +221,31 @@ class KernelSystem:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.problem.labels:
-                ranked = np.sort(values, axis=1)  # one column: its sign counts; several: how far the best is ahead
-                sizes = np.abs(ranked[:, -1] - ranked[:, -2]) if values.shape[1] > 1 else np.abs(values[:, 0])
-                terms, exponent = self._terms(left), abs(math.log(sizes.max(initial=0.0) or 1.0))
-                undecided = EPS * left.condition * terms > _UNDECIDED * sizes
-                whole = np.linalg.norm(terms) / np.linalg.norm(sizes)
-                lost = np.append((terms / sizes)[undecided], [whole, exponent])  # exp of so large a number
-            else:
-                diagonal = np.abs(np.diagonal(left.K))
-                terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
-                lost = terms / np.sqrt(np.mean(self.problem.Y**2, axis=0))
+                return lost_labels(values, self._terms(left), left.condition)
+            diagonal = np.abs(np.diagonal(left.K))
+            terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
+            lost = terms / np.sqrt(np.mean(self.problem.Y**2, axis=0))
         return max(left.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
     def _terms(self, left: Dual) -> Array:
-        """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and |b|, for every tested row."""
+        """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and of the terms of b, for every tested row."""
         problem, removals = self.problem, self.removals
-        a, found = np.abs(left.a).max(axis=1), np.full(len(self.removals.rows), np.abs(left.b).max())
+        a, found = np.abs(left.a).max(axis=1), np.full(len(self.removals.rows), left.b_terms)
+        if self._by_diagonal:
+            every = np.empty(len(a))
+            for part in blocks(len(a)):
+                K = np.abs(left.K[part])
+                every[part] = (K @ a - K.diagonal(part.start) * a[part]) / problem.root[part]
+            return found + every[removals.rows]
+        for base, members in self._groups.items():
+            rows, kept = removals.rows[removals.starts[members]], a.copy()
+            kept[self._sets[base]] = 0.0
+            K = np.abs(left.K[rows])
+            K[np.arange(len(rows)), rows] = 0.0
+            found[removals.starts[members]] += K @ kept / problem.root[rows]
         for i in range(len(removals)):
+            if i in self._grouped:
+                continue
             test, kept = removals.tests[i], a.copy()
             kept[self._sets[i]] = 0.0
             places = problem.place[test]
@@ -247,10 +265,10 @@ class KernelSystem:
     def _small(self, values: Array, left: LeaveOut) -> Array:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
         share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
-        sizes = np.abs(values)
-        if self.problem.labels and sizes.mean() < _ALL_SMALL:  # what counts is how they compare with one another
+        found = np.abs(values)
+        if self.problem.labels and found.mean() < _ALL_SMALL:  # what counts is how they compare with one another
             share = _ALL_SMALL
-        return np.asarray((sizes < share * self._size).any(axis=1))
+        return np.asarray((found < share * self._size).any(axis=1))
 
     def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
@@ -292,7 +310,7 @@ class KernelSystem:
         return HeldOut(values, worst, len(removals))
 
     def refit(self, i: int, alpha: float) -> tuple[Array, float]:
-        """Predictions of removal i by fitting the other rows anew, and the condition of that system."""
+        """Predictions of removal i by fitting the other rows anew, and their condition (see `HeldOut`)."""
         problem, test, root = self.problem, self.removals.tests[i], self.problem.root
         mask = np.ones(problem.n, dtype=bool)
         mask[self.removals.sets[i]] = False
@@ -312,14 +330,21 @@ class KernelSystem:
         del K, system
         places = problem.place[test]
         if problem.weights is None:
-            return self.K[np.ix_(places, train)] @ solution.dual + solution.intercept, solution.route.condition
+            return self._predicted(self.K[np.ix_(places, train)], solution)
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
         if self.new is not None and not mine.all():
             others = np.searchsorted(problem.unused, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
-        return against @ solution.dual + solution.intercept, solution.route.condition
+        return self._predicted(against, solution)
+
+    def _predicted(self, against: Array, solution: Solution) -> tuple[Array, float]:
+        values, condition = against @ solution.dual + solution.intercept, solution.route.condition
+        if self.problem.labels:
+            terms = np.abs(against) @ np.abs(solution.dual).max(axis=1) + float(self.problem.intercept)
+            condition = lost_labels(values, terms, condition)
+        return values, condition
 
     def _balanced(self, mask: Array) -> Array:
         """Weights of the training rows that have one; classes count, and so do their rows, whatever they weigh."""
@@ -338,7 +363,24 @@ class KernelSystem:
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("A primal solution must have weights.")
-        return phi[test] @ solution.primal + solution.intercept, solution.route.condition
+        lost = max(solution.route.condition, solution.route.cancelled)
+        return phi[test] @ solution.primal + solution.intercept, lost
+
+
+def lost_labels(values: Array, terms: Array, condition: float) -> float:
+    """Condition that stands for what the labels of these decision values lose.
+
+    Of one column the sign counts, of several how far the largest is ahead. The sizes of the terms that were summed are
+    held against all rows together, and where rounding may decide a label, against that row alone.
+    """
+    ranked = np.sort(values, axis=1)
+    ahead = ranked[:, -1] - ranked[:, -2] if values.shape[1] > 1 else np.abs(values[:, 0])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        undecided = EPS * condition * terms > _UNDECIDED * ahead
+        whole = np.linalg.norm(terms) / np.linalg.norm(ahead)
+        exponent = abs(math.log(float(ahead.max(initial=0.0)) or 1.0))  # exp of so large a number
+        lost = np.nan_to_num(np.append((terms / ahead)[undecided], [whole, exponent]), nan=1.0)
+    return max(condition, float(lost.max(initial=1.0)))
 
 
 def _without_minus(places: Array) -> Array:

@@ -19,7 +19,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning
 from mercer.gram import times
 from mercer.kernels.base import Kernel
-from mercer.selection.heldout import HeldOut
+from mercer.selection.heldout import HeldOut, lost_labels
 from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients
@@ -169,8 +169,10 @@ class Generalised(_Iterated):
             held_out[problem.unused] = times(self.kernel, new, self.system.rows, root * a) + b
         spread = 2.0 * error / value if value > 0 else math.nan  # of 1 / trace^2
         residual = float(G.tally.relative[: t + 1].max())  # those of the probes hardly change a trace
-        condition = after_iterating(residual, alpha, G.largest / alpha, root * Y, a)
-        return HeldOut(held_out[self.removals.rows], _SQUARED * condition, 0, spread)
+        condition = _SQUARED * after_iterating(residual, alpha, G.largest / alpha, root * Y, a)
+        if problem.labels:  # Y - E of labels, whose size is 1
+            condition = lost_labels(held_out[problem.used], np.ones(len(Y)), condition)
+        return HeldOut(held_out[self.removals.rows], condition, 0, spread)
 
     def _trace(self, G: Conjugate, solved: Array) -> tuple[float, float]:
         """tr G and its standard error."""

@@ -32,6 +32,8 @@ class Dual(LeaveOut):
         V.
     b : ndarray of shape (t,)
         Intercept of the full model.
+    b_terms : float
+        Sum of the sizes of the terms that it is the sum of.
     h : ndarray of shape (n,) or None
         G V 1; None without an intercept.
     scale : float
@@ -43,6 +45,7 @@ class Dual(LeaveOut):
     K: Array
     root: Array
     b: Array
+    b_terms: float = 0.0
     h: Array | None = None
     unit: Array | None = None
     scale: float = 1.0
@@ -58,6 +61,7 @@ class Dual(LeaveOut):
         if abs(scale) > least:
             self.h, self.scale, self.unit = h, scale, h / math.sqrt(abs(scale))
             self.b = (h / scale) @ right[:t].T
+            self.b_terms = float((np.abs(h / scale) @ np.abs(right[:t].T)).max(initial=0.0))
             self.a = self.a - np.outer(self.unit, self._signed() @ right[:t].T)
 
     def _signed(self) -> Array:
@@ -74,9 +78,13 @@ class Dual(LeaveOut):
 
     def without(self, rows: Array, E: Array) -> tuple[Array, Array]:
         """Dual coefficients, zero at S, and intercept of the model without S: a - P_.S E_S and b - g_S'E_S."""
-        a = self.a - self.cross(np.arange(len(self.a)), rows) @ E
+        a = self.a - self.times(rows, E)
         a[rows] = 0.0
         return a, self.b if self.h is None else self.b - (self.h[rows] / self.scale) @ E
+
+    def times(self, rows: Array, E: Array) -> Array:
+        """P_.S E."""
+        raise NotImplementedError
 
     def predictions(self, rows: Array, E: Array) -> Array:
         """(V K V)_S. times the coefficients without S, plus V times its intercept."""
@@ -198,6 +206,13 @@ class Inverted(Dual):
         """P at these rows and columns, gathered from the upper triangle."""
         return self._upper(rows[:, None], columns)
 
+    def times(self, rows: Array, E: Array) -> Array:
+        """P_.S E, by blocks of rows where one triangle is all there is."""
+        if self.mirrored:
+            return np.asarray(self.P[:, rows] @ E)
+        parts = [self.cross(np.arange(part.start, part.stop), rows) @ E for part in blocks(len(self.P))]
+        return np.concatenate(parts)
+
     def _upper(self, rows: Array, columns: Array) -> Array:
         return np.asarray(self.P[np.minimum(rows, columns), np.maximum(rows, columns)])
 
@@ -278,6 +293,13 @@ class Spectral(Dual):
         result = (self.U[rows] * self.w) @ self.U[columns].T
         if self.unit is not None:
             result -= np.outer(self.unit[rows], self._signed()[columns])
+        return np.asarray(result)
+
+    def times(self, rows: Array, E: Array) -> Array:
+        """U (W (U_S'E)), less the intercept's part."""
+        result = self.U @ (self.w[:, None] * (self.U[rows].T @ E))
+        if self.unit is not None:
+            result -= np.outer(self.unit, self._signed()[rows] @ E)
         return np.asarray(result)
 
     def _divisible(self, P: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,10 +14,10 @@ from mercer.selection.problem import Removals
 _LEAST, _MOST = 1e-150, 1e150
 
 
-def _size(values: Array) -> float:
-    """The largest of these numbers, for squares that neither vanish nor overflow; 1 where all are 0."""
-    largest = float(np.nanmax(np.abs(values), initial=0.0))
-    return largest if 0 < largest < math.inf else 1.0
+def sizes(values: Array) -> Array:
+    """The largest number of each column, for squares that neither vanish nor overflow; 1 where all are 0."""
+    largest = np.nanmax(np.abs(values), axis=0, initial=0.0)
+    return np.asarray(np.where((largest > 0) & (largest < np.inf), largest, 1.0))
 
 
 def means(losses: Array, removals: Removals) -> Array:
@@ -28,20 +27,21 @@ def means(losses: Array, removals: Removals) -> Array:
 
 
 def mse(y: Array, p: Array, removals: Removals) -> Array:
-    """Minus the mean squared error; errors whose squares are no numbers any more are refused."""
+    """Minus the mean squared error; errors whose squares a float64 cannot hold are refused."""
     errors = y - p
-    largest = float(np.nanmax(np.abs(errors), initial=0.0))
-    if 0 < largest < _LEAST or _MOST < largest < math.inf:
-        must_be = "of a size whose square is a number for scoring by the mean squared error"
+    largest = np.nanmax(np.abs(errors), axis=0, initial=0.0)
+    bad = ((largest > 0) & (largest < _LEAST)) | ((largest > _MOST) & (largest < np.inf))
+    if bad.any():
         way_out = "Rescale y, or use scoring='neg_mean_absolute_error'."
-        raise InputError(sentence("y", must_be, f"errors of {largest:.3g}", way_out))
+        must_be = "between 1e-150 and 1e150 in size for the mean squared error"
+        raise InputError(sentence("Errors of predictions", must_be, f"{largest[bad][0]:.3g}", way_out))
     return -means(errors**2, removals)
 
 
 def rmse(y: Array, p: Array, removals: Removals) -> Array:
     """Minus the root of the mean squared error."""
     errors = y - p
-    size = _size(errors)
+    size = sizes(errors)
     return -size * np.sqrt(means((errors / size) ** 2, removals))
 
 
@@ -57,7 +57,7 @@ def max_error(y: Array, p: Array, removals: Removals) -> Array:
 
 def r2(y: Array, p: Array, removals: Removals) -> Array:
     """1 - rest / total; 0 or 1 where y does not vary, as scikit-learn has it."""
-    size = _size(y)
+    size = sizes(y)
     y, p = y / size, p / size
     rest, centre = means((y - p) ** 2, removals), np.repeat(means(y, removals), removals.counts, axis=0)
     total = means((y - centre) ** 2, removals)

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning, nearest, sentence
-from mercer.selection.metrics import QUICK, accuracy
+from mercer.selection.metrics import QUICK, accuracy, sizes
 from mercer.selection.problem import Removals, label_targets
 
 # Shares of the variance of y, which one row has not.
@@ -215,12 +215,15 @@ class Scoring:
     ) -> float:
         """The score of one test set; what is handed out are copies, since a loss may work in place."""
         y, outcome, values = y.copy(), outcome.copy(), values.copy()
+        if self.needs_many and y.dtype.kind == "f":  # shares of a variance, in which the unit of y does not count
+            unit = sizes(y.reshape(len(y), -1)).reshape(y.shape[1:])
+            y, outcome = y / unit, outcome / unit
         if self.loss is not None:
             return -as_score(self.name, self.loss(y, outcome))
         return self.score_by(_Stub(outcome, values, classes), np.zeros((len(y), 1)), y, weights)
 
     def score_by(self, model: Any, X: Any, y: Array, weights: Array | None) -> float:
-        """What the scorer says of a fitted model, with sample weights where it asked for them."""
+        """Score of a fitted model, with sample weights where the scorer asked for them."""
         extra = {"sample_weight": weights.copy()} if self.weighted and weights is not None else {}
         return as_score(self.name, self.scorer(model, X, y, **extra))
 

@@ -58,6 +58,8 @@ class Search:
         Whether weights change with every split, so that nothing but refitting is exact.
     method : str
         "gcv" or "held-out" where `cv` was one of them; otherwise "folds".
+    sample_weight : ndarray of shape (n,) or None
+        As given, without weights of classes, for scorers that ask for them.
     """
 
     rows: Rows
@@ -69,6 +71,7 @@ class Search:
     per_target: bool = False
     refit_only: bool = False
     method: str = "folds"
+    sample_weight: Array | None = None
 
     def ordered(self) -> Ordered:
         """The same search with rows ordered by fold, so that sets are slices."""
@@ -138,7 +141,8 @@ class Ordered:
 
     def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
         """What held-out values at these test sets are held against."""
-        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre, self.problem.weights)
+        weights = None if self.search.sample_weight is None else self.search.sample_weight[self.order]
+        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre, weights)
 
     def run(
         self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None

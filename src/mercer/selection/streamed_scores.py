@@ -137,6 +137,7 @@ def scores_of(name: str, losses: Array, totals: Totals) -> Array:
             varies = spread > 1e-14 * np.maximum(totals.squares, 1e-300).reshape(shape)
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = np.where(varies, 1.0 - losses / spread, np.where(losses > 0, 0.0, 1.0))
+            found = np.where(totals.rows.reshape(shape) > 1, found, np.nan)  # one row has no variance
             return np.asarray(found.mean(axis=-1))
         case "max_error" | "neg_max_error":
             return np.asarray(-losses.mean(axis=-1))

@@ -105,6 +105,8 @@ class SearchTable:
         pairs = [(kernel, float(alpha)) for kernel in self.kernels for alpha in self.alphas]
         scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
         mean = scores.mean(axis=1)
+        unit = max(float(np.nanmax(np.abs(scores[np.isfinite(scores)]), initial=0.0)), 1e-300)  # squares must exist
+        spread = unit * (scores / unit).std(axis=1)
         kernels = np.empty(len(pairs), dtype=object)
         kernels[:] = [kernel for kernel, _ in pairs]
         found: dict[str, Any] = {
@@ -117,7 +119,7 @@ class SearchTable:
         better = len(worth) - np.searchsorted(np.sort(worth), worth, side="right")
         found |= {
             "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1) if scores.shape[1] > 1 else np.full(len(pairs), np.nan),
+            "std_test_score": spread if scores.shape[1] > 1 else np.full(len(pairs), np.nan),
             "rank_test_score": (1 + better).astype(np.int32),
             "pooled_test_score": self.pooled.mean(axis=2).ravel(),
             "condition": self.condition.ravel(),

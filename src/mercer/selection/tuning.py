@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends.progress import Progress
-from mercer.data.checks import as_numbers, checked_intercept, checked_weights
+from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights
 from mercer.data.rows import Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
@@ -246,6 +246,7 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         if numbers is None or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
             raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
         weights = checked_weights("tune", numbers)
+    checked_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
     if len(problem.used) < 3:
         raise InputError(sentence("Tuning", "given at least 3 rows with weight", f"{len(problem.used)}"))

@@ -154,8 +154,11 @@ class Conjugate:
 
         `sizes`: what the tolerance is relative to, one number per column; the length of the column by default.
         """
+        unit = np.abs(B).max(axis=0, initial=0.0)
+        unit = np.where((unit > 0) & (unit < np.inf), unit, 1.0)  # squares must neither vanish nor overflow
+        B = B / unit
         X, R = np.zeros_like(B), B.copy()
-        goal = self.tolerance * np.maximum(_lengths(B) if sizes is None else sizes, 1e-300)
+        goal = self.tolerance * np.maximum(_lengths(B) if sizes is None else sizes / unit, 1e-300)
         before, product, last = math.inf, self.quick, None
         for _ in range(_ROUNDS):
             missing = float((_lengths(R) / goal).max(initial=0.0))
@@ -183,7 +186,7 @@ class Conjugate:
         left = _lengths(R)
         self.tally.residual = max(self.tally.residual, self.tolerance * float((left / goal).max(initial=0.0)))
         self.tally.relative = left / np.maximum(_lengths(B), 1e-300)
-        return X
+        return X * unit
 
     def _descend(self, B: Array, product: Product, share: float) -> Array:
         """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
@@ -238,8 +241,8 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         border = bordered(G, root[:, None])
         if not 0 < border.scale < math.inf:
             raise NotSolved(
-                f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small beside kernel values "
-                f"of {G.largest:.3g}. Use solver='cholesky', a larger alpha, or scale X."
+                f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small beside the largest "
+                f"eigenvalue, {G.largest:.3g}. Use solver='cholesky', a larger alpha, or scale X."
             )
         found = solve_bordered(G, root, border, Y)
     else:
@@ -274,7 +277,9 @@ def _dots(A: Array, B: Array) -> Array:
 
 
 def _lengths(B: Array) -> Array:
-    return np.asarray(np.sqrt(_dots(B, B)))
+    largest = np.abs(B).max(axis=0, initial=0.0)
+    unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+    return np.asarray(unit * np.sqrt(_dots(B / unit, B / unit)))
 
 
 def _ratio(above: Array, below: Array) -> Array:

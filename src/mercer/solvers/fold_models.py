@@ -73,12 +73,12 @@ class Moments:
 
     def without(self, *folds: int, size: int | None = None) -> System:
         """The system of all rows but those of some folds, on the first `size` features."""
-        left = self.total.copy()
-        for fold in folds:
-            left -= self.train[fold]
-        system = System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
-        system.before = np.diagonal(self.total)[: len(system.before)].copy()
-        return system
+        # added up, not subtracted from the total: what only the folds left out have seen is exactly 0
+        others = [sums for fold, sums in enumerate(self.train) if fold not in folds]
+        left = others[0].copy() if others else np.zeros_like(self.total)
+        for sums in others[1:]:
+            left += sums
+        return System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
 
     def _leading(self, C: Array, size: int | None) -> Array:
         r = self.side.features.count
@@ -228,7 +228,7 @@ class System:
     def condition(self, alphas: Array | Sequence[float]) -> Array:
         """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.
 
-        Or how much larger sums were before those of other folds and of the mean were subtracted, where that is more.
+        Or how much larger sums were before those of the mean were subtracted, where that is more.
         """
         ladder = np.asarray(alphas, dtype=np.float64)
         reduced = self._form(ladder)

@@ -217,10 +217,11 @@ class PrimalSolved:
 
     def _cancelled(self, Y: Array, y: Array, w: Array, dual: Array) -> float:
         """What is lost in (y - F w) / alpha, and where features far from zero meet their intercept."""
-        rest, fit = self.alpha * np.linalg.norm(dual, axis=0), np.linalg.norm(y, axis=0)
-        offset = np.abs(self.system.mean) @ np.abs(w) * math.sqrt(self.system.n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lost = [fit / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y, axis=0)]
+        unit = max(float(np.abs(Y).max(initial=0.0)), 1e-300)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            rest, fit = np.linalg.norm(self.alpha * (dual / unit), axis=0), np.linalg.norm(y / unit, axis=0)
+            offset = np.abs(self.system.mean) @ np.abs(w / unit) * math.sqrt(self.system.n)
+            lost = [fit / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
     def _project(self, y: Array) -> Array:

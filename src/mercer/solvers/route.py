@@ -34,7 +34,8 @@ def after_iterating(residual: float, alpha: float, condition: float, right: Arra
     times reach = ||b|| / (alpha ||x||). On 1000 drawn systems the root of the reach was enough, and the other two
     numbers for rounding.
     """
-    sizes = np.linalg.norm(right, axis=0), alpha * np.linalg.norm(solved, axis=0)
+    unit = max(float(np.abs(right).max(initial=0.0)), 1e-300)
+    sizes = np.linalg.norm(right / unit, axis=0), np.linalg.norm(alpha * (solved / unit), axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = float(np.nan_to_num(sizes[0] / sizes[1], nan=1.0).max(initial=1.0))
     return max(math.sqrt(condition), reach * math.pow(condition, 0.25), math.sqrt(reach) * residual / EPS)

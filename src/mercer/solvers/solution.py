@@ -12,11 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer.data.checks import checked_size
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
 from mercer.solvers.route import Route
-
-_SMALLEST = 1e-100  # targets whose squares, times a small alpha, are still numbers
 
 
 @dataclass(frozen=True)
@@ -184,12 +182,8 @@ def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool
     if not math.isfinite(log_determinant):
         log_determinant = math.nan  # a singular Gaussian has no density
     Y = Y - Y.mean(axis=0) if intercept else Y
-    with np.errstate(over="ignore", under="ignore"):
-        scale = np.maximum(np.einsum("ij,ij->j", Y, dual), 0.0) / n
-    size = np.abs(Y).max(axis=0, initial=0.0)
-    if not np.isfinite(scale).all() or ((scale == 0) & (size > 0) & (size < _SMALLEST)).any():
-        must_be = "between 1e-100 and 1e100 in size for variances and evidence, which hold its square"
-        raise InputError(sentence("y", must_be, f"{size.max():.3g}", "Rescale y."))
+    checked_size("y", Y)
+    scale = np.maximum(np.einsum("ij,ij->j", Y, dual), 0.0) / n
     with np.errstate(divide="ignore"):
         evidence = -0.5 * n - 0.5 * log_determinant - 0.5 * n * (math.log(2 * math.pi) + np.log(scale))
     return scale, evidence
