@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from landmark_refits import absolute, fitted, folds_of, predicted, scores, squared, whitened
+from mercer import KernelRidgeClassifierCV, NystroemRidgeClassifierCV
 from mercer.data.blocks import as_source
+from mercer.data.hashing import fold_of
 from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
@@ -230,3 +232,17 @@ def test_losses_of_two_parts_are_put_together(scoring, expected):
     work = HeldOutLosses((), (), (), 1, 1, 2, scoring, 1, 0)
     a, b = {"loss0": np.array([1.0, 5.0])}, {"loss0": np.array([3.0, 2.0])}
     assert work.merge(a, b)["loss0"].tolist() == expected
+
+
+@pytest.mark.parametrize("alphas", [[0.1], [0.1, 1.0]])
+def test_narrow_kernels_decide_labels_as_the_model_of_all_rows_does(alphas):
+    """With every row a landmark the model without a fold is that of its training rows, however small its decisions."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 10, (90, 2))
+    y = (X[:, 0] > 5).astype(int)
+    folds = fold_of(0, 90, 5, 0)
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(5)]
+    for width in (0.05, 0.1, 0.3):
+        found = NystroemRidgeClassifierCV([Gaussian(width)], alphas, landmarks=X, cv=5, random_state=0).fit(X, y)
+        whole = KernelRidgeClassifierCV([Gaussian(width)], alphas, cv=splits).fit(X, y)
+        np.testing.assert_allclose(found.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])

@@ -17,6 +17,7 @@ from mercer.solvers.symmetric import Shifted, Tridiagonal, mirror, whiten_both
 
 # Error of models from whitened sums over that of a factor of the same condition, on drawn tables.
 SUMMED = 20.0
+_NARROW = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,15 @@ class Moments:
         left = others[0].copy() if others else np.zeros_like(self.total)
         for sums in others[1:]:
             left += sums
-        return System(self._leading(left, size), self.offset, self.side.constant[:size], self.intercept)
+        sums, constant = self._leading(left, size), self.side.constant[:size]
+        return System(sums, self.offset, constant, self.intercept, narrow=self.narrow)
+
+    @cached_property
+    def narrow(self) -> bool:
+        """Whether most landmarks have next to nothing in common, so that K_ZZ is nearly diagonal."""
+        root = np.abs(self.side.features.root)
+        beside = (root.sum() - np.trace(root)) / max(len(root) * (len(root) - 1) / 2, 1)
+        return bool(beside < _NARROW * np.trace(root) / len(root))
 
     def _leading(self, C: Array, size: int | None) -> Array:
         r = self.side.features.count
@@ -145,6 +154,15 @@ class Models:
     intercept: Array
     rank: int
 
+    @staticmethod
+    def joined(parts: Sequence[Models]) -> Models:
+        """Models of one training set, for the alphas of all parts."""
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("inner", "border", "weights", "intercept")
+        }
+        return Models(**arrays, rank=min(part.rank for part in parts))
+
     def residual_vectors(self) -> Array:
         """v with residual a'v, for every alpha and target: (alphas, p, t)."""
         alphas, _, t = self.inner.shape
@@ -165,10 +183,13 @@ class System:
         u.
     intercept : bool
         Whether there is an unpenalised constant.
+    narrow : bool, default=False
+        Whether C is nearly diagonal. Each alpha then gets a Cholesky factor, which keeps weights accurate that are far
+        smaller than the others; a tridiagonal form mixes them.
     """
 
-    def __init__(self, sums: Array, offset: Array, constant: Array, intercept: bool) -> None:
-        self.offset, self.intercept, self.u = offset, intercept, constant
+    def __init__(self, sums: Array, offset: Array, constant: Array, intercept: bool, *, narrow: bool = False) -> None:
+        self.offset, self.intercept, self.u, self.narrow = offset, intercept, constant, narrow
         r = len(constant)
         self.beside, self.b = sums[:r, r].copy(), sums[:r, r + 1 :].copy()
         self.weight, self.y = float(sums[r, r]), sums[r, r + 1 :].copy()
@@ -209,6 +230,8 @@ class System:
     def solve(self, alphas: Array | Sequence[float]) -> Models:
         """The models for all alphas."""
         ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
+        if self.narrow and len(ladder) > 1:
+            return Models.joined([self.solve([alpha]) for alpha in ladder])
         reduced = self._form(ladder)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
         solved = [
