@@ -235,6 +235,7 @@ def test_losses_of_two_parts_are_put_together(scoring, expected):
 
 
 @pytest.mark.parametrize("alphas", [[0.1], [0.1, 1.0]])
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 def test_narrow_kernels_decide_labels_as_the_model_of_all_rows_does(alphas):
     """With every row a landmark the model without a fold is that of its training rows, however small its decisions."""
     rng = np.random.default_rng(1)
