@@ -139,7 +139,7 @@ def test_rows_of_weight_zero_have_no_part_in_the_calibration_of_a_search(classes
     np.testing.assert_allclose(whole.temperature_.scale, without.temperature_.scale, rtol=1e-9)
     np.testing.assert_allclose(whole.predict_proba(X), without.predict_proba(X), rtol=1e-9)
 
-    own, scores = weights[~absent], columns(whole.cv_predictions_[0][~absent].reshape(60, -1))
+    own, scores = weights[~absent] * 60 / weights.sum(), columns(whole.cv_predictions_[0][~absent].reshape(60, -1))
     counts = np.bincount(y[~absent], own, minlength=classes)
     target = np.repeat(1 / (counts[y[~absent]] + classes)[:, None], classes, axis=1)
     target[np.arange(60), y[~absent]] = 1 - (classes - 1) * target[:, 0]

@@ -85,7 +85,8 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _checked_input(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
         kernel = self.kernel if reset else self.kernel_
         plain_function = callable(kernel) and not isinstance(kernel, Kernel)
-        sparse = "csr" if takes_sparse(kernel) or plain_function else False
+        as_before = not reset and hasattr(self.X_fit_, "tocsr")
+        sparse = "csr" if takes_sparse(kernel) or plain_function or as_before else False
         return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset, **how)
 
     def _new_rows(self, X: Any, diag: Any = None) -> Rows:

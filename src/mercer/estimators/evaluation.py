@@ -159,7 +159,7 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
         predictions = ordered.labels_by_repeat(ordered.truth.outcome(values))
     else:
         predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
-    warn_if_ill(f"{owner} in cross_validate", condition, stacklevel=5)
+    warn_if_ill(f"{owner} in cross_validate", condition, 5, route.chosen.name)
     name = route.chosen.name
     words = "refitted" if name == "refit" else f"closed form, {name} route"
     return _result(scores, predictions, how, search.folds, words, digits_left(condition))

@@ -181,7 +181,7 @@ def nested_cross_validate(
     predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
     if run.labels is not None:
         predictions = run.labels
-    warn_if_ill(f"A winner of {owner} in nested_cross_validate", run.condition, stacklevel=3)
+    warn_if_ill(f"A winner of {owner} in nested_cross_validate", run.condition, 3, run.plan.chosen.name)
     if run.failures:
         warn_of_failures(problem.scoring.name, run.failures, stacklevel=3)
     route = f"closed form, {run.plan.chosen.name} route"

@@ -28,6 +28,9 @@ from mercer.selection.streamed_sides import LandmarkChoice
 PREDICTED_AT_ONCE = 32_768  # rows
 
 
+_FEW_LOST = 0.05  # share of the landmarks
+
+
 def is_stream(X: Any, y: Any = None) -> bool:
     """Whether X is read in passes: a path, a memory map, a Dask collection, blocks, or a table whose y is a column."""
     if isinstance(X, str | os.PathLike | np.memmap) or type(X).__module__.partition(".")[0].startswith("dask"):
@@ -162,8 +165,8 @@ def _as_numbers(owner: str, given: Any, columns: int) -> Array:
 
 
 def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> None:
-    """One sentence where landmarks were left out although they are not copies or combinations of others."""
-    if features.lost:
+    """One sentence where many landmarks were left out although they are not copies or combinations of others."""
+    if features.lost > _FEW_LOST * features.given:
         warnings.warn(
             f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were left out because "
             f"{features.kernel!r} is nearly linearly dependent on them in double precision. The landmarks used are in "

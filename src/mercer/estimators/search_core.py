@@ -220,8 +220,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
                 EdgeOfGridWarning,
                 stacklevel=4,
             )
-        if self.plan_.chosen.name not in ITERATED:  # of which the tolerance limits the digits, and not the system
-            warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), stacklevel=5)
+        warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)
         if self.rule == "one_se" and table.scores.shape[2] < 2:
@@ -315,9 +314,13 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         return "\n".join(lines)
 
 
-def warn_if_ill(what: str, condition: float, stacklevel: int) -> None:
-    """One sentence where few digits of the scores are left."""
-    if condition * EPS > _WORTH_A_WORD:
+def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -> None:
+    """One sentence where few digits of the scores are left.
+
+    Not on routes where that is no matter of the system: of iterations the tolerance limits the digits, and through
+    explicit features, residuals that are far smaller than the targets.
+    """
+    if condition * EPS > _WORTH_A_WORD and route not in (*ITERATED, "primal"):
         warnings.warn(
             f"{what} is nearly singular: condition about {condition:.1g}, so about {digits_left(condition):.0f} "
             "digits of its scores can be trusted. Larger alphas give more.",

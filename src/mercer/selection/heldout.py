@@ -363,8 +363,7 @@ class KernelSystem:
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("A primal solution must have weights.")
-        lost = max(solution.route.condition, solution.route.cancelled)
-        return phi[test] @ solution.primal + solution.intercept, lost
+        return phi[test] @ solution.primal + solution.intercept, solution.route.condition
 
 
 def lost_labels(values: Array, terms: Array, condition: float) -> float:
@@ -376,7 +375,7 @@ def lost_labels(values: Array, terms: Array, condition: float) -> float:
     ranked = np.sort(values, axis=1)
     ahead = ranked[:, -1] - ranked[:, -2] if values.shape[1] > 1 else np.abs(values[:, 0])
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        undecided = EPS * condition * terms > _UNDECIDED * ahead
+        undecided = (EPS * condition * terms > _UNDECIDED * ahead) & (ahead > 0)  # a tie is one in a refit, too
         whole = np.linalg.norm(terms) / np.linalg.norm(ahead)
         exponent = abs(math.log(float(ahead.max(initial=0.0)) or 1.0))  # exp of so large a number
         lost = np.nan_to_num(np.append((terms / ahead)[undecided], [whole, exponent]), nan=1.0)

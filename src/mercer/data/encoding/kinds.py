@@ -145,7 +145,10 @@ def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
         share = counts[fits].sum() / counts.sum()
         if share < _SPOILT or not (many or loose.all()):
             continue
-        row = int(np.flatnonzero(~np.append(strict, True)[cells.values])[0])
+        spoilt = np.flatnonzero(~np.append(strict, True)[cells.values])
+        if not len(spoilt):
+            continue
+        row = int(spoilt[0])
         way_out = f"Correct it, or ask for {ask}."
         if loose[cells.values[row]]:
             way_out = f"Say how numbers are written with decimal or thousands, or ask for {ask}."
