@@ -37,6 +37,7 @@ from mercer.selection.streamed_plan import StreamPlan, block_rows, stream_plan
 from mercer.selection.streamed_sides import LandmarkChoice, drawn_sample, reading_passes, sides_of
 from mercer.solvers.fold_models import SUMMED, Moments
 from mercer.solvers.fold_sums import FoldSums, State, Targets
+from mercer.solvers.route import digits_left
 
 _ENDLESS = 10**9  # rows, where more may come
 
@@ -158,7 +159,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         targets = np.arange(len(alphas))
         self._keep(features, models.weights[places, :, targets].T, models.intercept[places, targets])
         self._alphas, self.n_rows_ = alphas, int(state["rows"].sum())
-        self.condition_ = SUMMED * max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
+        self.condition_ = max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
         if self._as_fitted["landmarks"] is not None:
             warn_if_landmarks_lost(owner, features, stacklevel=5)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
@@ -170,6 +171,11 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             )
         else:
             warn_if_ill(f"The system of {owner}", self.condition_, stacklevel=5)
+
+    @property
+    def digits_(self) -> float:
+        """Decimal digits of predictions that can be trusted."""
+        return digits_left(SUMMED * self.condition_)
 
     def _keep(self, features: Features, weights: Array, intercept: Array) -> None:
         """What predictions need."""

@@ -38,7 +38,9 @@ from mercer.selection.streamed_passes import Reading
 from mercer.selection.streamed_plan import StreamPlan
 from mercer.selection.streamed_scores import hashed_folds, landmark_check
 from mercer.selection.streamed_sides import drawn_sample, ranked_words, sides_of
+from mercer.solvers.fold_models import SUMMED
 from mercer.solvers.fold_sums import Targets
+from mercer.solvers.route import digits_left
 
 _FAMILY = 10  # kernels that a name stands for, about
 
@@ -159,7 +161,8 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.kernels_, self.alphas_, self.table_, self._choice = list(table.kernels), table.alphas, table, choice
         self.cv_results_ = table.results()
         self.best_kernel_, self.alpha_ = self.kernels_[k], float(self.alphas_[a])
-        self.best_score_, self.digits_ = float(table.mean[k, a, 0]), table.digits(choice)
+        self.best_score_ = float(table.mean[k, a, 0])
+        self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
         self.best_index_ = k * len(table.alphas) + a
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)

@@ -90,7 +90,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     system = moments.without()
     final = system.solve(alphas)
     conditions[folds] = np.maximum(system.condition(alphas), moments.lost(final))
-    return Swept(losses, half, final, SUMMED * conditions.max(axis=0), terms, weights, intercepts)
+    return Swept(losses, half, final, conditions.max(axis=0), terms, weights, intercepts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def table_of(
         with np.errstate(divide="ignore", invalid="ignore"):
             pairs = zip(found, own, strict=True)
             lost = np.stack([(each.terms.sum(axis=0) / loss.sum(axis=0)).max(axis=-1) for each, loss in pairs])
-        condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0))
+        condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0) / SUMMED)
     return SearchTable(
         kernels,
         alphas,
