@@ -20,6 +20,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable
+from typing import Self
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -75,6 +76,10 @@ class NoFeaturesError(InputError, AttributeError):
 
 class MemoryRefusal(MercerError, MemoryError):
     """The work would need more memory than there is; it was refused before any was taken."""
+
+    def __new__(cls, *given: object) -> Self:
+        """Make one; MemoryError's own way refuses subclasses with a second base, as when Dask sends them."""
+        return Exception.__new__(cls, *given)
 
 
 class MercerWarning(_Printable, UserWarning):
