@@ -206,7 +206,7 @@ def claim_of_fit(case, exact):
 
 def claim_of_search(case, exact):
     how = case.kind.split()[1]
-    cv = {"loo": None, "folds": 2 + case.number % 3, "groups": GroupKFold(3)}.get(how, how)
+    cv = {"loo": None, "folds": 2 + case.number % 3, "groups": GroupKFold(min(3, len(set(case.groups))))}.get(how, how)
     more = {} if case.labels else {"alpha_per_target": case.per_target}
     seed = 0 if how == "held-out" else None
     search = case.estimator("KernelRidgeCV", case.kernels, case.alphas, cv=cv, random_state=seed, **more)

@@ -139,7 +139,10 @@ class ExactRidge:
 
 
 def accuracies(found, splits, labels):
-    """Share of right labels in every split; None where a class was not trained on or decisions are tied."""
+    """Share of right labels in every split; None where a class was not trained on or decisions are tied.
+
+    Tied as far as double precision can tell.
+    """
     scores = []
     for values, (train, test) in zip(found, splits, strict=True):
         if len(set(labels[train])) < len(set(labels)):
@@ -148,7 +151,8 @@ def accuracies(found, splits, labels):
         for i, each in zip(test, zip(*values, strict=True), strict=True):
             each = each if len(each) > 1 else (-each[0], each[0])  # noqa: PLW2901
             low, high = sorted(each)[-2:]
-            if high - low <= max(TINY, mpf(10) ** -(2 * mp.dps // 3)):  # targets are of size 1
+            least = max(TINY, mpf(10) ** -(2 * mp.dps // 3))  # targets are of size 1
+            if high - low <= max(least, mpf(2) ** -52 * max(abs(high), abs(low))):
                 return None
             right += each.index(high) == labels[i]
         scores.append(mpf(right) / len(test))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from mercer.solvers.route import EPS
 # larger one, up to the second number.
 _FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
 _ALL_SMALL = 0.1
+_LUCK = 2.0  # noise of one draw may be so much smaller than rounding
 _UNDECIDED = 0.01  # rounding may change the label of a prediction of which it may be this share
 
 
@@ -75,6 +77,7 @@ class KernelSystem:
     ) -> None:
         # targets in units of their size, so that no coefficient vanishes or overflows
         self.unit = sizes(problem.Y)
+        self.targets = problem.Y.shape[1]
         problem = replace(problem, Y=problem.Y / self.unit)
         self.kernel, self.rows, self.problem, self.removals = kernel, rows, problem, removals
         self.route, self.whole = route, whole
@@ -100,6 +103,7 @@ class KernelSystem:
             self._prepare_primal()
         else:
             self._prepare_dual()
+            self._add_probes()
 
     def _prepare_dual(self) -> None:
         problem = self.problem
@@ -117,6 +121,30 @@ class KernelSystem:
         elif self.route == "inverse":
             self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
 
+    def _add_probes(self) -> None:
+        """Two targets more, by which `_felt` tells what rounding does to the others.
+
+        Noise of the size in which products with V K V are rounded; and, put in by `_scaled_at` in place of P V Y, noise
+        of the size in which P is.
+        """
+        problem, noise = self.problem, np.zeros((self.problem.n, 2))
+        noise[problem.used, 0] = self._noise[0] * np.sqrt(np.abs(np.diagonal(self.K))) / problem.root
+        self.problem = replace(problem, Y=np.column_stack([problem.Y, noise]))
+
+    @cached_property
+    def _together(self) -> Array:
+        """Which removals are scored together: those of one row, all or those that share another removal."""
+        removals = self.removals
+        if removals.bases is None:
+            alone = removals.counts == 1
+            return np.asarray(np.where(alone, 0, np.cumsum(~alone) - (not alone.any())), dtype=np.intp)
+        own = np.where(removals.bases >= 0, removals.bases + len(removals), np.arange(len(removals)))
+        return np.unique(own, return_inverse=True)[1]
+
+    @cached_property
+    def _noise(self) -> Array:
+        return np.random.default_rng(0).normal(size=(2, len(self.problem.used)))
+
     def _prepare_primal(self) -> None:
         problem = self.problem
         phi = np.asarray(self.kernel.features(self.rows), dtype=np.float64)
@@ -133,7 +161,7 @@ class KernelSystem:
     def at(self, alpha: float) -> HeldOut:
         """Held-out predictions for one alpha."""
         found = self._scaled_at(alpha)
-        return replace(found, values=found.values * self.unit)
+        return replace(found, values=found.values[:, : self.targets] * self.unit)
 
     def _scaled_at(self, alpha: float) -> HeldOut:
         if self.route == "refit":
@@ -142,6 +170,8 @@ class KernelSystem:
             left = self._leave_out(alpha)
         except SingularError:
             return self._singular(alpha)
+        if isinstance(left, Dual):
+            left.a[:, -1] = self._noise[1] * np.sqrt(np.abs(left.diagonal()))
         return self._read(left, alpha)
 
     def _leave_out(self, alpha: float) -> LeaveOut:
@@ -163,7 +193,7 @@ class KernelSystem:
         return self._read(left, alpha)
 
     def _read(self, left: LeaveOut, alpha: float) -> HeldOut:
-        problem, removals = self.problem, self.removals
+        problem, removals, t = self.problem, self.removals, self.targets
         values = np.empty((len(removals.rows), problem.Y.shape[1]))
         if self._by_diagonal:
             return self._read_singles(left, alpha, values)
@@ -180,8 +210,8 @@ class KernelSystem:
                 found_here = problem.Y[rows] - left_out / problem.root[rows, None]
                 small = self._small(found_here, left) & good
                 if small.any():
-                    direct = left.single_predictions(rows[small], left_out[small], self._sets[base])
-                    found_here[small] = direct / problem.root[rows[small], None]
+                    direct = left.single_predictions(rows[small], left_out[small], self._sets[base])[:, :t]
+                    found_here[small, :t] = direct / problem.root[rows[small], None]
                 values[removals.starts[members]] = found_here
                 done.update(np.array(members)[good].tolist())
         refits, worst = 0, 1.0
@@ -199,12 +229,12 @@ class KernelSystem:
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> HeldOut:
         """Leave-one-out, all rows at once: Y - a / diag P."""
-        problem, rows = self.problem, self.removals.rows
+        problem, rows, t = self.problem, self.removals.rows, self.targets
         e, good = left.single_residuals()
         found = problem.Y - e / problem.root[:, None]
         small = np.flatnonzero(self._small(found, left) & good)
         if len(small) and not left.degenerate:
-            found[small] = left.single_predictions(small, e[small]) / problem.root[small, None]
+            found[small, :t] = left.single_predictions(small, e[small])[:, :t] / problem.root[small, None]
         values[:] = found[rows]
         bad = np.flatnonzero(~good[rows])
         for i in bad:
@@ -220,17 +250,48 @@ class KernelSystem:
         if not isinstance(left, Dual) or left.degenerate:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            condition = min(left.condition, self._felt(left, values))
             if self.problem.labels:
-                return lost_labels(values, self._terms(left), left.condition)
+                return lost_labels(values[:, : self.targets], self._terms(left), condition)
             diagonal = np.abs(np.diagonal(left.K))
             terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
-            lost = terms / np.sqrt(np.mean(self.problem.Y**2, axis=0))
-        return max(left.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+            lost = (terms / np.sqrt(np.mean(self.problem.Y**2, axis=0)))[: self.targets]
+        return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+
+    def _felt(self, left: Dual, values: Array) -> float:
+        """What stands for the condition of predictions and residuals.
+
+        Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The two probes are P_SS^-1 P_S. and
+        P_SS^-1 times noise, so that their size times that of a and E_S is the error, up to the precision. It is held
+        against the residuals of each set, or of all rows where each is left out alone.
+        """
+        t, Y, removals, problem = self.targets, self.problem.Y, self.removals, self.problem
+        E = Y[removals.rows] - values
+        p = np.zeros(problem.n)
+        p[problem.used] = problem.root * np.sqrt(np.abs(left.diagonal()))
+        squares = np.column_stack([E**2, (p[removals.rows, None] * E[:, :t]) ** 2])
+        together = self._together
+        counts = np.bincount(together, removals.counts)[:, None]
+        sums = np.zeros((len(counts), squares.shape[1]))
+        np.add.at(sums, np.repeat(together, removals.counts), squares)
+        found = np.sqrt(sums / counts)
+        E, known, inverse, scaled = np.split(found, [t, t + 1, t + 2], axis=1)
+        largest = np.zeros((len(counts), 1))
+        np.maximum.at(largest[:, 0], together, [len(rows) for rows in removals.sets])
+        diagonal = np.sqrt(np.abs(np.diagonal(left.K)))
+        size = np.linalg.norm(diagonal[:, None] * left.a[:, :t], axis=0)
+        if self.route == "spectral":  # errors of eigenvalues are relative to the largest
+            size = float(np.abs(self.d).max()) * np.linalg.norm(left.a[:, :t], axis=0) / np.sqrt(np.mean(diagonal**2))
+        whole = np.sqrt(np.mean(Y[:, :t] ** 2, axis=0))
+        errors = _LUCK * (known * size + inverse * np.sqrt(largest) * scaled)
+        felt = errors / (whole if problem.labels else np.minimum(whole, E / 2))
+        return float(np.nan_to_num(felt, nan=1.0).max(initial=1.0))
 
     def _terms(self, left: Dual) -> Array:
         """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and of the terms of b, for every tested row."""
         problem, removals = self.problem, self.removals
-        a, found = np.abs(left.a).max(axis=1), np.full(len(self.removals.rows), left.b_terms)
+        a = np.abs(left.a[:, : self.targets]).max(axis=1)
+        found = np.full(len(removals.rows), left.b_terms[: self.targets].max())
         if self._by_diagonal:
             every = np.empty(len(a))
             for part in blocks(len(a)):
@@ -265,10 +326,10 @@ class KernelSystem:
     def _small(self, values: Array, left: LeaveOut) -> Array:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
         share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
-        found = np.abs(values)
+        found = np.abs(values[:, : self.targets])
         if self.problem.labels and found.mean() < _ALL_SMALL:  # what counts is how they compare with one another
             share = _ALL_SMALL
-        return np.asarray((found < share * self._size).any(axis=1))
+        return np.asarray((found < share * self._size[: self.targets]).any(axis=1))
 
     def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
@@ -297,7 +358,8 @@ class KernelSystem:
             if len(others) and self.new is not None and isinstance(left, Dual):
                 a, b = left.without(self._sets[i], e)
                 direct[~mine] = self.new[:, others].T @ a + b
-        return np.where(small[:, None], direct, result)
+        result[small, : self.targets] = direct[small, : self.targets]
+        return result
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
 
@@ -342,8 +404,9 @@ class KernelSystem:
     def _predicted(self, against: Array, solution: Solution) -> tuple[Array, float]:
         values, condition = against @ solution.dual + solution.intercept, solution.route.condition
         if self.problem.labels:
-            terms = np.abs(against) @ np.abs(solution.dual).max(axis=1) + float(self.problem.intercept)
-            condition = lost_labels(values, terms, condition)
+            dual = solution.dual[:, : self.targets]
+            terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
+            condition = lost_labels(values[:, : self.targets], terms, condition)
         return values, condition
 
     def _balanced(self, mask: Array) -> Array:

@@ -24,12 +24,11 @@ from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients
 from mercer.solvers.plan import Choice
-from mercer.solvers.route import after_iterating
+from mercer.solvers.route import EPS
 from mercer.solvers.streamed import StreamedSystem
 
 # Residual of the solves behind a score, relative to the targets; and how many products one alpha may take.
 _TOLERANCE, _MOST = 1e-5, 300
-_SQUARED = 10.0  # error of scores by generalised cross-validation, which divide by a trace, over that of coefficients
 
 
 @dataclass(frozen=True)
@@ -168,8 +167,9 @@ class Generalised(_Iterated):
             new = Rows(self.rows.values[problem.unused], self.rows.names)
             held_out[problem.unused] = times(self.kernel, new, self.system.rows, root * a) + b
         spread = 2.0 * error / value if value > 0 else math.nan  # of 1 / trace^2
-        residual = float(G.tally.relative[: t + 1].max())  # those of the probes hardly change a trace
-        condition = _SQUARED * after_iterating(residual, alpha, G.largest / alpha, root * Y, a)
+        # errors of the trace: of its probes, and of the trace of the nearby system, a difference of numbers 1 / alpha
+        wrong = float(np.sqrt(np.mean(G.tally.error[t + 1 :] ** 2))) / EPS + len(Y) / alpha
+        condition = 2.0 * max(G.lost(a), wrong / value)
         if problem.labels:  # Y - E of labels, whose size is 1
             condition = lost_labels(held_out[problem.used], np.ones(len(Y)), condition)
         return HeldOut(held_out[self.removals.rows], condition, 0, spread)

@@ -32,8 +32,8 @@ class Dual(LeaveOut):
         V.
     b : ndarray of shape (t,)
         Intercept of the full model.
-    b_terms : float
-        Sum of the sizes of the terms that it is the sum of.
+    b_terms : ndarray of shape (t,)
+        Sums of the sizes of the terms that it is the sum of.
     h : ndarray of shape (n,) or None
         G V 1; None without an intercept.
     scale : float
@@ -45,7 +45,7 @@ class Dual(LeaveOut):
     K: Array
     root: Array
     b: Array
-    b_terms: float = 0.0
+    b_terms: Array
     h: Array | None = None
     unit: Array | None = None
     scale: float = 1.0
@@ -53,7 +53,7 @@ class Dual(LeaveOut):
     def _solved(self, problem: Problem, right: Array, solved: Array, *, least: float = 0.0) -> None:
         """a and b from G times the right sides; an intercept whose scale is not above `least` has no part in P."""
         t = problem.Y.shape[1]
-        self.root, self.a, self.b = problem.root, solved[:t].T, np.zeros(t)
+        self.root, self.a, self.b, self.b_terms = problem.root, solved[:t].T, np.zeros(t), np.zeros(t)
         if not problem.intercept:
             return
         h = solved[t]
@@ -61,7 +61,7 @@ class Dual(LeaveOut):
         if abs(scale) > least:
             self.h, self.scale, self.unit = h, scale, h / math.sqrt(abs(scale))
             self.b = (h / scale) @ right[:t].T
-            self.b_terms = float((np.abs(h / scale) @ np.abs(right[:t].T)).max(initial=0.0))
+            self.b_terms = np.abs(h / scale) @ np.abs(right[:t].T)
             self.a = self.a - np.outer(self.unit, self._signed() @ right[:t].T)
 
     def _signed(self) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import ConvergenceWarning, InputError
-from mercer.solvers.route import EPS, Route, after_iterating
+from mercer.solvers.route import EPS, Route
 from mercer.solvers.solution import Solution, bordered, solve_bordered
 
 # What the residual is brought down to, relative to the right-hand side. Coefficients are good to the residual times
@@ -86,13 +86,15 @@ class LowRank:
 class Tally:
     """What an iteration has taken so far, and how far it came.
 
-    `residual` is relative to what was asked for, `relative` to each of the last right-hand sides.
+    `residual` is relative to what was asked for, `relative` to each of the last right-hand sides; `error` is about the
+    length of what is wrong with each of the last solutions.
     """
 
     single: int = 0
     double: int = 0
     residual: float = 0.0
     relative: Array = field(default_factory=lambda: np.zeros(0))
+    error: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def products(self) -> int:
@@ -186,7 +188,19 @@ class Conjugate:
         left = _lengths(R)
         self.tally.residual = max(self.tally.residual, self.tolerance * float((left / goal).max(initial=0.0)))
         self.tally.relative = left / np.maximum(_lengths(B), 1e-300)
+        self.tally.error = self._error(R, X) * unit
         return X * unit
+
+    def _error(self, R: Array, X: Array) -> Array:
+        """Length of what is wrong with every column of X.
+
+        ||A^-1 R|| for the residual R, and for noise of the size in which products with K are rounded; the inverse of
+        the nearby system stands for A^-1.
+        """
+        size = np.sqrt(np.einsum("ij,ij->i", self.nearby.F, self.nearby.F))[:, None]
+        noise = np.random.default_rng(0).normal(size=(self.n, 1))
+        rounded = float(_lengths(self.nearby(size * noise))[0])
+        return _lengths(self.nearby(R)) + EPS * rounded * _lengths(size * X)
 
     def _descend(self, B: Array, product: Product, share: float) -> Array:
         """Conjugate gradients until every residual is this share of its beginning, or no more is to be had."""
@@ -211,6 +225,13 @@ class Conjugate:
             D *= _ratio(rz, last)
             D += Z
         return X
+
+    def lost(self, found: Array) -> float:
+        """Error of these columns of the last solution or of their predictions, in units of the precision."""
+        t = found.shape[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.maximum(self.tally.error[:t] / _lengths(found), self.tally.relative[:t]) / EPS
+        return float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
 
     @property
     def converged(self) -> bool:
@@ -250,8 +271,7 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
-    lost = after_iterating(route.residual, G.alpha, route.condition, y, found.dual / root[:, None])
-    return replace(found, route=replace(route, cancelled=lost))
+    return replace(found, route=replace(route, cancelled=G.lost(found.dual / root[:, None])))
 
 
 def warn_if_short(G: Conjugate) -> None:

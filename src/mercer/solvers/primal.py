@@ -221,7 +221,9 @@ class PrimalSolved:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             rest, fit = np.linalg.norm(self.alpha * (dual / unit), axis=0), np.linalg.norm(y / unit, axis=0)
             offset = np.abs(self.system.mean) @ np.abs(w / unit) * math.sqrt(self.system.n)
-            lost = [fit / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
+            if self.cholesky is not None:  # F'y and F'F are rounded before they are divided
+                fit = fit * max(1.0, math.sqrt(self.cholesky.condition()) / 4)
+            lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
     def _project(self, y: Array) -> Array:

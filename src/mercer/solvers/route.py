@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, NotMercerWarning, SingularSystemWarning
 
 EPS = float(np.finfo(np.float64).eps)
@@ -25,20 +24,6 @@ def digits_left(condition: float) -> float:
     (9, 0.0)
     """
     return max(0.0, -math.log10(_FEW * EPS * max(condition, 1.0))) if math.isfinite(condition) else 0.0
-
-
-def after_iterating(residual: float, alpha: float, condition: float, right: Array, solved: Array) -> float:
-    """The condition of a factor that would leave the error which an iteration left.
-
-    (K + alpha I) x = b is short of b by `residual` ||b||, so that the error of x, relative to it, is at most `residual`
-    times reach = ||b|| / (alpha ||x||). On 1000 drawn systems the root of the reach was enough, and the other two
-    numbers for rounding.
-    """
-    unit = max(float(np.abs(right).max(initial=0.0)), 1e-300)
-    sizes = np.linalg.norm(right / unit, axis=0), np.linalg.norm(alpha * (solved / unit), axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = float(np.nan_to_num(sizes[0] / sizes[1], nan=1.0).max(initial=1.0))
-    return max(math.sqrt(condition), reach * math.pow(condition, 0.25), math.sqrt(reach) * residual / EPS)
 
 
 @dataclass(frozen=True)
