@@ -210,7 +210,7 @@ class KernelSystem:
                 found_here = problem.Y[rows] - left_out / problem.root[rows, None]
                 small = self._small(found_here, left) & good
                 if small.any():
-                    direct = left.single_predictions(rows[small], left_out[small], self._sets[base])[:, :t]
+                    direct = left.single_predictions(rows[small], left_out[small, :t], self._sets[base])
                     found_here[small, :t] = direct / problem.root[rows[small], None]
                 values[removals.starts[members]] = found_here
                 done.update(np.array(members)[good].tolist())
@@ -234,7 +234,7 @@ class KernelSystem:
         found = problem.Y - e / problem.root[:, None]
         small = np.flatnonzero(self._small(found, left) & good)
         if len(small) and not left.degenerate:
-            found[small, :t] = left.single_predictions(small, e[small])[:, :t] / problem.root[small, None]
+            found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
         values[:] = found[rows]
         bad = np.flatnonzero(~good[rows])
         for i in bad:
@@ -349,16 +349,17 @@ class KernelSystem:
         small = self._small(result, left)
         if not small.any():
             return result
+        t = self.targets
         if left.degenerate:
-            direct = self.refit(i, alpha)[0]
+            direct = self.refit(i, alpha)[0][:, :t]
         else:
-            direct = np.empty_like(result)
-            found = left.predictions(self._sets[i], e)
+            direct = np.empty((len(test), t))
+            found = left.predictions(self._sets[i], e[:, :t])
             direct[mine] = (found if at is None else found[at]) / problem.root[problem.place[test[mine]], None]
             if len(others) and self.new is not None and isinstance(left, Dual):
-                a, b = left.without(self._sets[i], e)
+                a, b = left.without(self._sets[i], e[:, :t])
                 direct[~mine] = self.new[:, others].T @ a + b
-        result[small, : self.targets] = direct[small, : self.targets]
+        result[small, :t] = direct[small]
         return result
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------

@@ -19,6 +19,8 @@ from mercer.solvers.symmetric import mirror
 _DEGENERATE = 1e-7
 # A condition number bounded by this is not worth estimating.
 _HARMLESS = 1e10
+# A share of a prediction that is not worth computing.
+_NOTHING = 1e-13
 
 
 class Dual(LeaveOut):
@@ -40,6 +42,8 @@ class Dual(LeaveOut):
         1'V G V 1, negative only where K has negative eigenvalues.
     unit : ndarray of shape (n,) or None
         h divided by the root of |scale|: P = G - sign(scale) unit unit', in which nothing vanishes or overflows.
+    reach : float
+        At least the largest eigenvalue of G, infinite where nobody asked.
     """
 
     K: Array
@@ -49,6 +53,7 @@ class Dual(LeaveOut):
     h: Array | None = None
     unit: Array | None = None
     scale: float = 1.0
+    reach: float = math.inf
 
     def _solved(self, problem: Problem, right: Array, solved: Array, *, least: float = 0.0) -> None:
         """a and b from G times the right sides; an intercept whose scale is not above `least` has no part in P."""
@@ -77,10 +82,14 @@ class Dual(LeaveOut):
         self.new_a, self.new_u = f, u.T
 
     def without(self, rows: Array, E: Array) -> tuple[Array, Array]:
-        """Dual coefficients, zero at S, and intercept of the model without S: a - P_.S E_S and b - g_S'E_S."""
-        a = self.a - self.times(rows, E)
+        """Dual coefficients, zero at S, and intercept of the model without S: a - P_.S E_S and b - g_S'E_S.
+
+        Of the first targets, as many as E has columns.
+        """
+        t = E.shape[1]
+        a, b = self.a[:, :t] - self.times(rows, E), self.b[:t]
         a[rows] = 0.0
-        return a, self.b if self.h is None else self.b - (self.h[rows] / self.scale) @ E
+        return a, b if self.h is None else b - (self.h[rows] / self.scale) @ E
 
     def times(self, rows: Array, E: Array) -> Array:
         """P_.S E."""
@@ -93,8 +102,8 @@ class Dual(LeaveOut):
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
         """The same for many sets of one row each, beside `base`: P of the model without `base` serves all of them."""
-        everything = np.arange(len(self.a))
-        a, b, base = self.a, self.b, everything[:0] if base is None else base
+        everything, t = np.arange(len(self.a)), E.shape[1]
+        a, b, base = self.a[:, :t], self.b[:t], everything[:0] if base is None else base
         g = np.zeros(len(a)) if self.h is None else self.h / self.scale
         reach = self.cross(base, everything)
         solved = np.linalg.solve(self.blocks(base[None])[0], np.column_stack([reach, a[base]]))
@@ -103,12 +112,19 @@ class Dual(LeaveOut):
         found = np.empty(E.shape)
         for part in blocks(len(rows)):
             some, e = rows[part], E[part]
-            P = self.cross(some, everything) - self.cross(some, base) @ solved[:, : len(a)]
             K = self.K[some]
+            own = np.abs(K[np.arange(len(some)), some])
             K[:, base] = 0.0
             K[np.arange(len(some)), some] = 0.0
-            found[part] = K @ a - np.einsum("ij,ij->i", K, P)[:, None] * e
-            found[part] += self.root[some, None] * (b - g[some, None] * e)
+            found[part] = K @ a + self.root[some, None] * (b - g[some, None] * e)
+            # k_i'P_.i of a row that has little in common with others is that little squared
+            size = np.abs(K)
+            with np.errstate(over="ignore", invalid="ignore"):
+                most = self.reach * size.sum(axis=1) * np.linalg.norm(K, axis=1) / np.maximum(own, 1e-300)
+                needed = ~(most[:, None] * np.abs(e) <= _NOTHING * (size @ np.abs(a))).all(axis=1)
+            some, K = some[needed], K[needed]
+            P = self.cross(some, everything) - self.cross(some, base) @ solved[:, : len(a)]
+            found[np.arange(part.start, part.stop)[needed]] -= np.einsum("ij,ij->i", K, P)[:, None] * e[needed]
         return found
 
 
@@ -246,7 +262,7 @@ class Spectral(Dual):
         kept = np.abs(shifted) > n * EPS * largest
         self.degenerate = not kept.all()
         self.w = (~kept).astype(float) if self.degenerate else 1.0 / shifted
-        self.U, self.U2, self.K = U, U2, K
+        self.U, self.U2, self.K, self.reach = U, U2, K, float(np.abs(self.w).max(initial=0.0))
         right = _right_sides(problem, new)
         solved = self._apply(right)
         self._solved(problem, right, solved, least=1e-12 * float(problem.root @ problem.root) * self.degenerate)
