@@ -225,9 +225,7 @@ def test_cv_plus_equals_refitting_without_every_fold(rng, kernel, solver, interc
     assert_same(model.predict_interval(new, 0.8, "cv+", cv=splitter), expected)
 
 
-def test_folds_larger_than_a_tile_and_many_small_ones(rng, monkeypatch):
-    monkeypatch.setattr("mercer.solvers.removal.TILE", 4)
-    monkeypatch.setattr("mercer.solvers.removal.blocks", lambda n: [slice(i, min(i + 4, n)) for i in range(0, n, 4)])
+def test_few_large_folds_and_many_small_ones(rng):
     X, y, new = table(rng)
     make = lambda: KernelRidge(0.2, kernel=Gaussian(1.5), fit_intercept=True)  # noqa: E731
     for folds in (2, 5, 13):

@@ -29,11 +29,11 @@ def forms(X, Y, intercept, weights=None):
     K = problem.root[:, None] * K * problem.root
     d, U = np.linalg.eigh(K)
     return {
-        "inverted": (Inverted(K, d[-1], ALPHA, problem, None, mirrored=True), 1.0),
-        "inverted, one triangle": (Inverted(K, d[-1], ALPHA, problem, None, mirrored=False), 1.0),
+        "inverted": (Inverted.of_matrix(K, ALPHA, problem, mirrored=True, largest=d[-1]), 1.0),
+        "inverted, one triangle": (Inverted.of_matrix(K, ALPHA, problem, largest=d[-1]), 1.0),
         "spectral": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=False), 1.0),
         "spectral, whole": (Spectral(d, U, U * U, K, ALPHA, problem, None, whole=True), 1.0),
-        "explicit": (Explicit(PrimalSystem(X, weights, intercept=intercept), ALPHA, problem), ALPHA),
+        "explicit": (Explicit(PrimalSystem(X, weights, intercept=intercept).at(ALPHA), problem), ALPHA),
     }
 
 
@@ -88,22 +88,22 @@ def test_the_condition_is_that_of_the_system(whole, rng):
     d, U = np.linalg.eigh(K)
     problem = Problem(Y, None, False)
     np.testing.assert_allclose(Spectral(d, U, U * U, K, 0.01, problem, None, whole=whole).condition, real, rtol=1e-6)
-    assert real / 4 < Inverted(K, d[-1], 0.01, problem, None, mirrored=False).condition <= real * (1 + 1e-6)
+    assert real / 4 < Inverted.of_matrix(K, 0.01, problem, largest=d[-1]).condition <= real * (1 + 1e-6)
 
 
 def test_a_matrix_that_is_not_positive_definite_is_signalled(rng):
     Y = rng.normal(size=(4, 1))
     problem = Problem(Y, None, False)
     with pytest.raises(SingularError):
-        Inverted(np.diag([1.0, 1, 1, -1]), 1.0, 0.5, problem, None, mirrored=False)
+        Inverted.of_matrix(np.diag([1.0, 1, 1, -1]), 0.5, problem, largest=1.0)
     with pytest.raises(SingularError):
-        Explicit(PrimalSystem(np.ones((4, 1)), None), 0.0, problem)
+        Explicit(PrimalSystem(np.eye(4), None).at(0.0), problem)
 
 
 def test_the_matrix_given_to_inverted_is_left_as_it_is(rng):
     K = Gaussian()(rng.normal(size=(9, 1)))
     before = K.copy()
-    Inverted(K, 3.0, 1.0, Problem(rng.normal(size=(9, 1)), None, True), None, mirrored=True)
+    Inverted.of_matrix(K, 1.0, Problem(rng.normal(size=(9, 1)), None, True), mirrored=True, largest=3.0)
     np.testing.assert_array_equal(K, before)
 
 

@@ -1,12 +1,9 @@
-"""A sweep visits every candidate once, on any number of threads, and says when a kernel is finished."""
-
-import threading
+"""A sweep visits every candidate once, on any number of threads, kernel by kernel where that is asked for."""
 
 import numpy as np
 import pytest
 
 from mercer import threads
-from mercer.backends.progress import Progress
 from mercer.data.folds import draw
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian
@@ -31,41 +28,50 @@ def sweep_of(rng, kernels=5, alphas=4):
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_every_candidate_is_visited_once_and_the_same_on_any_number_of_threads(count, rng):
-    sweep, seen, lock = sweep_of(rng), {}, threading.Lock()
-
-    def note(k, a, held_out):
-        with lock:
-            assert (k, a) not in seen
-            seen[k, a] = held_out.values.copy()
-
-    progress = Progress("work", 20, 0)
+    sweep = sweep_of(rng)
     with threads(count):
-        sweep.run(note, progress=progress)
-    assert sorted(seen) == [(k, a) for k in range(5) for a in range(4)]
-    assert progress.done == 20
-    for (k, a), values in seen.items():
+        found = list(sweep.run())
+    assert sorted((k, a) for k, a, _ in found) == [(k, a) for k in range(5) for a in range(4)]
+    for k, a, held_out in found:
         alone = sweep.system(sweep.kernels[k]).at(float(sweep.alphas[a])).values
-        np.testing.assert_allclose(values, alone, rtol=1e-12)
+        np.testing.assert_allclose(held_out.values, alone, rtol=1e-12)
 
 
-def test_a_kernel_is_finished_before_the_next_begins(rng):
-    sweep, events = sweep_of(rng, kernels=3, alphas=2), []
+def test_a_kernel_is_completed_before_the_next_begins(rng, monkeypatch):
+    sweep, made = sweep_of(rng, kernels=3, alphas=2), []
+    system = Sweep.system
+    monkeypatch.setattr(Sweep, "system", lambda self, kernel: (made.append(kernel), system(self, kernel))[1])
     with threads(2):
-        sweep.run(lambda k, a, held_out: events.append(k), finished=lambda k: events.append(f"finished {k}"))
-    assert events == [0, 0, "finished 0", 1, 1, "finished 1", 2, 2, "finished 2"]
+        for k, _, _ in sweep.run(by_kernel=True):
+            assert made == list(sweep.kernels[: k + 1])
 
 
 def test_what_is_to_be_skipped_is_skipped(rng):
-    sweep, seen = sweep_of(rng, kernels=3, alphas=1), []
-    sweep.run(lambda k, a, held_out: seen.append(k), skip=[True, False, True])
-    assert seen == [1]
-    sweep.run(lambda k, a, held_out: seen.append(k), skip=[True] * 3)
-    assert seen == [1]
+    sweep = sweep_of(rng, kernels=3, alphas=1)
+    assert [k for k, _, _ in sweep.run([True, False, True])] == [1]
+    assert list(sweep.run([True] * 3)) == []
 
 
-def test_the_first_error_stops_the_sweep(rng):
-    def fail(k, a, held_out):
+def test_the_first_error_stops_the_sweep(rng, monkeypatch):
+    calls = []
+
+    def fail(self, system, alpha):
+        calls.append(alpha)
         raise RuntimeError("stop")
 
+    monkeypatch.setattr(Sweep, "held_out", fail)
     with threads(2), pytest.raises(RuntimeError, match="stop"):
-        sweep_of(rng).run(fail)
+        list(sweep_of(rng).run())
+    assert len(calls) < 20
+
+
+def test_a_sweep_that_is_closed_does_no_more_work(rng, monkeypatch):
+    calls, real = [], Sweep.held_out
+    monkeypatch.setattr(
+        Sweep, "held_out", lambda self, system, alpha: (calls.append(alpha), real(self, system, alpha))[1]
+    )
+    with threads(1):
+        found = sweep_of(rng).run()
+        next(found)
+        found.close()
+    assert len(calls) == 1

@@ -1,10 +1,11 @@
 """Where work runs: how many threads, and how much memory there is."""
 
 from mercer.backends.memory import available_bytes, promise, readable
-from mercer.backends.threads import run, single_threaded_blas, thread_count, threads
+from mercer.backends.threads import each, run, single_threaded_blas, thread_count, threads
 
 __all__ = [
     "available_bytes",
+    "each",
     "promise",
     "readable",
     "run",

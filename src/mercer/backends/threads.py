@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 _asked: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
 _inside_pool = threading.local()
@@ -114,30 +115,40 @@ def single_threaded_blas() -> _Limit:
     return _limit
 
 
-def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
-    """Do `work` for every job, on the pool when there is more than one job and one thread.
+def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
+    """`work` of every job, in their order; on the pool when there is more than one job and one thread.
 
     The first error stops the rest and is raised here. Called from inside the pool it runs in line.
+
+    Examples
+    --------
+    >>> from mercer.backends import each
+    >>> list(each(abs, [-1, 2, -3]))
+    [1, 2, 3]
     """
     allowed = thread_count()
     workers = min(allowed, len(jobs))
     if workers <= 1 or getattr(_inside_pool, "yes", False):
         with single_threaded_blas() if allowed == 1 else nullcontext():
-            for job in jobs:
-                work(job)
+            yield from map(work, jobs)
         return
 
-    def guarded(job: Job) -> None:
+    def guarded(job: Job) -> Result:
         _inside_pool.yes = True
         try:
-            work(job)
+            return work(job)
         finally:
             _inside_pool.yes = False
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer")
     with single_threaded_blas():
         try:
-            for _ in pool.map(guarded, jobs):
-                pass
+            yield from pool.map(guarded, jobs)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
+    """Do `work` for every job, as `each` does."""
+    for _ in each(work, jobs):
+        pass

@@ -18,7 +18,6 @@ from mercer.insight.bias_variance_draws import by_drawing
 from mercer.insight.bias_variance_inputs import Question, ask
 from mercer.insight.bias_variance_result import BiasVariance
 from mercer.kernels.tiles import blocks
-from mercer.solvers.removal import removal_of
 
 _METHODS = ("auto", "exact", "monte_carlo", "bootstrap")
 
@@ -196,5 +195,4 @@ def smoother_weights(model: Any, X: Any) -> Any:
     for part in blocks(len(rows)):
         new = model._columns(rows[part])
         for mine, solved in model._posterior():
-            left = removal_of(solved)
-            yield np.asarray(mine)[:, None], part, left.root[:, None] * left.shares(new)
+            yield np.asarray(mine)[:, None], part, solved.root[:, None] * solved.shares(new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -9,9 +10,16 @@ import numpy as np
 from mercer.backends import promise
 from mercer.data.folds import Folds
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, MercerError, sentence
+from mercer.selection.leave_out import LeaveOut
+from mercer.selection.leave_out_dual import Inverted, Spectral
+from mercer.selection.leave_out_primal import Explicit
+from mercer.selection.problem import Problem
 from mercer.solvers import Penalised, Solution
-from mercer.solvers.removal import held_out_errors, removal_of
+from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.primal import PrimalSolved
+from mercer.solvers.solution import DualSolved
+from mercer.solvers.spectral import SpectralInverse
 
 
 def fold_numbers(folds: Folds) -> Array:
@@ -24,6 +32,39 @@ def fold_numbers(folds: Folds) -> Array:
     for number, split in enumerate(folds.splits):
         fold[split.test] = number
     return fold
+
+
+def leave_out_of(solved: Penalised, Y: Array) -> LeaveOut:
+    """Models without sets of rows, from a fitted model's own factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.insight.left_out import leave_out_of
+    >>> from mercer.solvers import DualSystem
+    >>> K, y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1.0], [0.0]])
+    >>> E, good = leave_out_of(DualSystem(K, None).at(1.0, "cholesky"), y).single_residuals()
+    >>> E.round(4).tolist(), good.tolist()  # the first row alone predicts 1 / (2 + 1) at the second
+    ([[1.0], [-0.3333]], [True, True])
+    """
+    if isinstance(solved, PrimalSolved):
+        system = solved.system
+        problem = Problem(Y, system.root**2, system.intercept).centred()
+        U, s, _ = system.singular() if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
+        reached = s > 0
+        if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
+            return Explicit(solved, problem)
+        U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
+        return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
+    if not isinstance(solved, DualSolved):
+        raise MercerError(f"Rows cannot be left out of {type(solved).__name__}.")
+    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
+    if isinstance(inverse, Cholesky):
+        return Inverted.of_factor(inverse, problem)
+    if isinstance(inverse, SpectralInverse):
+        U = inverse.spectrum.vectors
+        return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
+    raise MercerError(f"Rows cannot be left out of {type(inverse).__name__}.")
 
 
 class Training(Protocol):
@@ -57,15 +98,15 @@ class LeftOut:
     """
 
     def __init__(self, solved: Penalised, Y: Array, fold: Array | None, training: Training) -> None:
-        self.removal, self.full = removal_of(solved), solved.solve(Y)
+        self.solved, self.full = solved, solved.solve(Y)
         _, self.fold = np.unique(np.arange(len(Y)) if fold is None else fold, return_inverse=True)
         counts = np.bincount(self.fold)
         self.order = np.argsort(self.fold, kind="stable")
         self.starts = np.cumsum(counts) - counts
         self.single = fold is None
-        sets = np.split(self.order, self.starts[1:])
-        self.errors, good = held_out_errors(self.removal, Y, sets)
-        errors = self.errors / self.removal.root[:, None]
+        sets = [np.sort(rows) for rows in np.split(self.order, self.starts[1:])]
+        self.errors, good = self._errors(leave_out_of(solved, Y), sets)
+        errors = self.errors / solved.root[:, None]
         bad = np.flatnonzero(~good)
         promise(
             8 * len(bad) * _coefficients(self.full).size,
@@ -78,6 +119,16 @@ class LeftOut:
             self.refitted.append((int(i), weights, constant))
             errors[sets[i]] = Y[sets[i]] - training.columns(sets[i]).T @ weights - constant
         self.residuals = errors
+
+    @staticmethod
+    def _errors(left: LeaveOut, sets: list[Array]) -> tuple[Array, Array]:
+        """E of every row in weighted coordinates, and which sets have one: not those that leave no row."""
+        E, good = np.zeros_like(left.a), np.zeros(len(sets), dtype=bool)
+        if len(sets) > 1:
+            for i, found in enumerate(left.residuals(sets)):
+                if found is not None:
+                    E[sets[i]], good[i] = found, True
+        return E, good
 
     def _refit(self, rows: Array, alpha: float, Y: Array, training: Training) -> tuple[Array, Array]:
         """Coefficients and intercept without these rows. A model of no rows predicts zero."""
@@ -93,7 +144,7 @@ class LeftOut:
 
     def shares(self, new: Array) -> Array:
         """u(x0) as rows, for `predictions`."""
-        return np.ascontiguousarray(self.removal.shares(new).T)
+        return np.ascontiguousarray(self.solved.shares(new).T)
 
     def predictions(self, new: Array, shares: Array, target: int) -> Array:
         """f_-S(x0) for each training row as a column, S being the fold it is in (12)."""

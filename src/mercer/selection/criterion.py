@@ -13,7 +13,7 @@ density of y integrated over all constants (restricted maximum likelihood).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import Slopes, gradient
 from mercer.kernels.tiles import gram
+from mercer.selection.leave_out import SingularError
+from mercer.selection.leave_out_dual import Inverted
 from mercer.selection.problem import Problem
-from mercer.solvers.lapack import add_outer, add_outer_pair, potrf, potri, potrs
-from mercer.solvers.symmetric import mirror
+from mercer.solvers.lapack import add_outer_pair
 
 OBJECTIVES = ("loo", "evidence")
 
@@ -72,7 +73,8 @@ class Criterion:
         unit = float(np.abs(problem.Y).max(initial=0.0)) or 1.0
         free = 1.0 - problem.intercept / max(len(problem.Y), 1)
         self.shift = math.log(unit) * (2.0 if objective == "loo" else free)
-        self.right = np.ascontiguousarray((problem.root[:, None] * (problem.Y / unit)).T)
+        self.scaled = replace(problem, Y=problem.Y / unit)
+        self.right = np.ascontiguousarray((problem.root[:, None] * self.scaled.Y).T)
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
@@ -82,31 +84,24 @@ class Criterion:
         return point if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
 
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
-        root, intercept = self.problem.root, self.problem.intercept
+        root = self.problem.root
         K = gram(kernel, self.rows)
         if self.problem.weights is not None:
             K *= root[:, None]
             K *= root
-        K.flat[:: len(K) + 1] += alpha
-        if not np.isfinite(K).all() or not potrf(K):
+        if not np.isfinite(K).all():
             return Point(math.inf, {}, 0.0)
-        log_determinant = 2.0 * float(np.log(np.diagonal(K)).sum())
-        solved = np.vstack([self.right, root]) if intercept else self.right.copy()
-        potrs(K, solved)
-        potri(K)
-        a = solved[: len(self.right)]
-        if intercept:
-            h, a = solved[-1], solved[:-1]
-            scale = float(root @ h)
-            unit = h / math.sqrt(scale)
-            a = a - np.outer(a @ (root / math.sqrt(scale)), unit)
-            add_outer(K, -1.0, unit)
-            log_determinant += float(np.log(scale))
-        mirror(K)
+        try:
+            left = Inverted.of_matrix(K, alpha, self.scaled, mirrored=True, overwrite=True)
+        except SingularError:
+            return Point(math.inf, {}, 0.0)
+        a, log_determinant = np.ascontiguousarray(left.a.T), left.log_determinant
+        if left.border is not None:
+            log_determinant += float(np.log(left.border.scale))
         if self.objective == "loo":
-            value, M = self._leave_one_out(K, a, slopes=slopes)
+            value, M = self._leave_one_out(left.P, a, slopes=slopes)
         else:
-            value, M = self._evidence(K, a, log_determinant, slopes=slopes)
+            value, M = self._evidence(left.P, a, log_determinant, slopes=slopes)
         if M is None or not math.isfinite(value):
             return Point(value, {}, 0.0)
         by_alpha = alpha * float(np.trace(M))

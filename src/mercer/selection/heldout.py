@@ -177,17 +177,21 @@ class KernelSystem:
     def _leave_out(self, alpha: float) -> LeaveOut:
         problem = self.problem
         if self.route == "primal":
-            return Explicit(self.primal, alpha, problem)
+            if alpha <= 0:  # the dual tells which directions are rounding
+                raise SingularError
+            return Explicit(self.primal.at(alpha), problem)
         if self.route == "spectral":
             return Spectral(self.d, self.U, self.U2, self.K, alpha, problem, self.new, whole=self.whole)
         certified = self.kernel.verdict()[0] is True
-        return Inverted(self.K, self.largest, alpha, problem, self.new, mirrored=self._mirrored, certified=certified)
+        return Inverted.of_matrix(
+            self.K, alpha, problem, self.new, mirrored=self._mirrored, largest=self.largest, certified=certified
+        )
 
     def _singular(self, alpha: float) -> HeldOut:
         """A system that is not positive definite: the spectrum of its own, or refits where that fails too."""
         d, U = np.linalg.eigh(self.K)
         try:
-            left = Spectral(d, U, U * U, self.K, alpha, self.problem, self.new, whole=False)
+            left = Spectral(d, U, U * U, self.K, alpha, self.problem, self.new)
         except SingularError:
             return self._refitted(alpha)
         return self._read(left, alpha)
@@ -253,7 +257,7 @@ class KernelSystem:
             condition = min(left.condition, self._felt(left, values))
             if self.problem.labels:
                 return lost_labels(values[:, : self.targets], self._terms(left), condition)
-            diagonal = np.abs(np.diagonal(left.K))
+            diagonal = np.abs(np.diagonal(self.K))
             terms = np.linalg.norm(np.sqrt(diagonal)[:, None] * left.a, axis=0) * np.sqrt(diagonal.mean())
             lost = (terms / np.sqrt(np.mean(self.problem.Y**2, axis=0)))[: self.targets]
         return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
@@ -278,7 +282,7 @@ class KernelSystem:
         E, known, inverse, scaled = np.split(found, [t, t + 1, t + 2], axis=1)
         largest = np.zeros((len(counts), 1))
         np.maximum.at(largest[:, 0], together, [len(rows) for rows in removals.sets])
-        diagonal = np.sqrt(np.abs(np.diagonal(left.K)))
+        diagonal = np.sqrt(np.abs(np.diagonal(self.K)))
         size = np.linalg.norm(diagonal[:, None] * left.a[:, :t], axis=0)
         if self.route == "spectral":  # errors of eigenvalues are relative to the largest
             size = float(np.abs(self.d).max()) * np.linalg.norm(left.a[:, :t], axis=0) / np.sqrt(np.mean(diagonal**2))
@@ -295,13 +299,13 @@ class KernelSystem:
         if self._by_diagonal:
             every = np.empty(len(a))
             for part in blocks(len(a)):
-                K = np.abs(left.K[part])
+                K = np.abs(self.K[part])
                 every[part] = (K @ a - K.diagonal(part.start) * a[part]) / problem.root[part]
             return found + every[removals.rows]
         for base, members in self._groups.items():
             rows, kept = removals.rows[removals.starts[members]], a.copy()
             kept[self._sets[base]] = 0.0
-            K = np.abs(left.K[rows])
+            K = np.abs(self.K[rows])
             K[np.arange(len(rows)), rows] = 0.0
             found[removals.starts[members]] += K @ kept / problem.root[rows]
         for i in range(len(removals)):
@@ -312,7 +316,7 @@ class KernelSystem:
             places = problem.place[test]
             mine, others = places >= 0, np.searchsorted(problem.unused, test[places < 0])
             terms = np.empty(len(test))
-            terms[mine] = np.abs(left.K[places[mine]]) @ kept / problem.root[places[mine]]
+            terms[mine] = np.abs(self.K[places[mine]]) @ kept / problem.root[places[mine]]
             if len(others) and self.new is not None:
                 terms[~mine] = np.abs(self.new[:, others]).T @ kept
             found[removals.part(i)] += terms

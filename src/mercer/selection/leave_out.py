@@ -46,7 +46,7 @@ class LeaveOut:
     """
 
     a: Array
-    condition: float
+    condition: float = 1.0
     degenerate: bool = False
     new_a: Array | None = None
     new_u: Array | None = None

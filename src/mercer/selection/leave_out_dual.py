@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from mercer.backends import promise
 from mercer.data.rows import Array
+from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, Runs, SingularError, as_runs, solved_with
 from mercer.selection.problem import Problem
-from mercer.solvers.cholesky import FEW, equilibrium, estimated_condition, exact_condition
-from mercer.solvers.lapack import add_outer, potrf, potri, potrs
+from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
+from mercer.solvers.lapack import add_outer, potrf, potri
 from mercer.solvers.route import EPS, SINGULAR
+from mercer.solvers.solution import Border
 from mercer.solvers.symmetric import mirror
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
@@ -28,58 +32,47 @@ class Dual(LeaveOut):
 
     Attributes
     ----------
-    K : ndarray of shape (n, n)
-        V K V, a reference.
+    K : ndarray of shape (n, n) or None
+        V K V, a reference; `predictions` need it.
     root : ndarray of shape (n,)
         V.
     b : ndarray of shape (t,)
         Intercept of the full model.
     b_terms : ndarray of shape (t,)
         Sums of the sizes of the terms that it is the sum of.
-    h : ndarray of shape (n,) or None
-        G V 1; None without an intercept.
-    scale : float
-        1'V G V 1, negative only where K has negative eigenvalues.
-    unit : ndarray of shape (n,) or None
-        h divided by the root of |scale|: P = G - sign(scale) unit unit', in which nothing vanishes or overflows.
+    border : Border or None
+        G V 1 and its scale: P = G - unit signed'. None without an intercept.
     reach : float
         At least the largest eigenvalue of G, infinite where nobody asked.
     """
 
-    K: Array
+    K: Array | None = None
     root: Array
     b: Array
     b_terms: Array
-    h: Array | None = None
-    unit: Array | None = None
-    scale: float = 1.0
+    border: Border | None = None
     reach: float = math.inf
 
-    def _solved(self, problem: Problem, right: Array, solved: Array, *, least: float = 0.0) -> None:
-        """a and b from G times the right sides; an intercept whose scale is not above `least` has no part in P."""
-        t = problem.Y.shape[1]
-        self.root, self.a, self.b, self.b_terms = problem.root, solved[:t].T, np.zeros(t), np.zeros(t)
-        if not problem.intercept:
-            return
-        h = solved[t]
-        scale = float(self.root @ h)
-        if abs(scale) > least:
-            self.h, self.scale, self.unit = h, scale, h / math.sqrt(abs(scale))
-            self.b = (h / scale) @ right[:t].T
-            self.b_terms = np.abs(h / scale) @ np.abs(right[:t].T)
-            self.a = self.a - np.outer(self.unit, self._signed() @ right[:t].T)
+    def _solve(self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0) -> None:
+        """a and b from G = `solve`; f and u at rows of weight zero, u = P V k(X, x0) + G h / h'G h.
 
-    def _signed(self) -> Array:
-        return np.zeros(0) if self.unit is None else math.copysign(1.0, self.scale) * self.unit
-
-    def _at_new_rows(self, problem: Problem, right: Array, solved: Array) -> None:
-        """f and u at rows of weight zero: u = P V k(X, x0) + G h / h'G h."""
-        skip = problem.Y.shape[1] + problem.intercept
-        k0, u = right[skip:], solved[skip:]
-        f = k0 @ self.a + self.b
-        if self.h is not None:
-            u = u + np.outer(1.0 - k0 @ self.h, self.h / self.scale)
-        self.new_a, self.new_u = f, u.T
+        An intercept whose scale is not above `least` has no part in P.
+        """
+        t, root = problem.Y.shape[1], problem.root
+        y = root[:, None] * problem.Y[problem.used]
+        parts = [y, *([root[:, None]] if problem.intercept else []), *([] if new is None else [new])]
+        solved = solve(np.column_stack(parts))
+        self.root, self.a, self.b, self.b_terms = root, solved[:, :t], np.zeros(t), np.zeros(t)
+        g = np.zeros(len(root))
+        if problem.intercept and abs(scale := float(root @ solved[:, t])) > least:
+            self.border = border = Border(solved[:, t : t + 1], scale, outside=False)
+            g = border.left[:, 0] / scale
+            self.b, self.b_terms = g @ y, np.abs(g) @ np.abs(y)
+            self.a = self.a - border.unit @ (border.signed.T @ y)
+        if new is not None:
+            u = solved[:, t + problem.intercept :]
+            self.new_a = new.T @ self.a + self.b
+            self.new_u = u if self.border is None else u + np.outer(g, 1.0 - self.border.left[:, 0] @ new)
 
     def without(self, rows: Array, E: Array) -> tuple[Array, Array]:
         """Dual coefficients, zero at S, and intercept of the model without S: a - P_.S E_S and b - g_S'E_S.
@@ -89,7 +82,11 @@ class Dual(LeaveOut):
         t = E.shape[1]
         a, b = self.a[:, :t] - self.times(rows, E), self.b[:t]
         a[rows] = 0.0
-        return a, b if self.h is None else b - (self.h[rows] / self.scale) @ E
+        return a, b - self._shares()[rows] @ E
+
+    def _shares(self) -> Array:
+        """g: the intercept is g'V Y."""
+        return np.zeros(len(self.root)) if self.border is None else self.border.left[:, 0] / self.border.scale
 
     def times(self, rows: Array, E: Array) -> Array:
         """P_.S E."""
@@ -98,13 +95,18 @@ class Dual(LeaveOut):
     def predictions(self, rows: Array, E: Array) -> Array:
         """(V K V)_S. times the coefficients without S, plus V times its intercept."""
         a, b = self.without(rows, E)
-        return np.asarray(self.K[rows] @ a + self.root[rows, None] * b)
+        return np.asarray(self._rows_of_K(rows) @ a + self.root[rows, None] * b)
+
+    def _rows_of_K(self, rows: Array) -> Array:
+        if self.K is None:
+            raise MercerError("Predictions of the rows left out need the Gram matrix.")
+        return np.asarray(self.K[rows])
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
         """The same for many sets of one row each, beside `base`: P of the model without `base` serves all of them."""
         everything, t = np.arange(len(self.a)), E.shape[1]
         a, b, base = self.a[:, :t], self.b[:t], everything[:0] if base is None else base
-        g = np.zeros(len(a)) if self.h is None else self.h / self.scale
+        g = self._shares()
         reach = self.cross(base, everything)
         solved = np.linalg.solve(self.blocks(base[None])[0], np.column_stack([reach, a[base]]))
         a, b = a - reach.T @ solved[:, len(a) :], b - g[base] @ solved[:, len(a) :]
@@ -112,7 +114,7 @@ class Dual(LeaveOut):
         found = np.empty(E.shape)
         for part in blocks(len(rows)):
             some, e = rows[part], E[part]
-            K = self.K[some]
+            K = self._rows_of_K(some)
             own = np.abs(K[np.arange(len(some)), some])
             K[:, base] = 0.0
             K[np.arange(len(some)), some] = 0.0
@@ -129,70 +131,107 @@ class Dual(LeaveOut):
 
 
 class Inverted(Dual):
-    """P in full, by Cholesky and inversion: n^3 flops, then |S|^3 / 3 per set.
+    """P in full: n^3 flops for factor and inverse, then |S|^3 / 3 per set.
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
-        V K V; left as it is.
-    largest : float
-        Its largest eigenvalue, for the condition number.
-    alpha : float
-        Added to the diagonal.
-    problem : Problem
-        Targets.
-    new : ndarray of shape (n, m) or None
-        V k(X, x0) of rows of weight zero.
+    P : ndarray of shape (n, n)
+        G, of which the upper triangle counts; taken over.
     mirrored : bool
         Whether sets will be scattered over the rows, so that both triangles are needed.
-    certified : bool, default=False
-        Whether K is known to have no negative eigenvalue, so that alpha bounds the smallest one.
 
-    Raises
-    ------
-    SingularError
-        Where K + alpha I is not positive definite.
+    Attributes
+    ----------
+    log_determinant : float
+        log det (V K V + alpha I), where P was made from the matrix.
     """
 
-    def __init__(
-        self,
+    log_determinant: float = math.nan
+
+    def __init__(self, P: Array, *, mirrored: bool) -> None:
+        self.P, self.mirrored = P, mirrored
+
+    def _finish(self) -> None:
+        """P from G, once the border is known."""
+        if self.border is not None:
+            add_outer(self.P, -1.0, self.border.unit[:, 0])
+        if self.mirrored:
+            mirror(self.P)
+
+    @staticmethod
+    def of_matrix(
         K: Array,
-        largest: float,
         alpha: float,
         problem: Problem,
-        new: Array | None,
+        new: Array | None = None,
         *,
-        mirrored: bool,
+        mirrored: bool = False,
+        largest: float | None = None,
         certified: bool = False,
-    ) -> None:
-        n = len(K)
-        P = K.copy()
+        overwrite: bool = False,
+    ) -> Inverted:
+        """From V K V, which is left as it is unless it may be overwritten.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n)
+            V K V.
+        alpha : float
+            Added to the diagonal.
+        problem : Problem
+            Targets.
+        new : ndarray of shape (n, m) or None
+            V k(X, x0) of rows of weight zero.
+        mirrored : bool, default=False
+            Whether both triangles are needed.
+        largest : float or None
+            The largest eigenvalue of K, for the condition number; None leaves that at 1.
+        certified : bool, default=False
+            Whether K is known to have no negative eigenvalue, so that alpha bounds the smallest one.
+        overwrite : bool, default=False
+            Whether P takes the place of K; predictions of the rows left out need K.
+
+        Raises
+        ------
+        SingularError
+            Where K + alpha I is not positive definite.
+        """
+        n, P = len(K), K if overwrite else K.copy()
         P.flat[:: n + 1] += alpha
-        right = _right_sides(problem, new)
-        exact, scale = exact_condition(P) if n <= FEW else None, equilibrium(P)
+        exact, scale = exact_condition(P) if largest is not None and n <= FEW else None, equilibrium(P)
         if not potrf(P):
             raise SingularError
-        solved = right.copy()
-        potrs(P, solved)
+        left = Inverted(P, mirrored=mirrored)
+        left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
+
+        def solve(B: Array) -> Array:
+            return solved_with(P, B)
+
+        left._solve(problem, new, solve)
         if exact is not None:
-            self.condition = exact
-        elif certified and largest < _HARMLESS * alpha:
-            self.condition = (largest + alpha) / alpha
-        else:
-            self.condition = estimated_condition(lambda v: K @ v + alpha * v, lambda v: solved_with(P, v), scale)
+            left.condition = exact
+        elif largest is not None and certified and largest < _HARMLESS * alpha:
+            left.condition = (largest + alpha) / alpha
+        elif largest is not None:
+            left.condition = estimated_condition(lambda v: K @ v + alpha * v, solve, scale)
         # Without a penalty to speak of, what is left of K may be rounding error long before that.
-        bare = alpha <= n * EPS * largest
-        if self.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
+        bare = largest is not None and alpha <= n * EPS * largest
+        if left.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
             raise SingularError
         potri(P)
-        self._solved(problem, right, solved)
-        if self.unit is not None:
-            add_outer(P, -1.0, self.unit)
-        if new is not None:
-            self._at_new_rows(problem, right, solved)
-        self.K, self.P, self.mirrored = K, P, mirrored
-        if mirrored:
-            mirror(P)
+        left._finish()
+        return left
+
+    @staticmethod
+    def of_factor(inverse: Cholesky, problem: Problem) -> Inverted:
+        """From a fitted model's factor, which is left as it is."""
+        n = inverse.n
+        promise(8 * n * n, f"Leaving rows out of a model of {n} rows", "Use fewer rows.")
+        left = Inverted(inverse.inverse(), mirrored=False)
+        left.condition = inverse.condition()
+        left._solve(problem, None, inverse.solve)
+        left._finish()
+        return left
 
     def diagonal(self) -> Array:
         """diag P."""
@@ -245,16 +284,25 @@ class Spectral(Dual):
         Eigenvalues and eigenvectors of V K V.
     U2 : ndarray
         U * U, shared between alphas.
-    K : ndarray of shape (n, n)
-        V K V.
+    K : ndarray of shape (n, n) or None
+        V K V, for predictions.
     alpha, problem, new
-        As for `Inverted`.
-    whole : bool
+        As for `Inverted.of_matrix`.
+    whole : bool, default=False
         Whether all of P is formed at once, for sets that together cover more than the matrix.
     """
 
     def __init__(
-        self, d: Array, U: Array, U2: Array, K: Array, alpha: float, problem: Problem, new: Array | None, *, whole: bool
+        self,
+        d: Array,
+        U: Array,
+        U2: Array,
+        K: Array | None,
+        alpha: float,
+        problem: Problem,
+        new: Array | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         n = len(d)
         shifted = d + alpha
@@ -263,13 +311,10 @@ class Spectral(Dual):
         self.degenerate = not kept.all()
         self.w = (~kept).astype(float) if self.degenerate else 1.0 / shifted
         self.U, self.U2, self.K, self.reach = U, U2, K, float(np.abs(self.w).max(initial=0.0))
-        right = _right_sides(problem, new)
-        solved = self._apply(right)
-        self._solved(problem, right, solved, least=1e-12 * float(problem.root @ problem.root) * self.degenerate)
-        if new is not None:
-            if self.degenerate:
-                raise SingularError
-            self._at_new_rows(problem, right, solved)
+        if new is not None and self.degenerate:
+            raise SingularError
+        least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
+        self._solve(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
         smallest = float(np.abs(shifted).min(initial=math.inf))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
@@ -279,16 +324,13 @@ class Spectral(Dual):
                 self.P = half @ half.T
             else:
                 self.P = (U * self.w) @ U.T
-            if self.unit is not None:
-                self.P -= np.outer(self.unit, self._signed())
-
-    def _apply(self, rows: Array) -> Array:
-        return np.asarray(((rows @ self.U) * self.w) @ self.U.T)
+            if self.border is not None:
+                self.P -= self.border.unit @ self.border.signed.T
 
     def diagonal(self) -> Array:
         """diag P, from the squares of U."""
         result = self.U2 @ self.w
-        return np.asarray(result if self.unit is None else result - self.unit * self._signed())
+        return np.asarray(result if self.border is None else result - (self.border.unit * self.border.signed)[:, 0])
 
     def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """U_S W U_S', less the intercept's part."""
@@ -307,29 +349,18 @@ class Spectral(Dual):
         if self.P is not None:
             return np.asarray(self.P[np.ix_(rows, columns)])
         result = (self.U[rows] * self.w) @ self.U[columns].T
-        if self.unit is not None:
-            result -= np.outer(self.unit[rows], self._signed()[columns])
+        if self.border is not None:
+            result -= self.border.unit[rows] @ self.border.signed[columns].T
         return np.asarray(result)
 
     def times(self, rows: Array, E: Array) -> Array:
         """U (W (U_S'E)), less the intercept's part."""
         result = self.U @ (self.w[:, None] * (self.U[rows].T @ E))
-        if self.unit is not None:
-            result -= np.outer(self.unit, self._signed()[rows] @ E)
+        if self.border is not None:
+            result -= self.border.unit @ (self.border.signed[rows].T @ E)
         return np.asarray(result)
 
     def _divisible(self, P: Array) -> Array:
         if not self.degenerate:
             return np.ones(len(P), dtype=bool)
         return np.asarray(np.linalg.eigvalsh(np.triu(P) + np.triu(P, 1).swapaxes(1, 2))[:, 0] > _DEGENERATE)
-
-
-def _right_sides(problem: Problem, new: Array | None) -> Array:
-    """V Y, h = V 1 and V k(X, x0) as rows."""
-    used = problem.used
-    parts = [(problem.root[:, None] * problem.Y[used]).T]
-    if problem.intercept:
-        parts.append(problem.root[None])
-    if new is not None:
-        parts.append(new.T)
-    return np.ascontiguousarray(np.concatenate(parts))

@@ -9,7 +9,7 @@ from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, Runs, SingularError
 from mercer.selection.problem import Problem
 from mercer.solvers.lapack import potrf, potrs
-from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.primal import PrimalSolved
 
 # A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
 _CANCELLED = 1e-6
@@ -19,64 +19,88 @@ class Explicit(LeaveOut):
     """alpha P = I - Z Z' through explicit features: n D^2 flops, then min(|S|, D)^2 max(|S|, D) per set.
 
     F C^-1 F' = Z Z' for the weighted, centred features F and C = F'F + alpha I: Z = F U^-1 from C = U'U, and from the
-    singular values of F, which have only the root of its condition, where C is badly conditioned.
+    singular values of F, which have only the root of its condition, where C is badly conditioned. Z of a sparse table
+    is made for the rows that are asked for.
 
     Parameters
     ----------
-    system : PrimalSystem
-        F; every row must have weight.
-    alpha : float
-        Added to the diagonal of F'F.
+    solved : PrimalSolved
+        The factored system; every row must have weight.
     problem : Problem
         Targets.
 
     Raises
     ------
     SingularError
-        For alpha = 0.
+        For alpha = 0 where features and intercept reach every direction, so that I - Z Z' is zero.
     """
 
-    def __init__(self, system: PrimalSystem, alpha: float, problem: Problem) -> None:
-        if alpha <= 0:
-            raise SingularError
-        solved = system.at(alpha)
-        Z, self.condition = solved.spanned(), solved.route().condition
-        if problem.intercept:
-            h = problem.root / np.linalg.norm(problem.root)
-            Z = np.column_stack([Z, h])
-        self.Z = np.ascontiguousarray(Z)
+    def __init__(self, solved: PrimalSolved, problem: Problem) -> None:
+        self.solved, self.system, self.root = solved, solved.system, problem.root
+        self.condition = solved.route().condition
+        self.degenerate = solved.alpha == 0
+        self.h = problem.root[:, None] / np.linalg.norm(problem.root) if problem.intercept else None
+        self.Z: Array | None = (
+            None
+            if self.system.sparse and solved.cholesky is not None
+            else self._with_constant(solved.spanned(), slice(None))
+        )
+        if self.Z is not None:
+            if self.degenerate and (self.Z.any(axis=0)).sum() >= len(self.Z):
+                raise SingularError
+            self.Z = np.ascontiguousarray(self.Z)
         self.y = problem.root[:, None] * problem.Y
-        self.a = self.y - self.Z @ (self.Z.T @ self.y)
+        self.a = self._residuals(problem)
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
             lost = np.linalg.norm(self.y, axis=0) / np.linalg.norm(self.a, axis=0)
         self.condition = max(self.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
+    def _with_constant(self, Z: Array, rows: Array | slice) -> Array:
+        """Z, with h / ||h|| beside it where there is an intercept."""
+        return Z if self.h is None else np.column_stack([Z, self.h[rows]])
+
+    def _residuals(self, problem: Problem) -> Array:
+        """y - Z Z'y."""
+        if self.Z is not None:
+            return np.asarray(self.y - self.Z @ (self.Z.T @ self.y))
+        found = self.solved.solve(problem.Y)
+        return np.asarray(self.root[:, None] * (problem.Y - (self.system.features @ found.primal + found.intercept)))
+
+    def _rows(self, rows: Array) -> Array:
+        """Z_S."""
+        if self.Z is not None:
+            return np.asarray(self.Z[rows])
+        return self._with_constant(self.solved.spanned(rows), rows)
+
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""
-        return np.asarray(1.0 - np.einsum("ij,ij->i", self.Z, self.Z))
+        parts = [slice(0, len(self.y))] if self.Z is not None else [rows for rows, _ in self.system.blocks()]
+        everything = np.arange(len(self.y))
+        pieces = (self._rows(everything[part]) for part in parts)
+        return np.concatenate([1.0 - np.einsum("ij,ij->i", Z, Z) for Z in pieces])
 
     def block(self, rows: Array, runs: Runs | None = None) -> Array:
         """I - Z_S Z_S'."""
-        part = self.Z[rows]
+        part = self._rows(rows)
         result = -(part @ part.T)
         result.flat[:: len(rows) + 1] += 1.0
         return np.asarray(result)
 
     def blocks(self, table: Array) -> Array:
         """I - Z_S Z_S' of many sets."""
-        part = self.Z[table]
+        part = self._rows(table.ravel()).reshape(*table.shape, -1)
         return np.asarray(np.eye(table.shape[1]) - part @ part.swapaxes(1, 2))
 
     def cross(self, rows: Array, columns: Array) -> Array:
         """-Z_S Z_C' of disjoint sets."""
-        return np.asarray(-(self.Z[rows] @ self.Z[columns].T))
+        return np.asarray(-(self._rows(rows) @ self._rows(columns).T))
 
     def _one(self, rows: Array, runs: Runs) -> Array | None:
         return self._divided(rows, self.a[rows])
 
     def _divided(self, rows: Array, a: Array) -> Array | None:
         """(I - Z_S Z_S')^-1 a; None where the block has lost too many digits."""
-        part = self.Z[rows]
+        part = self._rows(rows)
         if len(rows) <= part.shape[1]:
             block, right = np.ascontiguousarray(self.block(rows)), np.ascontiguousarray(a.T)
         else:  # (I - Z Z')^-1 = I + Z (I - Z'Z)^-1 Z': a system of D unknowns instead of |S|
@@ -89,9 +113,8 @@ class Explicit(LeaveOut):
 
     def predictions(self, rows: Array, E: Array) -> Array:
         """(I - Z_S Z_S')^-1 Z_S Z_T'y_T for the rows T that are not left out: E of targets that are 0 at S, and -1."""
-        others = np.ones(len(self.Z), dtype=bool)
-        others[rows] = False
-        found = self._divided(rows, self.Z[rows] @ (self.Z[others].T @ self.y[others]))
+        others = np.setdiff1d(np.arange(len(self.y)), rows)
+        found = self._divided(rows, self._rows(rows) @ (self._rows(others).T @ self.y[others]))
         return self.y[rows] - E if found is None else found
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
@@ -109,7 +132,7 @@ class Explicit(LeaveOut):
         pivots, found = self.diagonal(), np.empty(E.shape)
         for part in blocks(len(rows)):
             some = rows[part]
-            shares = self.Z[some] @ self.Z.T
+            shares = self._rows(some) @ self._rows(np.arange(len(self.y))).T
             shares[np.arange(len(some)), some] = 0.0
             found[part] = shares @ self.y / pivots[some, None]
         return found

@@ -7,6 +7,7 @@ is then a pair of folds, and each of the F (F - 1) / 2 pairs serves both of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -20,7 +21,6 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Removals
 from mercer.selection.scoring import Truth
@@ -212,15 +212,16 @@ def _swept(
     outer_values, failures = np.empty((*shape, count, t)), ordered.failures
     place = _places(layout, truth.removals)
 
-    def note(k: int, a: int, held_out: HeldOut) -> None:
-        outer_values[k, a] = held_out.values[:count]
-        inner = held_out.values[count:][place]
-        scores = scoring.by_split(truth, inner, per_target=per_target, failures=failures)
-        table.scores[k, a] = scores if per_target else scores[:, None]
-        table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
-
+    progress = Progress("nested cross-validation", len(kernels) * len(alphas), verbose)
     sweep = Sweep(kernels, alphas, ordered.rows, ordered.problem, layout.everything, route)
-    sweep.run(note, progress=Progress("nested cross-validation", len(kernels) * len(alphas), verbose))
+    with closing(sweep.run()) as found:
+        for k, a, held_out in found:
+            outer_values[k, a] = held_out.values[:count]
+            inner = held_out.values[count:][place]
+            scores = scoring.by_split(truth, inner, per_target=per_target, failures=failures)
+            table.scores[k, a] = scores if per_target else scores[:, None]
+            table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
+            progress.step()
     return table, owner, outer_values, failures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -159,20 +160,19 @@ class Ordered:
         self.runs.append(sweep)
         kept = [self.kept.setdefault(kernel, {}) for kernel in kernels]
         size = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1]
-
-        def note(k: int, a: int, held_out: HeldOut) -> None:
-            self._score(table, k, a, held_out)
-            self.spreads[kernels[k], float(alphas[a])] = held_out.spread
-            if size <= KEPT:
-                kept[k][float(alphas[a])] = held_out.values
-
-        def finished(k: int) -> None:
-            skip[k] = True
-            if saved is not None:
-                saved.save(_arrays(table) | {"finished": np.array(skip)})
-
+        left = np.full(len(kernels), len(alphas))
         try:
-            sweep.run(note, finished=finished if saved is not None else None, skip=list(skip), progress=progress)
+            with closing(sweep.run(list(skip), by_kernel=saved is not None)) as found:
+                for k, a, held_out in found:
+                    self._score(table, k, a, held_out)
+                    self.spreads[kernels[k], float(alphas[a])] = held_out.spread
+                    if size <= KEPT:
+                        kept[k][float(alphas[a])] = held_out.values
+                    progress.step()
+                    left[k] -= 1
+                    if saved is not None and not left[k]:
+                        skip[k] = True
+                        saved.save(_arrays(table) | {"finished": np.array(skip)})
         except KeyboardInterrupt as stop:
             stop.add_note("The search was interrupted; what was finished is in the search's cv_results_.")
             stop.table = table  # type: ignore[attr-defined]

@@ -1,13 +1,12 @@
-"""Go through every kernel and alpha once; what to make of the held-out predictions is the caller's business."""
+"""Held-out predictions of every kernel and alpha, one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from mercer.backends import run, single_threaded_blas, threads
-from mercer.backends.progress import Progress
+from mercer.backends import each, single_threaded_blas, threads
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut, KernelSystem
@@ -72,54 +71,33 @@ class Sweep:
         with _one_thread(held=not self.iterated and work.batch(self.plan.chosen.name) * work.alphas > 1):
             return system.at(alpha)
 
-    def _share_out(self, work: Callable[[tuple[int, int]], None], jobs: list[tuple[int, int]]) -> None:
-        """Candidates to the threads; those that need them all one by one, from the best conditioned on."""
-        if not self.iterated:
-            run(work, jobs)
-            return
-        for job in sorted(jobs, key=lambda job: -float(self.alphas[job[1]])):
-            work(job)
-
     def run(
-        self,
-        consume: Callable[[int, int, HeldOut], None],
-        *,
-        finished: Callable[[int], None] | None = None,
-        skip: Sequence[bool] | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        """Call `consume(kernel, alpha, held out)` for every candidate, and `finished(kernel)` after its last alpha.
+        self, skip: Sequence[bool] | None = None, *, by_kernel: bool = False
+    ) -> Generator[tuple[int, int, HeldOut]]:
+        """The number of a kernel, that of an alpha, and what they predict, for every candidate.
 
-        Candidates of a few kernels run side by side, each on one thread; with `finished`, one kernel is
-        completed before the next begins.
+        Candidates of a few kernels run side by side, each on one thread; `by_kernel`, one kernel is completed before
+        the next begins.
         """
         wanted = [k for k in range(len(self.kernels)) if skip is None or not skip[k]]
-        batch = 1 if finished is not None else self.plan.work.batch(self.plan.chosen.name)
+        work, name = self.plan.work, self.plan.chosen.name
+        batch = 1 if by_kernel else work.batch(name)
         for start in range(0, len(wanted), batch):
-            numbers = wanted[start : start + batch]
-            systems: dict[int, Candidate] = {}
-
-            def prepare(k: int, systems: dict[int, Candidate] = systems) -> None:
-                systems[k] = self.system(self.kernels[k])
-
+            kernels = {k: self.kernels[k] for k in wanted[start : start + batch]}
             # eigendecompositions side by side, one thread each; Gram matrices one by one, by tiles on all threads
-            if self.plan.chosen.name == "spectral":
-                run(prepare, numbers)
-            else:
-                for k in numbers:
-                    prepare(k)
+            made = (
+                each(self.system, list(kernels.values())) if name == "spectral" else map(self.system, kernels.values())
+            )
+            systems = dict(zip(kernels, made, strict=True))
+            jobs = [(k, a) for k in kernels for a in range(len(self.alphas))]
+            if self.iterated:  # all threads for each, from the best conditioned on
+                jobs.sort(key=lambda job: -float(self.alphas[job[1]]))
 
-            def try_one(job: tuple[int, int], systems: dict[int, Candidate] = systems) -> None:
-                k, a = job
-                consume(k, a, self.held_out(systems[k], float(self.alphas[a])))
-                if progress is not None:
-                    progress.step()
+            def held_out(job: tuple[int, int], systems: dict[int, Candidate] = systems) -> HeldOut:
+                return self.held_out(systems[job[0]], float(self.alphas[job[1]]))
 
-            work = self.plan.work
             # hardly any arithmetic: threads would wait for each other
             with threads(1) if work.single and work.n <= _TINY else nullcontext():
-                self._share_out(try_one, [(k, a) for k in numbers for a in range(len(self.alphas))])
+                found = map(held_out, jobs) if self.iterated else each(held_out, jobs)
+                yield from ((k, a, values) for (k, a), values in zip(jobs, found, strict=True))
             systems.clear()  # before the next ones are made
-            if finished is not None:
-                for k in numbers:
-                    finished(k)

@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
+from mercer.solvers.lapack import potri
 from mercer.solvers.route import SINGULAR, Route
 
 _STEPS = 3  # of power iteration; each is worth about a factor of two
@@ -96,6 +97,12 @@ class Cholesky:
             below[: columns.stop - columns.start] = np.tril(below[: columns.stop - columns.start])
             result[columns] = np.einsum("ij,ij->j", below, below)
         return result
+
+    def inverse(self) -> Array:
+        """G in a new array, of which the upper triangle counts."""
+        G = np.array(self._held.T, order="C")
+        potri(G)
+        return G
 
     def null_part(self, B: Array) -> Array | None:
         """A is regular."""

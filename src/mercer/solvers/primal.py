@@ -158,7 +158,7 @@ class PrimalSolved:
     """C = F'F + alpha I factored: by Cholesky where it is well conditioned, by singular values otherwise."""
 
     def __init__(self, system: PrimalSystem, alpha: float) -> None:
-        self.system, self.alpha = system, alpha
+        self.system, self.alpha, self.root = system, alpha, system.root
         self.cholesky: Cholesky | None = None
         self.kept = np.empty(0, dtype=bool)
         self.inverse = np.empty(0)
@@ -234,12 +234,17 @@ class PrimalSolved:
             return np.asarray(self.system.features.T @ (self.system.root[:, None] * y))
         return np.asarray(sum(F.T @ y[rows] for rows, F in self.system.blocks()))
 
-    def spanned(self) -> Array:
-        """Z with F C^-1 F' = Z Z'."""
-        if self.cholesky is not None:
-            return self.cholesky.whitened(self.system.weighted().T).T
-        U, s, _ = self.system.singular()
-        return np.asarray(U * (s * np.sqrt(self.inverse)))
+    def spanned(self, rows: Array | None = None) -> Array:
+        """Z with F C^-1 F' = Z Z', all of it or these rows."""
+        system = self.system
+        if self.cholesky is None:
+            U, s, _ = system.singular()
+            return np.asarray((U if rows is None else U[rows]) * (s * np.sqrt(self.inverse)))
+        if rows is None:
+            return self.cholesky.whitened(system.weighted().T).T
+        some = system.features[rows]
+        F = system.centred(some.toarray() if system.sparse else some) * system.root[rows, None]
+        return self.cholesky.whitened(F.T).T
 
     def route(self) -> Route:
         """How it was solved."""
@@ -296,6 +301,19 @@ class PrimalSolved:
             _, s, _ = system.singular()
             penalised = float((s * s * self.inverse).sum())
         return float(penalised + system.intercept)
+
+    def shares(self, new: Array) -> Array:
+        """F C^-1 phi0 for centred phi0, and h / h'h for the intercept."""
+        system = self.system
+        phi = new - system.mean[:, None]
+        if self.cholesky is None:
+            U, s, Vt = system.singular()
+            u = U @ ((s * self.inverse)[:, None] * (Vt @ phi))
+        else:
+            u = self._fitted(self.cholesky.solve(phi))
+        if system.intercept:
+            u = u + system.root[:, None] / system.total
+        return np.asarray(u)
 
     def variance(self, diagonal: Array, new: Array) -> Array:
         """alpha phi'C^-1 phi for centred phi, plus alpha / sum of weights for the intercept."""

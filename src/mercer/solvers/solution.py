@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -40,9 +41,18 @@ class Solution:
 
 
 class Penalised(Protocol):
-    """A system with its alpha in place."""
+    """A system with its alpha in place.
+
+    Attributes
+    ----------
+    alpha : float
+        The penalty.
+    root : ndarray of shape (n,)
+        V, the square roots of the weights.
+    """
 
     alpha: float
+    root: Array
 
     def solve(self, Y: Array) -> Solution:
         """Coefficients for targets Y."""
@@ -57,6 +67,9 @@ class Penalised(Protocol):
         """Posterior variance of the latent function, in units of the prior's: k(x, x), and k(X, x)
         or phi(x) as columns.
         """
+
+    def shares(self, new: Array) -> Array:
+        """u(x0), the shares of the weighted targets in f(x0), for k(X, x0) or phi(x0) as columns."""
 
 
 class Solvable(Protocol):
@@ -97,12 +110,12 @@ class Border:
     scale: float
     outside: bool
 
-    @property
+    @cached_property
     def unit(self) -> Array:
         """left / |scale|^1/2: products of it neither vanish nor overflow."""
         return self.left / math.sqrt(abs(self.scale))
 
-    @property
+    @cached_property
     def signed(self) -> Array:
         """`unit` times the sign of the scale, which is negative only where A has negative eigenvalues."""
         return math.copysign(1.0, self.scale) * self.unit
@@ -170,6 +183,13 @@ class DualSolved:
         if self.border is not None and not self.border.outside:  # there the data determine the intercept
             result += (1.0 - (self.border.left.T @ k0)[0]) ** 2 / self.border.scale
         return np.asarray(np.maximum(result, 0.0))
+
+    def shares(self, new: Array) -> Array:
+        """G V k0 + left (1 - h'G V k0) / scale."""
+        u = self.inverse.solve(self.root[:, None] * new)
+        if self.border is not None:
+            u += self.border.left * ((1.0 - self.root @ u) / self.border.scale)
+        return u
 
 
 def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool) -> tuple[Array, Array]:
