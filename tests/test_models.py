@@ -8,6 +8,7 @@ import sys
 import threading
 import tracemalloc
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -599,7 +600,7 @@ def test_rows_that_json_cannot_hold_are_refused(path, cell):
 def test_what_could_not_be_read_is_not_written(data, path):
     X, y, _ = data
     model = KernelRidge(0.1).fit(X, y)
-    model._dual = model._dual[:-1]
+    model.fitted_ = replace(model.fitted_, dual=model.fitted_.dual[:-1])
     with pytest.raises(InputError) as caught:
         mercer.save(model, path)
     assert str(caught.value) == (

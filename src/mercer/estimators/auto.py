@@ -23,8 +23,9 @@ from mercer.estimators.auto_intervals import (
     root_mean_square,
 )
 from mercer.estimators.auto_table import checked_targets, enough_rows
-from mercer.estimators.intervals import coverage_of
+from mercer.estimators.inputs import coverage_of
 from mercer.insight.intervals import Coverage, checked_confidence
+from mercer.insight.left_out import left_out_of
 from mercer.selection.recipes import REGRESSION
 
 
@@ -144,8 +145,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """Residuals of the committee with every row left out in turn, its widths and weights as they are."""
         total = np.zeros_like(self._Y)
         for member, model in zip(self.members_, self.models_, strict=True):
-            total += member.weight * model._left_out(None)[0][1].residuals
-            model._forget()
+            total += member.weight * left_out_of(model.fitted_)[0][1].residuals
+            model.fitted_.known.clear()
         return np.asarray(self._scale * total)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

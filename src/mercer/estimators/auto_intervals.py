@@ -17,6 +17,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, ranks
+from mercer.insight.left_out import left_out_of
 from mercer.selection.alphas import predicted, taken
 from mercer.selection.committee import Committee, Member
 from mercer.selection.problem import Problem
@@ -40,10 +41,11 @@ def moments(members: Sequence[Member], models: Sequence[KernelRidge], Z: Array) 
     """
     means, variances, noises = [], [], []
     for model in models:
-        rows, scale = Rows(Z), model._scale()
-        means.append(model._values(rows))
-        variances.append(model._latent_variance(rows, None, scale))
-        noises.append(model._alphas * scale)
+        rows, fitted = Rows(Z), model.fitted_
+        scale = fitted.evidence()[0]
+        means.append(fitted.values(rows))
+        variances.append(scale * fitted.variance(rows, fitted.kernel.diagonal(rows)))
+        noises.append(fitted.alphas * scale)
     weights = np.array([member.weight for member in members])
     votes = np.tensordot(weights, means, axes=1)
     spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
@@ -74,12 +76,12 @@ def by_jackknife(
     members: Sequence[Member], models: Sequence[KernelRidge], Z: Array, confidence: float
 ) -> tuple[Array, Array]:
     """jackknife+ of the weighted vote, from the closed forms of its members."""
-    lefts = [model._left_out(None)[0][1] for model in models]
+    lefts = [left_out_of(model.fitted_)[0][1] for model in models]
     weights = [member.weight for member in members]
     reach = np.abs(sum(weight * left.residuals for weight, left in zip(weights, lefts, strict=True)))
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:
-        columns = [model._columns(Rows(Z[part])) for model in models]
+        columns = [model.fitted_.columns(Rows(Z[part])) for model in models]
         shares = [left.shares(new) for left, new in zip(lefts, columns, strict=True)]
         for target in range(reach.shape[1]):
             found = np.zeros((part.stop - part.start, len(reach)))
@@ -89,7 +91,7 @@ def by_jackknife(
 
     bounds = held_out_bounds(reach, values, len(Z), confidence)
     for model in models if len(reach) > _KEPT else ():
-        model._forget()
+        model.fitted_.known.clear()
     return bounds
 
 

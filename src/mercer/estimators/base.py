@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import promise
 from mercer.data.checks import (
     as_numbers,
     bad_pair,
@@ -24,13 +23,11 @@ from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
 from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
-from mercer.gram import columns_against, times, training_matrix
 from mercer.kernels import Kernel, Linear, Precomputed
-from mercer.kernels.base import ENDLESS
-from mercer.kernels.tiles import TILE, blocks, column_numbers
-from mercer.solvers import Choice, DualSystem, Penalised, PrimalSystem, Route, Solution, choose
+from mercer.kernels.tiles import column_numbers
+from mercer.solvers import Choice, Route, choose
+from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
-from mercer.solvers.streamed import StreamedSystem
 
 
 class KernelSetter:
@@ -89,8 +86,21 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
         sparse = "csr" if takes_sparse(kernel) or plain_function or as_before else False
         return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset, **how)
 
-    def _new_rows(self, X: Any, diag: Any = None) -> Rows:
-        """X for prediction, checked against what was fitted."""
+    def checked_rows(self, X: Any, diag: Any = None) -> Rows:
+        """X for prediction, checked against what was fitted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame
+            New rows.
+        diag : array-like, default=None
+            Refused unless the kernel is precomputed.
+
+        Returns
+        -------
+        Rows
+            What `kernel_` and `fitted_` take.
+        """
         check_is_fitted(self)
         if diag is not None and self.kernel_.kind != "gram":
             raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
@@ -121,17 +131,11 @@ class RidgeCore(KernelEstimator):
     alpha: Any
     fit_intercept: bool
     solver: str
+    fitted_: FittedRidge
     X_fit_: Any
     kernel_: Kernel
-    _posterior_kept: list[tuple[Array, Penalised]]
-    _weights_kept: Array
-
-    # fitted state that other state can be rebuilt from, left out of pickles
-    _unsaved: ClassVar[tuple[str, ...]] = ("_posterior_kept", "_weights_kept")
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in self._unsaved}
+    route_: Route
+    _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -166,35 +170,33 @@ class RidgeCore(KernelEstimator):
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
         checked_intercept(owner, self.fit_intercept)
-        self.__dict__.pop("_weights_kept", None)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
-        weights = None if weights is None else weights.copy()
-        self.kernel_ = self._resolved(width_of(X))
-        self.X_fit_ = X
-        self.kernel_.check(self._as_rows(X))
-        warned = self._warn_if_invalid(self._as_rows(X))
-        self._weights = None if weights is None else checked_weights(owner, weights)
-        self._per_target = np.ndim(self.alpha) > 0
-        self._as_fitted = {"fit_intercept": self.fit_intercept}
-        used = slice(None) if weights is None or weights.all() else weights > 0
-        kept = self._as_rows(X if isinstance(used, slice) else X[used])
-        if self.kernel_.kind == "gram" and not isinstance(used, slice):
-            kept = self._as_rows(X[used][:, used])
-        groups, places = np.unique(alphas, return_inverse=True)
-        choice = self._choice(X.shape[0], kept, len(groups))
-        self._system_of = choice
-        system = self._system(kept, None if weights is None else weights[used], choice)
-        solutions = self._solutions(system, [Y[used][:, places == i] for i in range(len(groups))], groups)
-        self._keep(solutions, places, used, Y.shape[1])
-        worst = max(range(len(groups)), key=lambda i: _badness(solutions[i].route))
-        self.route_ = solutions[worst].route
-        if self._primal is None:
-            lost = _cancelled(self.kernel_.diagonal(kept), self._dual[used], Y[used])
-            self.route_ = replace(self.route_, cancelled=max(self.route_.cancelled, lost))
-        self._alphas, self._used, self._targets = alphas, used, Y
+        weights = None if weights is None else checked_weights(owner, weights.copy())
+        self.kernel_, rows = self._resolved(width_of(X)), self._as_rows(X)
+        self.kernel_.check(rows)
+        warned = self._warn_if_invalid(rows)
+        kept = rows if weights is None or weights.all() else self._as_rows(X[weights > 0])
+        self.fitted_ = FittedRidge.fit(
+            self.kernel_,
+            X,
+            Y,
+            alphas,
+            weights,
+            names=rows.names,
+            intercept=bool(self.fit_intercept),
+            choice=self._choice(len(Y), kept, len(np.unique(alphas))),
+            keep=self._kept_factor,
+        )
+        self.publish()
         if not (warned and self.route_.negative):
-            self.route_.warn(owner, float(groups[worst]))
+            self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
+
+    def publish(self) -> None:
+        """Set the attributes that follow from `fitted_`."""
+        fitted = self.fitted_
+        self.kernel_, self.X_fit_, self.route_ = fitted.kernel, fitted.X, fitted.route
+        self._as_fitted = {"fit_intercept": fitted.intercept}
 
     def _warn_if_invalid(self, rows: Rows) -> bool:
         """One sentence where the kernel, or the matrix given, is known not to be a Mercer kernel."""
@@ -212,124 +214,18 @@ class RidgeCore(KernelEstimator):
             warnings.warn(message, NotMercerWarning, stacklevel=4)
         return valid is False
 
-    def _system(self, rows: Rows, weights: Array | None, choice: Choice) -> DualSystem | PrimalSystem | StreamedSystem:
-        intercept = bool(self._as_fitted["fit_intercept"])
-        if choice.name == "primal":
-            return PrimalSystem(self._phi(rows), weights, intercept=intercept, reason=choice.reason)
-        if choice.name == "cg":
-            return StreamedSystem(self.kernel_, rows, weights, intercept=intercept, choice=choice)
-        return DualSystem(
-            training_matrix(self.kernel_, rows),
-            weights,
-            intercept=intercept,
-            reason=choice.reason,
-            certified=self.kernel_.verdict()[0] is True,
-        )
-
-    def _solutions(
-        self, system: DualSystem | PrimalSystem | StreamedSystem, targets: list[Array], alphas: Array
-    ) -> list[Solution]:
-        """Coefficients of the targets that have each alpha."""
-        return [_solved(system, Y, alpha, self._system_of) for Y, alpha in zip(targets, alphas, strict=True)]
-
-    def _keep(self, solutions: list[Solution], places: Array, used: Any, targets: int) -> None:
-        n = self.X_fit_.shape[0]
-        self._dual, self._intercept = np.zeros((n, targets)), np.zeros(targets)
-        first = solutions[0].primal
-        self._primal = None if first is None else np.zeros((len(first), targets))
-        for i, solution in enumerate(solutions):
-            mine = places == i
-            self._dual[np.ix_(np.arange(n)[used], mine)] = solution.dual
-            self._intercept[mine] = solution.intercept
-            if self._primal is not None:
-                self._primal[:, mine] = solution.primal
-
-    # -- prediction -------------------------------------------------------------------------------
-
-    def _values(self, rows: Rows) -> Array:
-        """f at new rows (m x t), without ever holding all of k(x, X)."""
-        if self._primal is None:
-            return times(self.kernel_, rows, self._fit_rows(), self._dual) + self._intercept
-        result = np.empty((len(rows), self._dual.shape[1]))
-        for part in blocks(len(rows)):
-            result[part] = self._phi(rows[part]) @ self._primal
-        return result + self._intercept
-
-    def _phi(self, rows: Rows) -> Any:
-        """Explicit features; those of the linear kernel are the rows, sparse as they are."""
-        return rows.values if isinstance(self.kernel_, Linear) else self.kernel_.features(rows)
-
     def _feature_weights(self) -> Array:
         """w = Phi'a (D x t): as solved for where the primal was, otherwise made when first asked for."""
         check_is_fitted(self)
-        if self._primal is not None:
-            return self._primal.copy()
-        if not hasattr(self, "_weights_kept"):
-            try:
-                self._weights_kept = self._summed_features()
-            except (InputError, MemoryRefusal) as problem:  # `dir` of an estimator asks for every attribute
-                raise NoFeaturesError(str(problem)) from None
-        return self._weights_kept.copy()
+        try:
+            return self.fitted_.feature_weights(f"primal_coef_ of {type(self).__name__}")
+        except (InputError, MemoryRefusal) as problem:  # `dir` of an estimator asks for every attribute
+            raise NoFeaturesError(str(problem)) from None
 
-    def _summed_features(self) -> Array:
-        """Phi'a, by blocks of training rows."""
-        rows, targets = self._as_rows(self.X_fit_), self._dual.shape[1]
-        what, way_out = (
-            f"primal_coef_ of {type(self).__name__}",
-            "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_.",
-        )
-        count = self.kernel_.count_features(rows)
-        if count is None:
-            raise InputError(f"{what} needs a kernel with a finite feature map; {self.kernel_!r} has none. {way_out}")
-        held = 0 if rows.sparse and isinstance(self.kernel_, Linear) else min(len(rows), TILE)
-        many = str(count) if count < ENDLESS else "more than 10^18"
-        promise(8 * count * (held + 2 * targets), f"{what} on {many} features", way_out)
-        weights = np.zeros((count, targets))
-        for part in blocks(len(rows)):
-            weights += self._phi(rows[part]).T @ self._dual[part]
-        return weights
-
-    # -- the Gaussian view, made when first asked for ---------------------------------------------
-
-    def _posterior(self) -> list[tuple[Array, Penalised]]:
-        """For each distinct alpha, its targets and the factored system."""
-        if not hasattr(self, "_posterior_kept"):
-            used = self._used
-            X = self.X_fit_ if isinstance(used, slice) else self.X_fit_[used]
-            if self.kernel_.kind == "gram" and not isinstance(used, slice):
-                X = X[:, used]
-            weights = None if self._weights is None else self._weights[used]
-            system = self._system(self._as_rows(X), weights, self._system_of)
-            kept: list[tuple[Array, Penalised]] = []
-            distinct = np.unique(self._alphas)
-            for alpha in distinct:
-                if isinstance(system, PrimalSystem):
-                    solved: Penalised = system.at(float(alpha))
-                else:  # several alphas share one spectrum
-                    solved = system.at(float(alpha), "cholesky" if len(distinct) == 1 else "spectral")
-                kept.append((np.flatnonzero(self._alphas == alpha), solved))
-            self._posterior_kept = kept
-        return self._posterior_kept
-
-    def _latent_variance(self, rows: Rows, diagonal: Array | None, scale: Array) -> Array:
-        """Posterior variance of f at new rows, for each target."""
-        result = np.empty((len(rows), len(scale)))
-        used = self._used
-        for mine, solved in self._posterior():
-            if self._primal is not None:
-                for part in blocks(len(rows)):
-                    phi = self._phi(rows[part])
-                    phi = phi.toarray() if hasattr(phi, "toarray") else phi
-                    result[part, mine] = solved.variance(np.empty(0), phi.T)[:, None] * scale[mine]
-                continue
-            whole = self._diagonal(rows, diagonal)
-            for part, against in columns_against(self.kernel_, rows, self._fit_rows()):
-                one = solved.variance(whole[part], against[used])
-                result[part][:, mine] = one[:, None] * scale[mine]
-        return result
-
-    def _diagonal(self, rows: Rows, given: Any) -> Array:
-        """k(x, x) of new rows, from the kernel or from the caller."""
+    def _diagonal(self, rows: Rows, given: Any) -> Array | None:
+        """k(x, x) of new rows, from the kernel or from the caller; None where the model does not need it."""
+        if self.fitted_.primal is not None:
+            return None
         if self.kernel_.kind != "gram":
             return self.kernel_.diagonal(rows)
         if given is None:
@@ -353,20 +249,3 @@ def checked_diagonal(given: Any, count: int) -> Array:
         row = int(np.flatnonzero(bad)[0])
         raise InputError(sentence("diag", what, f"{diagonal[row]} in row {row}"))
     return diagonal
-
-
-def _solved(system: DualSystem | PrimalSystem | StreamedSystem, Y: Array, alpha: float, choice: Choice) -> Solution:
-    if isinstance(system, PrimalSystem):
-        return system.at(float(alpha)).solve(Y)
-    return system.solve(Y, float(alpha), choice.name)
-
-
-def _cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
-    """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        terms = np.linalg.norm(np.sqrt(np.abs(diagonal))[:, None] * dual, axis=0) * np.sqrt(np.abs(diagonal).sum())
-        return float(np.nan_to_num(terms / np.linalg.norm(Y, axis=0), nan=1.0).max(initial=1.0))
-
-
-def _badness(route: Route) -> tuple[float, bool, float, float]:
-    return -route.negative, route.singular, -route.digits, route.condition

@@ -127,9 +127,14 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         at_least_two(type(self).__name__, self.classes_, numbers, weights)
         weights = class_weights(self.class_weight, y, weights)
+        self._per_target = np.ndim(self.alpha) > 0
         self._fit_targets(X, label_targets(numbers, len(self.classes_)), weights)
-        self.dual_coef_, self.intercept_ = self._dual, self._intercept
         return self
+
+    def publish(self) -> None:
+        """Set the attributes that follow from `fitted_`."""
+        super().publish()
+        self.dual_coef_, self.intercept_ = self.fitted_.dual, self.fitted_.constant
 
     @property
     def primal_coef_(self) -> Array:
@@ -149,7 +154,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self)
-        values = self._values(self._new_rows(X))
+        values = self.fitted_.values(self.checked_rows(X))
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> Array:

@@ -128,7 +128,7 @@ def without_rows(model: Any) -> Any:
     if not isinstance(inner, RidgeCore):
         raise InputError(f"{name} cannot be without its training rows: it predicts from them. {way_out}")
     try:
-        weights = inner._feature_weights()
+        weights = inner.fitted_.feature_weights(name)
     except MercerError:
         kernel = repr(inner.kernel_)
         raise InputError(
@@ -136,7 +136,7 @@ def without_rows(model: Any) -> Any:
             f"them. {way_out}"
         ) from None
     names = tuple(map(str, getattr(inner, "feature_names_in_", ())))
-    parts = inner.kernel_, weights, inner._intercept.copy(), int(inner.n_features_in_), names
+    parts = inner.kernel_, weights, inner.fitted_.constant.copy(), int(inner.n_features_in_), names
     if not hasattr(inner, "classes_"):
         return FeatureRegressor(*parts, one_target=inner._one_target)
     return FeatureClassifier(*parts, True, inner.classes_, getattr(model, "temperature_", None))

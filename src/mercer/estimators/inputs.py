@@ -18,6 +18,7 @@ from mercer.data.checks import as_names
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
+from mercer.insight.intervals import Coverage, covered
 from mercer.kernels import Kernel
 
 NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
@@ -134,3 +135,14 @@ def object_tags(tags: Any, kernels: Sequence[Any]) -> Any:
         if only_objects(kernels):
             tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
     return tags
+
+
+def coverage_of(bounds: tuple[Array, Array], y: Any, confidence: float, method: str) -> Coverage:
+    """How many of these targets lie inside."""
+    lower, upper = bounds
+    y = np.asarray(_check_y(y, multi_output=True, y_numeric=True), dtype=np.float64)
+    check_consistent_length(lower, y)
+    if y.shape != lower.shape and y.size != lower.size:
+        targets = 1 if lower.ndim == 1 else lower.shape[1]
+        raise InputError(sentence("y", f"a table of {targets} targets, as in fit", f"shape {y.shape}"))
+    return covered(lower, upper, y.reshape(lower.shape), float(confidence), method)

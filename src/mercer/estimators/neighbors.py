@@ -68,7 +68,7 @@ class KernelNeighbors(KernelEstimator):
         numbers : ndarray of int, shape (n_rows, n_neighbors)
             Rows of the training table.
         """
-        rows = self._new_rows(X, diag)
+        rows = self.checked_rows(X, diag)
         count = self._as_fitted["n_neighbors"] if n_neighbors is None else n_neighbors
         self._check_count(count, self.X_fit_.shape[0])
         places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))

@@ -8,14 +8,16 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array
-from mercer.estimators.intervals import IntervalCore, coverage_of
+from mercer.estimators.base import RidgeCore
+from mercer.estimators.inputs import coverage_of
 from mercer.estimators.names import Settings
 from mercer.insight.intervals import Coverage
-from mercer.solvers.solution import likelihood
+from mercer.insight.left_out import interval_bounds
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: ignore[misc]
+class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
@@ -95,6 +97,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         self.fit_intercept = fit_intercept
         self.solver = solver
 
+    _kept_factor = True
+
     def _settings(self) -> Settings:
         return Settings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
@@ -118,13 +122,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         X, y = self._checked_input(X, y, multi_output=True, y_numeric=True)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self.__dict__.pop("_posterior_kept", None)
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        self._one_target, self._per_target = y.ndim == 1, np.ndim(self.alpha) > 0
         self._fit_targets(X, Y, sample_weight)
-        self._one_target = y.ndim == 1
-        self.dual_coef_ = self._out(self._dual)
-        self.intercept_ = self._out(self._intercept[None])[0]
         return self
+
+    def publish(self) -> None:
+        """Set the attributes that follow from `fitted_`."""
+        super().publish()
+        self.dual_coef_ = self._out(self.fitted_.dual)
+        self.intercept_ = self._out(self.fitted_.constant[None])[0]
 
     def _out(self, table: Array) -> Array:
         return table[:, 0] if self._one_target else table
@@ -148,12 +155,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         std : ndarray of the same shape
             Only with `return_std`.
         """
-        rows = self._new_rows(X, diag)
-        values = self._out(self._values(rows))
+        rows = self.checked_rows(X, diag)
+        values = self._out(self.fitted_.values(rows))
         if not return_std:
             return values
-        scale = np.atleast_1d(self.prior_variance_)
-        return values, self._out(np.sqrt(self._latent_variance(rows, diag, scale)))
+        variance = self.fitted_.evidence()[0] * self.fitted_.variance(rows, self._diagonal(rows, diag))
+        return values, self._out(np.sqrt(variance))
 
     def predict_interval(
         self,
@@ -207,8 +214,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         >>> lower.round(1), upper.round(1)
         (array([ 0.6, -0.3]), array([1.3, 0.4]))
         """
-        rows = self._new_rows(X, diag)
-        lower, upper = self._bounds(rows, confidence, method, lambda: self._drawn(cv, random_state), diag)
+        rows = self.checked_rows(X, diag)
+        folds = None
+        if method == "cv+":
+            drawn = isinstance(cv, Folds)
+            folds = cv if drawn else draw(cv, self.X_fit_, self.fitted_.targets, random_state=random_state)
+        diagonal = self._diagonal(rows, diag) if method == "gaussian" else None
+        lower, upper = interval_bounds(self.fitted_, rows, confidence, method, folds, diagonal)
         return self._out(lower), self._out(upper)
 
     def coverage(
@@ -251,32 +263,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
         return coverage_of(bounds, y, confidence, method)
 
-    def _scale(self) -> Array:
-        return self._evidence()[0]
-
     @property
     def primal_coef_(self) -> Array:
         """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target."""
         weights = self._feature_weights()
         return weights[:, 0] if self._one_target else weights.T
 
-    def _evidence(self) -> tuple[Array, Array]:
-        check_is_fitted(self)
-        used = self._used
-        scale, evidence = np.empty(len(self._alphas)), np.empty(len(self._alphas))
-        for mine, solved in self._posterior():
-            scale[mine], evidence[mine] = likelihood(
-                self._targets[used][:, mine],
-                self._dual[used][:, mine],
-                solved.log_determinant(),
-                intercept=bool(self._as_fitted["fit_intercept"]),
-            )
-        return scale, evidence
-
     @property
     def prior_variance_(self) -> Any:
         """Variance of the Gaussian prior by maximum likelihood, y'a / n; per target."""
-        return self._out(self._evidence()[0][None])[0]
+        check_is_fitted(self)
+        return self._out(self.fitted_.evidence()[0][None])[0]
 
     @property
     def log_marginal_likelihood_(self) -> Any:
@@ -284,7 +281,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
 
         The noise variance is alpha times the prior variance. NaN for a singular system.
         """
-        return self._out(self._evidence()[1][None])[0]
+        check_is_fitted(self)
+        return self._out(self.fitted_.evidence()[1][None])[0]
 
     @property
     def effective_dof_(self) -> Any:
@@ -293,7 +291,5 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, IntervalCore):  # type: igno
         One number, or one per target where alpha is.
         """
         check_is_fitted(self)
-        result = np.empty(len(self._alphas))
-        for mine, solved in self._posterior():
-            result[mine] = solved.degrees_of_freedom()
+        result = self.fitted_.degrees_of_freedom()
         return self._out(result[None])[0] if self._per_target else float(result[0])

@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.estimators.intervals import coverage_of
+from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_core import SearchCore
@@ -247,11 +247,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         check_is_fitted(self, "best_estimator_")
         self._checked_input(X, reset=False)
         winner: KernelRidge = self.best_estimator_
-        rows = winner._new_rows(X, diag)
-        lower, upper = winner._bounds(
-            rows, confidence, method, lambda: self.folds_ if cv is None else winner._drawn(cv, random_state), diag
-        )
-        return winner._out(lower), winner._out(upper)
+        folds = self.folds_ if cv is None else None
+        return winner.predict_interval(X, confidence, method, cv=folds or cv, random_state=random_state, diag=diag)
 
     def coverage(
         self,

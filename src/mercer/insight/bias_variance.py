@@ -17,7 +17,6 @@ from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance_draws import by_drawing
 from mercer.insight.bias_variance_inputs import Question, ask
 from mercer.insight.bias_variance_result import BiasVariance
-from mercer.kernels.tiles import blocks
 
 _METHODS = ("auto", "exact", "monte_carlo", "bootstrap")
 
@@ -169,9 +168,9 @@ def _exact(estimator: Any, question: Question, ladder: Array | None, sample_weig
     m = len(question.truth_test)
     bias = model.predict(question.X_test).reshape(m, -1).T - question.truth_test
     variance = np.empty_like(bias)
-    for mine, part, weights in smoother_weights(model, question.X_test):
-        spread = question.noise[model._used][:, None] * weights
-        variance[mine, part] = np.einsum("ij,ij->j", spread, spread)
+    for mine, part, weights in model.fitted_.shares(model.checked_rows(question.X_test)):
+        spread = question.noise[model.fitted_.numbers][:, None] * weights
+        variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
     noise = np.broadcast_to(question.noise_test.astype(np.float64) ** 2, bias.shape)
     at = 0 if ladder is None else slice(None)
     return BiasVariance((bias**2)[at], variance[at], noise[at], ladder, how="exact at the given rows")
@@ -187,12 +186,3 @@ def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weig
         return model.fit(X, y, sample_weight)
     model.set_params(alpha=ladder)
     return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
-
-
-def smoother_weights(model: Any, X: Any) -> Any:
-    """For each distinct alpha and block of rows: the targets with it, the block, and u(x0) as columns."""
-    rows = model._new_rows(X)
-    for part in blocks(len(rows)):
-        new = model._columns(rows[part])
-        for mine, solved in model._posterior():
-            yield np.asarray(mine)[:, None], part, solved.root[:, None] * solved.shares(new)

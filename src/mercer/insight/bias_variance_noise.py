@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.checks import as_numbers, checked_size
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.insight.bias_variance import is_smoother, smoother, smoother_weights
+from mercer.insight.bias_variance import is_smoother, smoother
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def _search(search: Any, X: Any, y: Array, sample_weight: Any) -> Any:
 def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) -> NoiseEstimate:
     """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
     model = smoother(estimator, X, y, None, sample_weight)
-    used = np.arange(len(y))[model._used]
+    used = model.fitted_.numbers
     place = np.full(len(y), -1)
     place[used] = np.arange(len(used))
     degrees = float(len(used))
-    for _, part, weights in smoother_weights(model, X):
+    for _, part, weights in model.fitted_.shares(model.checked_rows(X)):
         numbers = np.arange(len(y))[part]
         mine = np.flatnonzero(place[numbers] >= 0)
         S = weights[:, mine]

@@ -1,22 +1,25 @@
-"""The models that leave one row or one fold out, all from one factor: what intervals are made of."""
+"""Prediction intervals of a fitted model, from the models that leave one row or one fold out of its one factor."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from mercer.backends import promise
 from mercer.data.folds import Folds
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
+from mercer.insight.intervals import checked_confidence, checked_method, gaussian_bounds, held_out_bounds
 from mercer.selection.leave_out import LeaveOut
 from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
-from mercer.solvers import Penalised, Solution
+from mercer.solvers import Penalised, PrimalSystem, Solution
 from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.primal import PrimalSolved
 from mercer.solvers.solution import DualSolved
 from mercer.solvers.spectral import SpectralInverse
@@ -67,29 +70,19 @@ def leave_out_of(solved: Penalised, Y: Array) -> LeaveOut:
     raise MercerError(f"Rows cannot be left out of {type(inverse).__name__}.")
 
 
-class Training(Protocol):
-    """The training rows with weight, as far as refits need them."""
-
-    def columns(self, rows: Array) -> Array:
-        """k(X, x), or phi(x) in the primal, of these training rows as columns."""
-
-    def fit(self, rows: Array, alpha: float, Y: Array) -> Solution:
-        """Coefficients from these rows alone."""
-
-
 class LeftOut:
     """The models that leave one fold out, all from one factor; for the targets that share an alpha.
 
     Parameters
     ----------
+    fitted : FittedRidge
+        The model of all rows.
+    targets : ndarray of int
+        Those that share an alpha.
     solved : Penalised
-        The system of all rows.
-    Y : ndarray of shape (n, t)
-        Targets.
+        Their system; folds that a singular one cannot do without are refitted.
     fold : ndarray of int, shape (n,), or None
-        The fold of each row; None leaves single rows out.
-    training : Training
-        For the folds that a singular system cannot do without; those are refitted.
+        The fold of each row that was trained on; None leaves single rows out.
 
     Attributes
     ----------
@@ -97,8 +90,9 @@ class LeftOut:
         Errors at the rows left out, y less what the model without them predicts.
     """
 
-    def __init__(self, solved: Penalised, Y: Array, fold: Array | None, training: Training) -> None:
-        self.solved, self.full = solved, solved.solve(Y)
+    def __init__(self, fitted: FittedRidge, targets: Array, solved: Penalised, fold: Array | None) -> None:
+        Y = fitted.targets[np.ix_(fitted.numbers, targets)]
+        self.fitted, self.solved, self.full = fitted, solved, solved.solve(Y)
         _, self.fold = np.unique(np.arange(len(Y)) if fold is None else fold, return_inverse=True)
         counts = np.bincount(self.fold)
         self.order = np.argsort(self.fold, kind="stable")
@@ -115,9 +109,10 @@ class LeftOut:
         )
         self.refitted: list[tuple[int, Array, Array]] = []
         for i in bad:
-            weights, constant = self._refit(sets[i], solved.alpha, Y, training)
+            weights, constant = self._refit(sets[i], Y)
             self.refitted.append((int(i), weights, constant))
-            errors[sets[i]] = Y[sets[i]] - training.columns(sets[i]).T @ weights - constant
+            new = fitted.columns(Rows(fitted.X[fitted.numbers[sets[i]]], fitted.names))
+            errors[sets[i]] = Y[sets[i]] - new.T @ weights - constant
         self.residuals = errors
 
     @staticmethod
@@ -130,15 +125,17 @@ class LeftOut:
                     E[sets[i]], good[i] = found, True
         return E, good
 
-    def _refit(self, rows: Array, alpha: float, Y: Array, training: Training) -> tuple[Array, Array]:
+    def _refit(self, rows: Array, Y: Array) -> tuple[Array, Array]:
         """Coefficients and intercept without these rows. A model of no rows predicts zero."""
         weights, constant = np.zeros_like(_coefficients(self.full)), np.zeros(Y.shape[1])
         train = np.setdiff1d(np.arange(len(Y)), rows)
         if not len(train):
             return weights, constant
-        found = training.fit(train, alpha, Y[train])
-        if found.primal is not None:
-            return found.primal, found.intercept
+        system = self.fitted.system(self.fitted.numbers[train])
+        if isinstance(system, PrimalSystem):
+            found = system.at(self.solved.alpha).solve(Y[train])
+            return _coefficients(found), found.intercept
+        found = system.solve(Y[train], self.solved.alpha, "spectral")  # which tells what is rounding
         weights[train] = found.dual
         return weights, found.intercept
 
@@ -160,3 +157,55 @@ class LeftOut:
 
 def _coefficients(solution: Solution) -> Array:
     return solution.dual if solution.primal is None else solution.primal
+
+
+def left_out_of(fitted: FittedRidge, fold: Array | None = None) -> list[tuple[Array, LeftOut]]:
+    """For each distinct alpha its targets, and the models without one row or without one fold.
+
+    `fold`: the fold of each training row. The models without single rows are kept until `fitted.known` is cleared.
+    """
+    if fold is None and "left out" in fitted.known:
+        kept: list[tuple[Array, LeftOut]] = fitted.known["left out"]
+        return kept
+    own = None if fold is None else fold[fitted.numbers]
+    found = [(mine, LeftOut(fitted, mine, solved, own)) for mine, solved in fitted.systems]
+    if fold is None:
+        fitted.known["left out"] = found
+    return found
+
+
+def interval_bounds(
+    fitted: FittedRidge, rows: Rows, confidence: Any, method: Any, folds: Folds | None, diagonal: Array | None
+) -> tuple[Array, Array]:
+    """Lower and upper ends of the intervals of new rows, m x t.
+
+    Parameters
+    ----------
+    fitted : FittedRidge
+        The model.
+    rows : Rows
+        New rows.
+    confidence, method
+        As for `KernelRidge.predict_interval`.
+    folds : Folds or None
+        For method="cv+".
+    diagonal : ndarray of shape (m,) or None
+        k(x, x), for method="gaussian" unless the primal was solved.
+    """
+    confidence, method = checked_confidence(confidence), checked_method(method)
+    if method == "gaussian":
+        scale = fitted.evidence()[0]
+        variance = scale * fitted.variance(rows, diagonal)
+        return gaussian_bounds(fitted.values(rows), variance, fitted.alphas * scale, confidence)
+    groups = left_out_of(fitted, None if folds is None else fold_numbers(folds))
+    reach = np.empty((len(fitted.numbers), len(fitted.alphas)))
+    for mine, left in groups:
+        reach[:, mine] = np.abs(left.residuals)
+
+    def values(part: slice) -> Iterator[tuple[int, Array]]:
+        new = fitted.columns(rows[part])
+        for mine, left in groups:
+            shares = left.shares(new)
+            yield from ((int(target), left.predictions(new, shares, j)) for j, target in enumerate(mine))
+
+    return held_out_bounds(reach, values, len(rows), confidence)

@@ -9,10 +9,12 @@ import numpy as np
 from mercer.data.rows import Rows
 from mercer.errors import ModelFileError
 from mercer.estimators import KernelNeighborsClassifier, KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
+from mercer.estimators.base import RidgeCore
 from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.names import NAMES
 from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
 from mercer.solvers import Choice, Route
+from mercer.solvers.fitted import FittedRidge
 
 
 def need(sound: Any, what: str) -> None:
@@ -83,28 +85,52 @@ def target_columns(count: int) -> int:
     return 1 if count == 2 else count
 
 
+# What files call the fields of a fitted ridge.
+RIDGE_FIELDS = {
+    "_weights": "weights",
+    "_system_of": "choice",
+    "_dual": "dual",
+    "_intercept": "constant",
+    "_primal": "primal",
+    "_alphas": "alphas",
+    "_targets": "targets",
+}
+
+
+def attribute(model: Any, name: str) -> Any:
+    """An attribute of a fitted model by the name that files have for it; AttributeError where it is not fitted."""
+    if name in RIDGE_FIELDS and isinstance(model, RidgeCore):
+        return getattr(model.fitted_, RIDGE_FIELDS[name])
+    return getattr(model, name)
+
+
 def _ridge(model: Any) -> int:
-    n = _rows(model)
-    Y = model._targets
+    n, held = _rows(model), vars(model)
+    Y, alphas, weights, choice = held["_targets"], held["_alphas"], held["_weights"], held["_system_of"]
     need(is_finite_array(Y, n, None) and Y.shape[1] > 0, "the targets must be finite, a row for each of X_fit_")
     t = int(Y.shape[1])
-    need(is_finite_array(model._dual, n, t), "the dual coefficients must be finite, one for each target")
-    need(is_finite_array(model._intercept, t), "the intercepts must be finite, one for each target")
-    need(is_finite_array(model._alphas, t) and (model._alphas >= 0).all(), "alphas must be finite and not negative")
-    weights = model._weights
+    need(is_finite_array(held["_dual"], n, t), "the dual coefficients must be finite, one for each target")
+    need(is_finite_array(held["_intercept"], t), "the intercepts must be finite, one for each target")
+    need(is_finite_array(alphas, t) and (alphas >= 0).all(), "alphas must be finite and not negative")
     some = weights is None or (is_finite_array(weights, n) and (weights >= 0).all() and weights.any())
     need(some, "sample weights must be finite and not negative, one for each row")
-    need(type(model._per_target) is bool, "_per_target must be true or false")
-    need(isinstance(model._system_of, Choice) and isinstance(model.route_, Route), "a route must be there")
-    _primal(model, t)
-    model._used = slice(None) if weights is None or weights.all() else weights > 0
-    model._as_fitted = {"fit_intercept": model.fit_intercept}
+    need(type(held["_per_target"]) is bool, "_per_target must be true or false")
+    need(isinstance(choice, Choice) and isinstance(model.route_, Route), "a route must be there")
+    _primal(model, held["_primal"], choice, t)
+    fields = {field: held.pop(name) for name, field in RIDGE_FIELDS.items()}
+    model.fitted_ = FittedRidge(
+        kernel=model.kernel_,
+        X=model.X_fit_,
+        names=held.get("feature_names_in_"),
+        intercept=model.fit_intercept,
+        route=model.route_,
+        **fields,
+    )
     return t
 
 
-def _primal(model: Any, t: int) -> None:
-    primal = model._primal
-    need((model._system_of.name == "primal") == (primal is not None), "weights of features belong to the primal")
+def _primal(model: Any, primal: Any, choice: Choice, t: int) -> None:
+    need((choice.name == "primal") == (primal is not None), "weights of features belong to the primal")
     if primal is not None:
         need(is_finite_array(primal, None, t), "weights of features must be finite, one for each target")
         count = model.kernel_.feature_count(Rows(model.X_fit_).width)
@@ -113,16 +139,15 @@ def _primal(model: Any, t: int) -> None:
 
 def check_ridge(model: KernelRidge) -> None:
     """A ridge on numbers."""
-    t = _ridge(model)
-    need(type(model._one_target) is bool and (t == 1 or not model._one_target), "the targets must fit the shape of y")
-    model.dual_coef_ = model._out(model._dual)
-    model.intercept_ = model._out(model._intercept[None])[0]
+    t, one = _ridge(model), vars(model)["_one_target"]
+    need(type(one) is bool and (t == 1 or not one), "the targets must fit the shape of y")
+    model.publish()
 
 
 def check_classifier(model: KernelRidgeClassifier) -> None:
     """A ridge on labels."""
     need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
-    model.dual_coef_, model.intercept_ = model._dual, model._intercept
+    model.publish()
 
 
 def check_features(model: FeatureRegressor) -> None:

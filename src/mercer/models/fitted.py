@@ -109,8 +109,7 @@ MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_o
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
     "tuned_",
-    "dual_coef_", "intercept_", "_used", "cv_results_", "_posterior_kept", "_weights_kept",
-    "_left_out_kept", "_as_fitted", *streamed.LEFT_OUT,
+    "dual_coef_", "intercept_", "cv_results_", "fitted_", "_as_fitted", *streamed.LEFT_OUT,
 )  # fmt: skip
 
 
@@ -126,7 +125,9 @@ def _search(model: Any, winner: type) -> None:
     for name in ("n_features_in_", "feature_names_in_"):
         need(_same(held.get(name), vars(best).get(name)), f"{name} must be the winner's")
     need(is_kernel(model.best_kernel_), "best_kernel_ must be a kernel")
-    need(is_positive(model.alpha_) or is_finite_array(model.alpha_, best._dual.shape[1]), "alpha_ must be finite")
+    need(
+        is_positive(model.alpha_) or is_finite_array(model.alpha_, best.fitted_.dual.shape[1]), "alpha_ must be finite"
+    )
     need(is_number(model.best_score_) and is_number(model.digits_), "best_score_ and digits_ must be numbers")
     need(is_whole(model.best_index_), "best_index_ must be a whole number")
     need(type(model.kernels_) is list and all(map(is_kernel, model.kernels_)), "kernels_ must be kernels")
@@ -164,7 +165,7 @@ def _auto(model: Any) -> tuple[int, int]:
     rows = models[0].X_fit_.shape[0]
     shapes = (rows, t), (rows, max(len(model.encoder_.names_out_), 1))
     for each in models:
-        need((each._dual.shape, each.X_fit_.shape) == shapes, "its members must fit one another")
+        need((each.fitted_.dual.shape, each.X_fit_.shape) == shapes, "its members must fit one another")
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be true or false")

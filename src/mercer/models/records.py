@@ -17,7 +17,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.table_model import TableModel
-from mercer.models.checks import check_params, need
+from mercer.models.checks import attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
@@ -63,7 +63,7 @@ class ModelWriter(PartWriter):
         return self._model(value, name) if CLASSES.get(name) is type(value) else super().special(value, what)
 
     def _model(self, value: Any, name: str) -> dict[str, Any]:
-        kept = {each: getattr(value, each) for each in KEPT[name]}
+        kept = {each: attribute(value, each) for each in KEPT[name]}
         held = vars(value)
         kept |= {each: held[each] for each in MAY if each in held and not is_usual(each, held[each])}
         if "table_" in kept:
@@ -157,7 +157,7 @@ def account(model: Any) -> dict[str, Any]:
         inner = getattr(model, "best_estimator_", model)
         words = repr(inner.kernel_)
         rows = inner.n_rows_ if hasattr(inner, "landmarks_") else int(inner.X_fit_.shape[0])
-        alphas = np.unique(inner._alphas).tolist() if hasattr(inner, "_alphas") else []
+        alphas = [] if hasattr(inner, "n_neighbors") else np.unique(attribute(inner, "_alphas")).tolist()
     words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
     alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
@@ -182,6 +182,8 @@ def checked_model(model: Any) -> None:
         raise InputError(sentence("A model to save", must_be, name, "Of a pipeline, save the last step."))
     if isinstance(model, TableModel):
         checked_model(model.model)
-    missing = [each for each in KEPT[name] if not hasattr(model, each)]
-    if missing:
-        raise InputError(f"This {name} is not fitted yet. Call fit before save.")
+    try:
+        for each in KEPT[name]:
+            attribute(model, each)
+    except AttributeError:
+        raise InputError(f"This {name} is not fitted yet. Call fit before save.") from None

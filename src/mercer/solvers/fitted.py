@@ -1,0 +1,305 @@
+"""A fitted kernel ridge regression as a value: what estimators hold, and what everything else reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer.backends import promise
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError
+from mercer.gram import columns_against, times, training_matrix
+from mercer.kernels.base import ENDLESS, Kernel
+from mercer.kernels.products import Linear
+from mercer.kernels.tiles import TILE, between, blocks, column_numbers
+from mercer.solvers.dual import DualSystem
+from mercer.solvers.plan import Choice
+from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.route import Route
+from mercer.solvers.solution import Penalised, Solution, likelihood
+from mercer.solvers.streamed import StreamedSystem
+
+System: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
+
+# Rows up to which a factor is kept with its model: 8 MB.
+_KEPT = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRidge:
+    """f(x) = k(x, X) dual + constant, with everything it was fitted from.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k.
+    X : ndarray, sparse matrix or Gram matrix
+        Training rows, those of weight zero among them.
+    names : sequence of str or None
+        Of the columns of X.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    targets : ndarray of shape (n, t)
+        Y.
+    alphas : ndarray of shape (t,)
+        The penalty of each target.
+    intercept : bool
+        Whether the model has an unpenalised constant.
+    choice : Choice
+        The solver that was planned.
+    dual : ndarray of shape (n, t)
+        Zero for rows of weight zero.
+    constant : ndarray of shape (t,)
+        Zero without an intercept.
+    primal : ndarray of shape (D, t) or None
+        f(x) = phi(x)'primal + constant, where the primal was solved.
+    route : Route
+        How it was solved, of the target for which that was hardest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.kernels import Linear
+    >>> from mercer.solvers import choose
+    >>> from mercer.solvers.fitted import FittedRidge
+    >>> X, Y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])
+    >>> choice = choose("cholesky", 3, None)
+    >>> fitted = FittedRidge.fit(Linear(), X, Y, np.array([1e-9]), None, intercept=True, choice=choice)
+    >>> fitted.values(as_rows([[10.0]])).round(6).tolist()
+    [[21.0]]
+    """
+
+    kernel: Kernel
+    X: Any
+    names: Any
+    weights: Array | None
+    targets: Array
+    alphas: Array
+    intercept: bool
+    choice: Choice
+    dual: Array
+    constant: Array
+    primal: Array | None
+    route: Route
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: all else can be worked out again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def fit(
+        kernel: Kernel,
+        X: Any,
+        Y: Array,
+        alphas: Array,
+        weights: Array | None,
+        *,
+        names: Any = None,
+        intercept: bool,
+        choice: Choice,
+        keep: bool = False,
+    ) -> FittedRidge:
+        """Fit targets Y (n x t), each with its own alpha.
+
+        Parameters
+        ----------
+        kernel, X, Y, alphas, weights, names, intercept, choice
+            As the attributes; arrays are kept as they are.
+        keep : bool, default=False
+            Whether the factor of a small system is kept: variances and intervals would make it again.
+        """
+        n, t = Y.shape
+        groups, places = np.unique(alphas, return_inverse=True)
+        start = FittedRidge(
+            kernel, X, names, weights, Y, alphas, intercept, choice, np.zeros((n, t)), np.zeros(t), None,
+            Route(choice.name, choice.reason, 1.0, n, n),
+        )  # fmt: skip
+        used = start.numbers
+        system = start.system(used)
+        targets = [Y[np.ix_(used, places == i)] for i in range(len(groups))]
+        kept: list[tuple[Array, Penalised]] = []
+        small = len(groups) == 1 and len(used) <= _KEPT
+        if keep and small and isinstance(system, DualSystem) and choice.name == "cholesky":
+            solved = system.at(float(groups[0]), "cholesky")
+            kept, solutions = [(np.arange(t), solved)], [solved.solve(targets[0])]
+        else:
+            pairs = zip(targets, groups, strict=True)
+            solutions = [_solved(system, mine, float(alpha), choice.name) for mine, alpha in pairs]
+        dual, constant, first = start.dual, start.constant, solutions[0].primal
+        primal = None if first is None else np.zeros((len(first), t))
+        for i, solution in enumerate(solutions):
+            dual[np.ix_(used, places == i)] = solution.dual
+            constant[places == i] = solution.intercept
+            if primal is not None:
+                primal[:, places == i] = solution.primal
+        route = max((solution.route for solution in solutions), key=_badness)
+        if primal is None:
+            lost = _cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
+            route = replace(route, cancelled=max(route.cancelled, lost))
+        found = replace(start, primal=primal, route=route)
+        if kept:
+            found.known["systems"] = kept
+        return found
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Rows that were trained on: those of positive weight."""
+        return np.arange(len(self.targets)) if self.weights is None else np.flatnonzero(self.weights > 0)
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """What was worked out when it was first asked for; it may be cleared at any time, and is not pickled."""
+        return {}
+
+    def rows(self, numbers: Array | None = None) -> Rows:
+        """All training rows, or some of them: for a Gram matrix those rows and columns."""
+        X = self.X
+        if numbers is not None and len(numbers) < X.shape[0]:
+            X = X[numbers][:, numbers] if self.kernel.kind == "gram" else X[numbers]
+        return Rows(X, self.names)
+
+    def system(self, numbers: Array) -> System:
+        """The system of some training rows, for any alpha."""
+        rows, choice, intercept = self.rows(numbers), self.choice, self.intercept
+        weights = None if self.weights is None else self.weights[numbers]
+        if choice.name == "primal":
+            return PrimalSystem(self.features(rows), weights, intercept=intercept, reason=choice.reason)
+        if choice.name == "cg":
+            return StreamedSystem(self.kernel, rows, weights, intercept=intercept, choice=choice)
+        certified = self.kernel.verdict()[0] is True
+        K = training_matrix(self.kernel, rows)
+        return DualSystem(K, weights, intercept=intercept, reason=choice.reason, certified=certified)
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def values(self, rows: Rows) -> Array:
+        """f at new rows (m x t), without ever holding all of k(x, X)."""
+        if self.primal is None:
+            return times(self.kernel, rows, self.against, self.dual) + self.constant
+        result = np.empty((len(rows), len(self.constant)))
+        for part in blocks(len(rows)):
+            result[part] = self.features(rows[part]) @ self.primal
+        return result + self.constant
+
+    @property
+    def against(self) -> Rows:
+        """The training rows as the second argument of the kernel."""
+        rows = self.rows()
+        return column_numbers(rows) if self.kernel.kind == "gram" else rows
+
+    def features(self, rows: Rows) -> Any:
+        """Explicit features; those of the linear kernel are the rows, sparse as they are."""
+        return rows.values if isinstance(self.kernel, Linear) else self.kernel.features(rows)
+
+    def columns(self, rows: Rows) -> Array:
+        """k(X, x) over the rows that were trained on, or phi(x) where the primal was solved, as columns."""
+        if self.primal is None:
+            return self._trained(between(self.kernel, rows, self.against).T)
+        phi = self.features(rows)
+        return np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi).T
+
+    def _trained(self, columns: Array) -> Array:
+        """Those of the rows that were trained on."""
+        return columns if len(self.numbers) == len(columns) else columns[self.numbers]
+
+    def feature_weights(self, what: str) -> Array:
+        """w = Phi'a (D x t): as solved for, or summed when first asked for; `what` names it in refusals."""
+        if self.primal is not None:
+            return self.primal.copy()
+        if "weights" not in self.known:
+            self.known["weights"] = self._summed_features(what)
+        return np.array(self.known["weights"])
+
+    def _summed_features(self, what: str) -> Array:
+        """Phi'a, by blocks of training rows."""
+        rows, targets = self.rows(), self.dual.shape[1]
+        way_out = "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
+        count = self.kernel.count_features(rows)
+        if count is None:
+            raise InputError(f"{what} needs a kernel with a finite feature map; {self.kernel!r} has none. {way_out}")
+        held = 0 if rows.sparse and isinstance(self.kernel, Linear) else min(len(rows), TILE)
+        many = str(count) if count < ENDLESS else "more than 10^18"
+        promise(8 * count * (held + 2 * targets), f"{what} on {many} features", way_out)
+        weights = np.zeros((count, targets))
+        for part in blocks(len(rows)):
+            weights += self.features(rows[part]).T @ self.dual[part]
+        return weights
+
+    # -- the Gaussian view, made when first asked for ---------------------------------------------
+
+    @property
+    def systems(self) -> list[tuple[Array, Penalised]]:
+        """For each distinct alpha, its targets and the factored system."""
+        if "systems" not in self.known:
+            system, distinct = self.system(self.numbers), np.unique(self.alphas)
+            kept: list[tuple[Array, Penalised]] = []
+            for alpha in distinct:
+                if isinstance(system, PrimalSystem):
+                    solved: Penalised = system.at(float(alpha))
+                else:  # several alphas share one spectrum
+                    solved = system.at(float(alpha), "cholesky" if len(distinct) == 1 else "spectral")
+                kept.append((np.flatnonzero(self.alphas == alpha), solved))
+            self.known["systems"] = kept
+        found: list[tuple[Array, Penalised]] = self.known["systems"]
+        return found
+
+    def shares(self, rows: Rows) -> Iterator[tuple[Array, slice, Array]]:
+        """For each distinct alpha and block of new rows: its targets, the block, the shares of Y in f as columns."""
+        for part in blocks(len(rows)):
+            new = self.columns(rows[part])
+            for mine, solved in self.systems:
+                yield mine, part, solved.root[:, None] * solved.shares(new)
+
+    def variance(self, rows: Rows, diagonal: Array | None) -> Array:
+        """Posterior variance of f at new rows for each target (m x t), in units of the prior variance.
+
+        `diagonal`: k(x, x) of the new rows; where the primal was solved it is not needed.
+        """
+        result = np.empty((len(rows), len(self.alphas)))
+        for mine, solved in self.systems:
+            if diagonal is None or self.primal is not None:
+                for part in blocks(len(rows)):
+                    result[part, mine] = solved.variance(np.empty(0), self.columns(rows[part]))[:, None]
+                continue
+            for part, new in columns_against(self.kernel, rows, self.against):
+                result[part][:, mine] = solved.variance(diagonal[part], self._trained(new))[:, None]
+        return result
+
+    def evidence(self) -> tuple[Array, Array]:
+        """Prior variance by maximum likelihood, and log marginal likelihood at it, of each target."""
+        scale, found = np.empty(len(self.alphas)), np.empty(len(self.alphas))
+        for mine, solved in self.systems:
+            part = np.ix_(self.numbers, mine)
+            scale[mine], found[mine] = likelihood(
+                self.targets[part], self.dual[part], solved.log_determinant(), intercept=self.intercept
+            )
+        return scale, found
+
+    def degrees_of_freedom(self) -> Array:
+        """Trace of the smoother matrix, the intercept included, of each target."""
+        result = np.empty(len(self.alphas))
+        for mine, solved in self.systems:
+            result[mine] = solved.degrees_of_freedom()
+        return result
+
+
+def _solved(system: System, Y: Array, alpha: float, solver: str) -> Solution:
+    return system.at(alpha).solve(Y) if isinstance(system, PrimalSystem) else system.solve(Y, alpha, solver)
+
+
+def _cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
+    """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        terms = np.linalg.norm(np.sqrt(np.abs(diagonal))[:, None] * dual, axis=0) * np.sqrt(np.abs(diagonal).sum())
+        return float(np.nan_to_num(terms / np.linalg.norm(Y, axis=0), nan=1.0).max(initial=1.0))
+
+
+def _badness(route: Route) -> tuple[float, bool, float, float]:
+    return -route.negative, route.singular, -route.digits, route.condition
