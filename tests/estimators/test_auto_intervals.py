@@ -72,20 +72,20 @@ def test_gaussian_intervals_are_those_of_the_mixture_with_noise(fitted):
     noise = sum(
         m.weight * m.alpha * each.prior_variance_ for m, each in zip(model.members_, model.models_, strict=True)
     )
-    expected = gaussian_bounds(mean, std**2, noise * model._scale**2, 0.9)
+    expected = gaussian_bounds(mean, std**2, noise * model.scale_**2, 0.9)
     np.testing.assert_allclose(model.predict_interval(new, 0.9, "gaussian"), expected)
     Z = model.encoder_.transform(new)
     parts = [each.predict(Z, return_std=True) for each in model.models_]
     weights = np.array([m.weight for m in model.members_])[:, None, None]
     means, stds = np.array([p[0] for p in parts]), np.array([p[1] for p in parts])
     variance = (weights * (stds**2 + (means - (weights * means).sum(axis=0)) ** 2)).sum(axis=0)
-    np.testing.assert_allclose(std, model._scale * np.sqrt(variance))
+    np.testing.assert_allclose(std, model.scale_ * np.sqrt(variance))
 
 
 def test_intervals_of_residuals_lie_between_their_two_quantiles(fitted):
     model, _, Y, new, _ = fitted
     lower, upper = model.predict_interval(new, 0.8)
-    out = np.abs(model._scale * (model.committee_.held_out - model._Y))
+    out = np.abs(model.scale_ * (model.committee_.held_out - model._Y))
     rank = ranks(len(Y), 0.8)[1] - 1
     halves = [np.sort(np.abs(each), axis=0)[rank] for each in (out, model._residuals)]
     np.testing.assert_allclose(upper - lower, np.broadcast_to(2 * np.sqrt(halves[0] * halves[1]), upper.shape))

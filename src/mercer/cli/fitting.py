@@ -138,7 +138,7 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
     if not folds:
         error = float(model.error_)
         spread = math.sqrt(error * (1 - error) / len(y)) if classes else float(model.error_standard_error_)
-        told = f"out of fold: {model._how()}"
+        told = f"out of fold: {model.how_judged()}"
         held_out = None if classes or len(model.committee_.held_out) < len(y) else _held_out(model)
         shared = [encoding_words(table), "the weights of the committee's members"]
         shared += [] if classes else ["the mean and standard deviation of the target"]
@@ -152,7 +152,7 @@ def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]
 
 
 def _held_out(model: Any) -> Array:
-    return np.asarray(model._centre + model._scale * model.committee_.held_out[:, 0])
+    return np.asarray(model.centre_ + model.scale_ * model.committee_.held_out[:, 0])
 
 
 def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:

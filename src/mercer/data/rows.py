@@ -106,11 +106,11 @@ class Rows:
         if mine is others:
             return self.derive(key, make), other.derive(key, make)
         whole = mine.derive((key, others), lambda values: make(np.concatenate([values, others.values])))
-        return self._cut(whole[: len(mine)]), other._cut(whole[len(mine) :])
+        return self.cut(whole[: len(mine)]), other.cut(whole[len(mine) :])
 
-    def _cut(self, whole: Rows) -> Rows:
+    def cut(self, whole: Rows) -> Rows:
         """Those of `whole`, as long as the table, that stand where these do."""
-        return whole if self._parent is None else self._parent._cut(whole)[self._origin]
+        return whole if self._parent is None else self._parent.cut(whole)[self._origin]
 
     def columns(self, wanted: Columns) -> Rows:
         """These rows with the named or numbered columns only."""

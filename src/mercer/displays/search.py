@@ -74,7 +74,7 @@ class SearchDisplay(Display):
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])
         name, kernels = _ladder(found.kernels)
-        winner = (search._choice.kernel, search._choice.alphas[0])
+        winner = (search.choice_.kernel, search.choice_.alphas[0])
         alphas = [f"{alpha:.3g}" for alpha in found.alphas]
         return cls(mean, close, winner, kernels, alphas, x_label or name, found.scoring).plot(ax)
 

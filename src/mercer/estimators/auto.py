@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from mercer.data.checks import checked_size
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
-from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.auto_core import AutoCore, part_of
 from mercer.estimators.auto_evaluation import Evaluation, corrected_error, said
 from mercer.estimators.auto_intervals import (
     by_folds,
@@ -72,8 +72,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     """
 
     _recipes = REGRESSION
-    _centre: Any
-    _scale: Any
+    centre_: Any
+    scale_: Any
 
     def __init__(
         self,
@@ -117,15 +117,15 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Y = y.reshape(len(y), -1)
         checked_size(f"y of {type(self).__name__}", Y)
         spread = Y.std(axis=0)
-        self._centre, self._scale = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self._centre) / self._scale, None)
-        residuals = self._scale * (self.committee_.held_out - self._Y)
+        self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None)
+        residuals = self.scale_ * (self.committee_.held_out - self._Y)
         error, give = root_mean_square(residuals)
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(give, y)
         self.baseline_ = self._one(spread, y)
         # of many rows two thirds are nearly as good as all, and leaving each out in turn takes long
         if self._fresh is not None:
-            residuals = self._scale * self._fresh
+            residuals = self.scale_ * self._fresh
         elif len(self._Y) == self.committee_.tuned_on:
             residuals = self._left_out()
         self._residuals = self._out(residuals)
@@ -139,7 +139,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def _out(self, table: Array) -> Array:
         """Of one target a vector."""
-        return table[:, 0] if np.ndim(self._centre) == 0 else table
+        return table[:, 0] if np.ndim(self.centre_) == 0 else table
 
     def _left_out(self) -> Array:
         """Residuals of the committee with every row left out in turn, its widths and weights as they are."""
@@ -147,7 +147,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         for member, model in zip(self.members_, self.models_, strict=True):
             total += member.weight * left_out_of(model.fitted_)[0][1].residuals
             model.fitted_.known.clear()
-        return np.asarray(self._scale * total)
+        return np.asarray(self.scale_ * total)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
@@ -167,9 +167,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         Z = self._rows(X)
         if not return_std:
-            return self._out(self._centre + self._scale * self._votes(Z))
+            return self._out(self.centre_ + self.scale_ * self._votes(Z))
         votes, variance, _ = moments(self.members_, self.models_, Z)
-        return self._out(self._centre + self._scale * votes), self._out(self._scale * np.sqrt(variance))
+        return self._out(self.centre_ + self.scale_ * votes), self._out(self.scale_ * np.sqrt(variance))
 
     def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
@@ -210,13 +210,13 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         elif method == "jackknife+":
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
         elif method == "cv+":
-            fitted = self.models_[0].X_fit_[self._part_used]
+            fitted = self.models_[0].X_fit_[self.rows_used_]
             bounds = by_folds(self.committee_, fitted, self._Y, Z, confidence)
         else:
-            left_out = self._residuals.reshape(len(self._residuals), -1) / self._scale
+            left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
             out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
             bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
-        lower, upper = (self._out(self._centre + self._scale * end) for end in bounds)
+        lower, upper = (self._out(self.centre_ + self.scale_ * end) for end in bounds)
         return lower, upper
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
@@ -249,7 +249,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
             self._member_table(),
-            f"Out-of-fold error {error} ({self._how()}); without X it is {said(self.baseline_)}.",
+            f"Out-of-fold error {error} ({self.how_judged()}); without X it is {said(self.baseline_)}.",
         ]
         poor = np.atleast_1d(self.error_ >= np.subtract(self.baseline_, self.error_standard_error_))
         if poor.all():
@@ -259,11 +259,12 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         lines.append(self._relevance_text())
         return "\n".join([*lines, *self._left_out_columns()])
 
-    def _unit(self) -> float:
-        return self._scale if np.ndim(self._scale) == 0 else 1.0
+    def unit(self) -> float:
+        """The standard deviation of one target; 1 for several."""
+        return self.scale_ if np.ndim(self.scale_) == 0 else 1.0
 
     def _error_words(self) -> str:
-        return "out-of-fold error" if np.ndim(self._scale) == 0 else "out-of-fold error, in deviations"
+        return "out-of-fold error" if np.ndim(self.scale_) == 0 else "out-of-fold error, in deviations"
 
     def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
@@ -283,10 +284,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         numbers = self._outer_folds(len(y), None, folds)
         predictions, errors, inside, base = np.full(y.shape, np.nan), [], [], []
         for test, model in self._outer(X, y, numbers):
-            part = self._part(X, test)
+            part = part_of(X, test)
             predictions[test] = model.predict(part)
             errors.append(np.mean((predictions[test] - y[test]) ** 2, axis=0))
-            base.append(np.mean((y[test] - model._centre) ** 2, axis=0))
+            base.append(np.mean((y[test] - model.centre_) ** 2, axis=0))
             inside.append(float(model.coverage(part, y[test])))
         each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
         error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))

@@ -12,7 +12,7 @@ from mercer.data.checks import as_numbers
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.auto_core import AutoCore, part_of
 from mercer.estimators.auto_evaluation import Evaluation, corrected_error
 from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
@@ -116,20 +116,20 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         for fold in range(int(folds.max()) + 1):  # calibrated without the rows that are judged
             rest, own = folds != fold, folds == fold
             without = Temperature.leaning(held_out[rest], numbers[rest])
-            found[own] = self._weighted(without, held_out[own]).argmax(axis=1)
+            found[own] = self.weighted(without, held_out[own]).argmax(axis=1)
         self.error_ = wrong_share(found, numbers, self.costs_)
         alone = [wrong_share(np.full(len(numbers), each), numbers, self.costs_) for each in range(len(self.classes_))]
         self.baseline_ = min(alone)
         return self
 
-    def _weighted(self, temperature: Temperature, votes: Array) -> Array:
+    def weighted(self, temperature: Temperature, votes: Array) -> Array:
         """Logarithms of the odds, with what a wrong label costs."""
         with np.errstate(divide="ignore"):
             return np.asarray(temperature.logits(votes) + np.log(self.costs_))
 
     def _odds(self, X: Any) -> Array:
         votes = self._votes(self._rows(X))
-        return self._weighted(self.temperature_, votes)
+        return self.weighted(self.temperature_, votes)
 
     def decision_function(self, X: Any) -> Array:
         """Logarithm of the odds of the second of two classes, or one column per class, with their weights.
@@ -191,10 +191,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         lines = [
             f"{shape}; widths tuned on {self.committee_.tuned_on} rows.",
             self._member_table(),
-            f"Out-of-fold error {out} ({self._how()}); the most common label is wrong in {common}.",
+            f"Out-of-fold error {out} ({self.how_judged()}); the most common label is wrong in {common}.",
         ]
         if (self.costs_ != 1.0).any():
-            lines[-1] = f"Out-of-fold error, by class weights, {out} ({self._how()}); of one label for all {common}."
+            lines[-1] = (
+                f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); of one label for all {common}."
+            )
         if self.error_ >= self.baseline_ - error:
             lines.append("That is no better than always saying the most common label.")
         return "\n".join([*lines, *self._left_out_columns()])
@@ -221,7 +223,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         numbers = self._outer_folds(len(y), classes, folds)
         predictions, errors, base = np.full(len(y), None, dtype=object), [], []
         for test, model in self._outer(X, y, numbers):
-            predictions[test] = model.predict(self._part(X, test))
+            predictions[test] = model.predict(part_of(X, test))
             errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
             counts = np.bincount(classes[numbers != numbers[test[0]]], minlength=len(labels))
             base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))

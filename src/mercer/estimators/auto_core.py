@@ -99,7 +99,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             Z, Y, strata = Z[kept], Y[kept], None if strata is None else strata[kept]
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
-        self._part_used = part
+        self.rows_used_ = part
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # nothing to go by: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
@@ -167,7 +167,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         return {str(names[i]): float(values[i]) for i in order}
 
     def _member_table(self) -> str:
-        unit = self._unit()
+        unit = self.unit()
         rows = [
             [
                 "->" if m.weight > 0 else "",
@@ -181,13 +181,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         ]
         return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
 
-    def _how(self) -> str:
+    def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
         folds, tuned = int(self.committee_.folds.max()) + 1, self.committee_.tuned_on
         whole = tuned == len(self.committee_.held_out)
         return f"{folds} folds, " + ("each tuned anew" if whole else f"widths tuned once, on {tuned} of all rows")
 
-    def _unit(self) -> float:
+    def unit(self) -> float:
+        """What standardised errors are multiplied by for those in the units of y."""
         return 1.0
 
     def _error_words(self) -> str:
@@ -211,17 +212,11 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             if model.route_.name == "cg" and member.alpha == _ITERATED:
                 lines.append(f"alpha of {member.name} is held at {_ITERATED:g}: iterating with less takes too long.")
         if self._left_over:
-            used, all_rows = len(self._part_used), len(self.models_[0].X_fit_)
+            used, all_rows = len(self.rows_used_), len(self.models_[0].X_fit_)
             lines.append(f"Tuned and weighed on {used} rows drawn at random; members fitted to {all_rows}.")
         return lines
 
     # -- the outer loop -----------------------------------------------------------------------------
-
-    @staticmethod
-    def _part(X: Any, rows: Array) -> Any:
-        if isinstance(X, dict):
-            return {name: _safe_indexing(column, rows) for name, column in X.items()}
-        return _safe_indexing(X, rows)
 
     def _outer(self, X: Any, y: Array, folds: Array) -> Iterator[tuple[Array, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
@@ -232,8 +227,15 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
                 break
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             model = clone(self).set_params(verbose=0)
-            yield test, model.fit(self._part(X, train), y[train])
+            yield test, model.fit(part_of(X, train), y[train])
             progress.step()
+
+
+def part_of(X: Any, rows: Array) -> Any:
+    """Some rows of a table, array or dict of columns."""
+    if isinstance(X, dict):
+        return {name: _safe_indexing(column, rows) for name, column in X.items()}
+    return _safe_indexing(X, rows)
 
 
 def for_all(

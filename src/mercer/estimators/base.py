@@ -76,10 +76,12 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         return Settings()
 
-    def _resolved(self, columns: int) -> Kernel:
+    def resolved_kernel(self, columns: int) -> Kernel:
+        """The kernel that the parameter stands for, on rows of so many columns."""
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
-    def _checked_input(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
+    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
+        """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
         kernel = self.kernel if reset else self.kernel_
         plain_function = callable(kernel) and not isinstance(kernel, Kernel)
         as_before = not reset and hasattr(self.X_fit_, "tocsr")
@@ -104,7 +106,7 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if diag is not None and self.kernel_.kind != "gram":
             raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
-        rows = self._as_rows(self._checked_input(X, reset=False))
+        rows = self._as_rows(self.checked_data(X, reset=False))
         self.kernel_.check(rows)
         return rows
 
@@ -141,7 +143,7 @@ class RidgeCore(KernelEstimator):
 
     def _choice(self, n: int, sample: Rows, alphas: int) -> Choice:
         """The route for n rows such as these, refused here if it does not fit in memory."""
-        kernel = self._resolved(sample.width)
+        kernel = self.resolved_kernel(sample.width)
         # only the scalar product leaves a sparse table sparse
         dense_only = sample.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
         count = None if dense_only else kernel.count_features(sample)
@@ -161,7 +163,7 @@ class RidgeCore(KernelEstimator):
             sample = self._as_rows(as_rows(first).values)
             if sample.values.dtype == object:
                 return
-            self._resolved(shape[1]).check(sample)
+            self.resolved_kernel(shape[1]).check(sample)
         except (TypeError, ValueError):
             return
         self._choice(shape[0], sample, 1)
@@ -173,7 +175,7 @@ class RidgeCore(KernelEstimator):
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else checked_weights(owner, weights.copy())
-        self.kernel_, rows = self._resolved(width_of(X)), self._as_rows(X)
+        self.kernel_, rows = self.resolved_kernel(width_of(X)), self._as_rows(X)
         self.kernel_.check(rows)
         warned = self._warn_if_invalid(rows)
         kept = rows if weights is None or weights.all() else self._as_rows(X[weights > 0])

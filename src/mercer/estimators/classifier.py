@@ -122,7 +122,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self
         """
         self._refuse_early(X)
-        X, y = self._checked_input(X, y)
+        X, y = self.checked_data(X, y)
         self.classes_, numbers = checked_labels(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         at_least_two(type(self).__name__, self.classes_, numbers, weights)

@@ -118,12 +118,12 @@ def cross_validate(
 def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
     owner, classifier = type(estimator).__name__, isinstance(estimator, KernelRidgeClassifier)
     model = clone(estimator)
-    X, y = model._checked_input(X, y, **({} if classifier else {"multi_output": True, "y_numeric": True}))
+    X, y = model.checked_data(X, y, **({} if classifier else {"multi_output": True, "y_numeric": True}))
     weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
     if weights is not None:
         checked_weights(owner, weights)
     checked_intercept(owner, model.fit_intercept)
-    kernel: Kernel = model._resolved(width_of(X))
+    kernel: Kernel = model.resolved_kernel(width_of(X))
     classes, balance, given = None, None, weights
     if classifier:
         _refuse_probabilities(owner, how)

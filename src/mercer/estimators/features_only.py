@@ -138,5 +138,6 @@ def without_rows(model: Any) -> Any:
     names = tuple(map(str, getattr(inner, "feature_names_in_", ())))
     parts = inner.kernel_, weights, inner.fitted_.constant.copy(), int(inner.n_features_in_), names
     if not hasattr(inner, "classes_"):
-        return FeatureRegressor(*parts, one_target=inner._one_target)
-    return FeatureClassifier(*parts, True, inner.classes_, getattr(model, "temperature_", None))
+        return FeatureRegressor(*parts, one_target=np.ndim(inner.dual_coef_) == 1)
+    one = len(inner.classes_) == 2
+    return FeatureClassifier(*parts, one, inner.classes_, getattr(model, "temperature_", None))

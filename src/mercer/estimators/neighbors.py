@@ -36,7 +36,7 @@ class KernelNeighbors(KernelEstimator):
     def _fit_neighbors(self, X: Any) -> None:
         self._check_count(self.n_neighbors, X.shape[0])
         self._as_fitted = {"n_neighbors": self.n_neighbors}
-        self.kernel_ = self._resolved(width_of(X))
+        self.kernel_ = self.resolved_kernel(width_of(X))
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
             checked_gram(rows.dense())
@@ -130,7 +130,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         self
         """
-        X, y = self._checked_input(X, y)
+        X, y = self.checked_data(X, y)
         self.classes_, self._labels = checked_labels(y)
         self._fit_neighbors(X)
         return self
@@ -211,7 +211,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         self
         """
-        X, y = self._checked_input(X, y, multi_output=True, y_numeric=True)
+        X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
         self._targets = np.array(y, dtype=np.float64)
         self._fit_neighbors(X)
         return self

@@ -166,8 +166,8 @@ def nested_cross_validate(
             )
     model = copy.copy(search)
     model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
-    X, y, weights = model._checked(X, y, sample_weight, **model._how())
-    problem, kernels, alphas = model._search(X, y, weights, groups)
+    problem, kernels, alphas = model.prepare(X, y, sample_weight, groups)
+    X, y = problem.rows.values, problem.y
     groups = None if groups is None else np.asarray(groups)
     owner = type(search).__name__
     run = run_nested(

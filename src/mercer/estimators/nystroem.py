@@ -117,7 +117,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         """
         return self._fitted(X, y, sample_weight, more=False)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Set the attributes that follow from what predictions need."""
         self.dual_coef_ = self._out(self._dual)
         self.intercept_ = self._out(self._intercept[None])[0]
 

@@ -143,7 +143,8 @@ class NystroemRidgeClassifier(ClassifierMixin, NystroemCore):  # type: ignore[mi
         super()._solve(work, state)
         self.classes_ = work.targets.classes
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Set the attributes that follow from what predictions need."""
         self.dual_coef_, self.intercept_ = self._dual, self._intercept
 
     def decision_function(self, X: Any) -> Array:

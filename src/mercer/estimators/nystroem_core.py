@@ -199,9 +199,9 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        source = fresh._opened(X, y, sample_weight)
-        work, _ = fresh._settled(source)
-        return fresh._plan(source, work, rates)
+        source = fresh._opened(X, y, sample_weight)  # noqa: SLF001 - a copy of itself
+        work, _ = fresh._settled(source)  # noqa: SLF001 - a copy of itself
+        return fresh._plan(source, work, rates)  # noqa: SLF001 - a copy of itself
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
         raise NotImplementedError
@@ -219,10 +219,10 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _finish(self, work: FoldSums, state: State) -> None:
         self._solve(work, state)
         self._work, self._state = work, state
-        self._publish()
+        self.publish()
 
-    def _publish(self) -> None:
-        """Attributes that follow from what predictions need."""
+    def publish(self) -> None:
+        """Set the attributes that follow from what predictions need."""
         raise NotImplementedError
 
     def _more(self, X: Any, y: Any, sample_weight: Any) -> Self:

@@ -108,5 +108,5 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         search = self._settled(X, y, sample_weight, groups)
         found, k, a = self._searched(search)
         self.best_estimator_ = self._winner(NystroemRidge, search, found, k, a)
-        self.best_estimator_._publish()
+        self.best_estimator_.publish()
         return self

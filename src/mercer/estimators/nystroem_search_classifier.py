@@ -83,7 +83,7 @@ random_state, verbose
         found, k, a = self._searched(search)
         self.best_estimator_ = self._winner(NystroemRidgeClassifier, search, found, k, a)
         self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
-        self.best_estimator_._publish()
+        self.best_estimator_.publish()
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -158,7 +158,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.folds_ = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
         choice = table.choose(self.rule, self.folds_, found.failures)
         k, a = choice.kernel, choice.alphas[0]
-        self.kernels_, self.alphas_, self.table_, self._choice = list(table.kernels), table.alphas, table, choice
+        self.kernels_, self.alphas_, self.table_, self.choice_ = list(table.kernels), table.alphas, table, choice
         self.cv_results_ = table.results()
         self.best_kernel_, self.alpha_ = self.kernels_[k], float(self.alphas_[a])
         self.best_score_ = float(table.mean[k, a, 0])
@@ -182,7 +182,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
                 EdgeOfGridWarning,
                 stacklevel=4,
             )
-        warn_if_ill(f"The winner of {owner}", found.table.worst_condition(self._choice), stacklevel=5)
+        warn_if_ill(f"The winner of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
         warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
@@ -252,7 +252,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settled(X, y, sample_weight, groups).plan(rates)
+        return fresh._settled(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
 
     def summary(self) -> str:
         """What was tried, what won and how far to trust it, for people.
@@ -267,7 +267,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
     def _summarised(self) -> str:
         lines = [
             str(self.plan_),
-            self.table_.text(self._choice, self.folds_),
+            self.table_.text(self.choice_, self.folds_),
             f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
             str(self.landmark_check_),
         ]

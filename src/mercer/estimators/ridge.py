@@ -119,7 +119,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         self
         """
         self._refuse_early(X)
-        X, y = self._checked_input(X, y, multi_output=True, y_numeric=True)
+        X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)

@@ -162,8 +162,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         self
         """
         given = X
-        X, y, weights = self._checked(X, y, sample_weight, **self._how())
-        search, kernels, alphas = self._search(X, y, weights, groups)
+        search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
+        y, weights = search.y, search.sample_weight
         ordered, route, choice = self._fit_search(search, kernels, alphas)
         chosen = [float(self.alphas_[a]) for a in choice.alphas]
         self.alpha_ = np.array(chosen) if self.alpha_per_target and y.ndim == 2 else chosen[0]
@@ -196,7 +196,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         ndarray, or two of them
         """
         check_is_fitted(self, "best_estimator_")
-        self._checked_input(X, reset=False)
+        self.checked_data(X, reset=False)
         return self.best_estimator_.predict(X, return_std=return_std, diag=diag)
 
     def predict_interval(
@@ -245,7 +245,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         (array([0.5]), array([1.2]))
         """
         check_is_fitted(self, "best_estimator_")
-        self._checked_input(X, reset=False)
+        self.checked_data(X, reset=False)
         winner: KernelRidge = self.best_estimator_
         folds = self.folds_ if cv is None else None
         return winner.predict_interval(X, confidence, method, cv=folds or cv, random_state=random_state, diag=diag)

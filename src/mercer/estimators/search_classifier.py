@@ -159,8 +159,8 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         self
         """
         given = X
-        X, y, weights = self._checked(X, y, sample_weight)
-        search, kernels, alphas = self._search(X, y, weights, groups)
+        search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
+        y, weights = search.y, search.sample_weight
         ordered, route, choice = self._fit_search(search, kernels, alphas)
         self.alpha_ = float(self.alphas_[choice.alphas[0]])
         values = self._held_out(ordered, route, [self.alpha_] * search.problem.Y.shape[1])
@@ -192,7 +192,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
-        self._checked_input(X, reset=False)
+        self.checked_data(X, reset=False)
         return X
 
     def decision_function(self, X: Any) -> Array:

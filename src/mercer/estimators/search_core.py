@@ -63,7 +63,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = all(takes_sparse(kernel) for kernel in listed)
         return object_tags(tags, listed)
 
-    def _checked_input(self, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
+    def checked_data(self, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
+        """X, or X and y, validated as scikit-learn does."""
         listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
         if not how.get("reset", True):
             listed = [self.best_kernel_]
@@ -78,7 +79,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         checked_intercept(type(self).__name__, self.fit_intercept)
         if not isinstance(self.verbose, numbers.Integral):
             raise InputError(sentence(f"verbose of {type(self).__name__}", "0, 1 or 2", repr(self.verbose)))
-        X, y = self._checked_input(X, y, least=2, **how)
+        X, y = self.checked_data(X, y, least=2, **how)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -103,6 +104,28 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
 
     def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
         raise NotImplementedError
+
+    def prepare(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> tuple[Search, list[Kernel], Array]:
+        """Check the data and resolve the candidates, as `fit` does before it runs the search.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `fit`.
+
+        Returns
+        -------
+        search : Search
+            Rows, targets, folds and score.
+        kernels : list of Kernel
+            Candidates.
+        alphas : ndarray
+            Tried with each of them.
+        """
+        X, y, weights = self._checked(X, y, sample_weight, **self._how())
+        return self._search(X, y, weights, groups)
 
     def _method(self) -> str:
         """The name that `cv` is, with what does not go with it refused."""
@@ -152,7 +175,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
         self.digits_ = table.digits(choice)
         self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
-        self._choice = choice
+        self.choice_ = choice
         self._warn(table, choice, ordered.failures)
         return ordered, route, choice
 
@@ -277,9 +300,9 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 sentence("cv of explain", "splits that can be read again", f"a {type(self.cv).__name__}", way_out)
             )
-        fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        X, y, weights = fresh._checked(X, y, sample_weight, **self._how())
-        search, kernels, alphas = fresh._search(X, y, weights, groups)
+        search, kernels, alphas = copy.copy(self).prepare(
+            X, y, sample_weight, groups
+        )  # nothing looks fitted that is not
         return search.plan(kernels, alphas, rates)
 
     def _how(self) -> dict[str, Any]:
@@ -299,7 +322,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
                 f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')} by "
                 f"{self.folds_.label}, {self.plan_.chosen.name} route."
             ),
-            self.table_.text(self._choice, self.folds_),
+            self.table_.text(self.choice_, self.folds_),
             f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
         ]
         if hasattr(self, "verified_"):

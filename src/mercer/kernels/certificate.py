@@ -91,15 +91,16 @@ class Certificate:
     witness: Witness | None = field(default=None, compare=False)  # follows from the kernel
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(0))
+        return "\n".join(self.lines_at(0))
 
-    def _lines(self, depth: int) -> list[str]:
+    def lines_at(self, depth: int) -> list[str]:
+        """The proof tree as lines, this far inside another one."""
         pad = "  " * depth
         lines = [f"{pad}{_WORDS[self.valid]}: {self.kernel!r}", f"{pad}  because {self.reason}"]
         if self.witness is not None:
             lines.append(f"{pad}  witness: {self.witness}")
         for part in self.parts:
-            lines += part._lines(depth + 1)
+            lines += part.lines_at(depth + 1)
         return lines
 
 

@@ -97,11 +97,15 @@ RIDGE_FIELDS = {
 }
 
 
+# Attributes that files know by an older name.
+RENAMED = {"_choice": "choice_", "_centre": "centre_", "_scale": "scale_", "_part_used": "rows_used_"}
+
+
 def attribute(model: Any, name: str) -> Any:
     """An attribute of a fitted model by the name that files have for it; AttributeError where it is not fitted."""
     if name in RIDGE_FIELDS and isinstance(model, RidgeCore):
         return getattr(model.fitted_, RIDGE_FIELDS[name])
-    return getattr(model, name)
+    return getattr(model, RENAMED.get(name, name))
 
 
 def _ridge(model: Any) -> int:

@@ -132,7 +132,7 @@ def _search(model: Any, winner: type) -> None:
     need(is_whole(model.best_index_), "best_index_ must be a whole number")
     need(type(model.kernels_) is list and all(map(is_kernel, model.kernels_)), "kernels_ must be kernels")
     need(is_finite_array(model.alphas_, None), "alphas_ must be finite")
-    parts = {"folds_": Folds, "plan_": KeptPlan, "table_": KeptTable, "_choice": Winner}
+    parts = {"folds_": Folds, "plan_": KeptPlan, "table_": KeptTable, "choice_": Winner}
     need(all(isinstance(held[name], cls) for name, cls in parts.items()), "the account of the search must be whole")
     n = best.X_fit_.shape[0]
     need(model.folds_.n == n, "the folds must be of as many rows as there are")
@@ -169,7 +169,7 @@ def _auto(model: Any) -> tuple[int, int]:
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be true or false")
-    need("_part_used" not in held or _ascending(model._part_used, n), "the rows used must be in order")
+    need("rows_used_" not in held or _ascending(model.rows_used_, n), "the rows used must be in order")
     return n, t
 
 
@@ -179,12 +179,12 @@ def _ascending(rows: Any, count: int) -> bool:
 
 def _auto_regressor(model: AutoRegressor) -> None:
     n, t = _auto(model)
-    several = (t,) if isinstance(model._centre, np.ndarray) else ()  # numbers for one target, arrays for several
+    several = (t,) if isinstance(model.centre_, np.ndarray) else ()  # numbers for one target, arrays for several
     need(bool(several) or t == 1, "centre and scale must be one for each target")
     rows = None if vars(model).get("_left_over") else n  # of many rows those of some that were held out
     need(is_finite_array(model._residuals, rows, *several), "residuals must be finite, one for each row")
-    finite = is_finite_array(model._centre, t) if several else is_finite(model._centre)
-    need(finite and _positive(model._scale, several), "centre and scale must be finite")
+    finite = is_finite_array(model.centre_, t) if several else is_finite(model.centre_)
+    need(finite and _positive(model.scale_, several), "centre and scale must be finite")
     need(_positive(model.error_, several) and _positive(model.baseline_, several), "errors must be finite")
     need(_positive(model.error_standard_error_, several), "errors must be finite")
 

@@ -17,7 +17,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.table_model import TableModel
-from mercer.models.checks import attribute, check_params, need
+from mercer.models.checks import RENAMED, attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
@@ -65,10 +65,11 @@ class ModelWriter(PartWriter):
     def _model(self, value: Any, name: str) -> dict[str, Any]:
         kept = {each: attribute(value, each) for each in KEPT[name]}
         held = vars(value)
-        kept |= {each: held[each] for each in MAY if each in held and not is_usual(each, held[each])}
+        there = [each for each in MAY if RENAMED.get(each, each) in held]
+        kept |= {each: attribute(value, each) for each in there if not is_usual(each, attribute(value, each))}
         if "table_" in kept:
             kept["plan_"] = KeptPlan(KeptRoute(value.plan_.chosen.name))
-            kept["table_"] = KeptTable(value.table_.text(value._choice, value.folds_))
+            kept["table_"] = KeptTable(value.table_.text(value.choice_, value.folds_))
         return {
             "is": "model",
             "class": name,
@@ -103,7 +104,7 @@ class ModelReader(PartReader):
         if not set(KEPT[name]) <= set(fitted) <= {*KEPT[name], *MAY}:
             raise ModelFileError(f"the attributes of its {name} are not those of one.")
         for key in fitted:
-            setattr(model, key, self.value(fitted[key]))
+            setattr(model, RENAMED.get(key, key), self.value(fitted[key]))
         finish(model)
         return model
 

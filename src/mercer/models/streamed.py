@@ -26,7 +26,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # The sums, and what the search said of itself in tables; its summary is kept.
 LEFT_OUT = (
-    "_work", "_state", "_known", "_one_target", "plan_", "table_", "folds_", "_choice", "landmark_check_", "nested_",
+    "_work", "_state", "_known", "_one_target", "plan_", "table_", "folds_", "choice_", "landmark_check_", "nested_",
     "nested_scores_", "optimism_",
 )  # fmt: skip
 
@@ -48,12 +48,12 @@ def _ridge(model: Any) -> int:
 def _regressor(model: NystroemRidge) -> None:
     t = _ridge(model)
     need(type(model._one_target) is bool and (t == 1 or not model._one_target), "the targets must fit the shape of y")
-    model._publish()
+    model.publish()
 
 
 def _classifier(model: NystroemRidgeClassifier) -> None:
     need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
-    model._publish()
+    model.publish()
 
 
 def _search(model: Any, winner: type) -> None:

@@ -110,13 +110,13 @@ def choice_of(subject: Subject, judged: Judgement) -> SearchChoice | CommitteeCh
 
 
 def _committee(subject: Subject) -> CommitteeChoice:
-    model, unit = subject.model, subject.model._unit()
+    model, unit = subject.model, subject.model.unit()
     members = tuple(
         MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, _named(m.bounds, subject))
         for m in model.committee_.tried
     )
     digits = min(float(each.route_.digits) for each in model.models_)
-    return CommitteeChoice(members, model._how(), model.committee_.tuned_on, digits)
+    return CommitteeChoice(members, model.how_judged(), model.committee_.tuned_on, digits)
 
 
 def _named(bounds: list[str], subject: Subject) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def _named(bounds: list[str], subject: Subject) -> tuple[str, ...]:
 
 
 def _search(model: Any, judged: Judgement) -> SearchChoice:
-    table, choice = model.table_, model._choice
+    table, choice = model.table_, model.choice_
     kept = isinstance(table, SearchTable)  # a file keeps the text of it alone
     chosen = judged.result.chosen
     same = sum(repr(each["kernel"]) == repr(model.best_kernel_) and each["alpha"] == model.alpha_ for each in chosen)
@@ -155,7 +155,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
 
 def _best(model: Any) -> tuple[tuple[Candidate, ...], int]:
     """The best candidates and the winner, and how many are as good within one standard error."""
-    table, choice = model.table_, model._choice
+    table, choice = model.table_, model.choice_
     mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
     worth = np.where(np.isnan(mean), -np.inf, mean)
     order = np.argsort(-worth.ravel(), kind="stable")

@@ -105,14 +105,14 @@ def out_of_fold(subject: Subject) -> tuple[Array, Array]:
     """Rows, and what the committee said about them while they were held out: numbers, or decision values."""
     model = subject.model
     held = model.committee_.held_out
-    return model._part_used, held if subject.classifier else model._centre + model._scale * held[:, 0]
+    return model.rows_used_, held if subject.classifier else model.centre_ + model.scale_ * held[:, 0]
 
 
 def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     model, y, classes = subject.model, subject.y, subject.classifier
     measure = "share of wrong labels" if classes else "root mean squared error"
     fitted = _own(model.predict(subject.rows), y, classes)
-    naive_how = f"out of fold, {model._how()}"
+    naive_how = f"out of fold, {model.how_judged()}"
     if result is not None:
         how = f"{len(result.errors)} outer folds, everything repeated in each"
         numbers = result.error, result.standard_error, result.baseline
@@ -124,7 +124,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     predicted[rows] = _labels(model, held, y[rows]) if classes else held
     error = float(model.error_)
     spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
-    how = f"out of fold: {model._how()}"
+    how = f"out of fold: {model.how_judged()}"
     numbers = error, spread, float(model.baseline_)
     return Judgement(measure, *numbers, how, predicted, error, fitted, naive_how, share=classes, outer=False)
 
@@ -135,7 +135,7 @@ def _labels(model: Any, votes: Array, y: Array) -> Array:
     found = np.empty(len(y), dtype=np.intp)
     for fold in range(int(folds.max()) + 1):
         rest, own = folds != fold, folds == fold
-        found[own] = model._weighted(Temperature.leaning(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
+        found[own] = model.weighted(Temperature.leaning(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
     return np.asarray(model.classes_[found])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
+from mercer.estimators.auto_core import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
 from mercer.report.alone import share_alone, some_rows
@@ -55,7 +56,7 @@ class Refit:
         if not self.subject.classifier:
             return np.asarray(values[:, 0])
         model = self.subject.model
-        return np.asarray(model.classes_[model._weighted(model.temperature_, values).argmax(axis=1)])
+        return np.asarray(model.classes_[model.weighted(model.temperature_, values).argmax(axis=1)])
 
 
 def sampled(subject: Subject) -> Array:
@@ -199,7 +200,7 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
             f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
             "their widths have seen all rows, so that new rows may be held a little less often"
         )
-    one = subject.model._part(subject.X, np.arange(1))
+    one = part_of(subject.X, np.arange(1))
     found = []
     for confidence in CONFIDENCES:
         lower, upper = subject.model.predict_interval(one, confidence)

@@ -331,7 +331,7 @@ def _asks_for_weights(scorer: Any) -> bool:
 
 
 def _of_variance(scorer: Any) -> bool:
-    return getattr(_plain(scorer._score_func), "__name__", "") in _OF_VARIANCE
+    return getattr(_plain(scorer._score_func), "__name__", "") in _OF_VARIANCE  # noqa: SLF001 - scikit-learn has no other name for it
 
 
 def _plain(function: Any) -> Any:

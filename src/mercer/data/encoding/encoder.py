@@ -182,7 +182,7 @@ class TableEncoder:
         """
         settings, columns, named = read(record, arrays)
         encoder = cls.from_settings(settings)
-        encoder._set(columns, named=named)
+        encoder.set_columns(columns, named=named)
         return encoder
 
     def rounded(self) -> TableEncoder:
@@ -198,7 +198,7 @@ class TableEncoder:
         """
         self._check_fitted()
         encoder = self.from_settings(self.settings)
-        encoder._set([rounded(column) for column in self.columns_], named=self._named)
+        encoder.set_columns([rounded(column) for column in self.columns_], named=self._named)
         return encoder
 
     @classmethod
@@ -222,9 +222,10 @@ class TableEncoder:
             column = learn(cells, kind, why, self.settings.style, marked=self.settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
-        self._set(columns, named=table.named)
+        self.set_columns(columns, named=table.named)
 
-    def _set(self, columns: list[Column], *, named: bool) -> None:
+    def set_columns(self, columns: list[Column], *, named: bool) -> None:
+        """Take these columns for fitted."""
         self._named = named
         self.columns_ = columns
         self.names_out_ = [name for column in columns for name in column.outputs]
