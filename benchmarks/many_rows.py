@@ -16,9 +16,8 @@ from timing import Comparison, show
 
 from mercer import KernelRidge, KernelRidgeCV
 from mercer.data.rows import Rows
-from mercer.gram.kept import KeptTiles
-from mercer.gram.product import symmetric_times
 from mercer.kernels import Gaussian
+from mercer.solvers.gram import KeptTiles, symmetric_times
 from mercer.tables import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import mercer
-from mercer.backends.checkpoint import Checkpoint
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.kernels import Gaussian, Jaccard, Polynomial, Words
+from mercer.runtime.checkpoint import Checkpoint
 from mercer.tables import text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

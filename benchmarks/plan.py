@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mercer import KernelRidgeCV, nested_cross_validate
-from mercer.backends import available_bytes
 from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.runtime import available_bytes
 from mercer.selection.plan import Plan, measure, plan
 
 

@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from timing import Comparison, show
 
 from mercer import NystroemRidge, NystroemRidgeCV
-from mercer.backends.progress import duration
 from mercer.errors import MercerWarning
 from mercer.kernels import Gaussian
+from mercer.runtime.progress import duration
 from mercer.tables import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

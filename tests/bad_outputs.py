@@ -12,10 +12,10 @@ import numpy as np
 from pyarrow import parquet
 
 from mercer import KernelRidge, load, save
-from mercer.backends.checkpoint import Checkpoint
-from mercer.backends.disk import write_whole
 from mercer.cli.predicting import write
 from mercer.errors import MercerError
+from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.disk import write_whole
 
 NAMES = [
     "out.csv",

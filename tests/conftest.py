@@ -28,7 +28,7 @@ def start_cluster():
     """
     import distributed
 
-    from mercer.backends.dask import close_local
+    from mercer.runtime.dask import close_local
 
     opened = []
 

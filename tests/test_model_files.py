@@ -6,10 +6,10 @@ import numpy as np
 
 import mercer
 from formulas import refusal
-from mercer.backends.canonical import dumps
-from mercer.backends.checkpoint import Checkpoint
 from mercer.errors import ModelFileError
 from mercer.kernels import Words
+from mercer.runtime.canonical import dumps
+from mercer.runtime.checkpoint import Checkpoint
 from model_mutants import joined, renamed, split
 
 

@@ -37,7 +37,6 @@ from mercer import (
     NystroemRidgeClassifierCV,
     NystroemRidgeCV,
 )
-from mercer.backends import disk
 from mercer.data import TableEncoder
 from mercer.errors import InputError, MemoryRefusal, MercerWarning, ModelFileError
 from mercer.estimators.table_model import TableModel
@@ -63,6 +62,7 @@ from mercer.models import ModelFile, inspect
 from mercer.models.checks import RENAMED
 from mercer.models.fitted import KEPT, LEFT_OUT, MAY
 from mercer.models.values import Reader, Writer
+from mercer.runtime import disk
 from model_mutants import joined, mutant, renamed, resealed, split, written_again
 from views import read_only
 
@@ -845,8 +845,8 @@ def test_arrays_must_be_finite_and_fit_one_another(small, attribute):
 
 
 def test_arrays_that_nobody_asks_for_are_refused(small):
-    from mercer.backends.canonical import dumps
-    from mercer.backends.container import entry_of, packed
+    from mercer.runtime.canonical import dumps
+    from mercer.runtime.container import entry_of, packed
 
     _, record, arrays = split(small.read_bytes())
     spare = np.arange(5.0)
@@ -912,7 +912,7 @@ def test_a_small_file_that_claims_much_is_refused_without_memory(small):
 
 
 def test_a_file_larger_than_memory_is_refused_before_it_is_read(small, monkeypatch):
-    from mercer.backends import container
+    from mercer.runtime import container
 
     def none_left(needed, what, way_out):
         raise MemoryRefusal(what)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer import course, displays, kernels, report, testing
-    from mercer.backends import thread_count, threads
     from mercer.data.encoding import TableEncoder
     from mercer.estimators import (
         AutoClassifier,
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     from mercer.insight.bias_variance import bias_variance
     from mercer.insight.bias_variance_noise import noise_estimate
     from mercer.models import load, save
-    from mercer.selection.tuning import tune
+    from mercer.runtime import thread_count, threads
+    from mercer.tuning.tune import tune
 
 _PLACES = {
     "AutoClassifier": "mercer.estimators",
@@ -60,9 +60,9 @@ _PLACES = {
     "noise_estimate": "mercer.insight.bias_variance_noise",
     "repair": "mercer.insight",
     "save": "mercer.models",
-    "thread_count": "mercer.backends",
-    "threads": "mercer.backends",
-    "tune": "mercer.selection.tuning",
+    "thread_count": "mercer.runtime",
+    "threads": "mercer.runtime",
+    "tune": "mercer.tuning.tune",
 }
 _MODULES = ("course", "displays", "kernels", "report", "testing")
 

@@ -26,19 +26,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.backends.progress import duration
 from mercer.data.checks import checked_size
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, nearest, sentence
-from mercer.gram import times
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.parameters import is_real
-from mercer.selection.alphas import leave_one_out
+from mercer.runtime.progress import duration
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers import DualSystem
+from mercer.solvers.gram import times
+from mercer.tuning.alphas import leave_one_out
 
 _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
@@ -142,7 +142,7 @@ class krr:  # noqa: N801 - the course's own name
         self.regularization_ = _checked_regularization(self.regularization)
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
-        from mercer.gram import training_matrix
+        from mercer.solvers.gram import training_matrix
 
         Y = targets.reshape(len(targets), -1)
         solution = DualSystem(training_matrix(kernel, rows), None).solve(Y, self.regularization_, "cholesky")

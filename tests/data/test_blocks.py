@@ -11,10 +11,10 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-from mercer.backends.passes import run_pass
 from mercer.data.blocks import Source, as_source
 from mercer.data.blocks.sampling import Sampling
 from mercer.errors import InputError, MemoryRefusal
+from mercer.runtime.passes import run_pass
 from views import read_only
 
 NAMES = ("a", "b", "c")

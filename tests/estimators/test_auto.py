@@ -339,7 +339,7 @@ def test_a_function_without_noise_raises_no_warning_about_an_alpha_that_nobody_c
 
 
 def test_where_widths_were_tuned_on_a_part_the_summary_does_not_say_each_fold_was_tuned(rng, monkeypatch):
-    monkeypatch.setattr("mercer.selection.committee._TUNED_ON", 40)
+    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 40)
     X, y = smooth(rng, 90)
     words = AutoRegressor(**QUICK).fit(X, y).summary()
     assert "widths tuned on 40 rows." in words
@@ -351,7 +351,7 @@ def test_where_widths_were_tuned_on_a_part_the_summary_does_not_say_each_fold_wa
 @BOTH
 def test_a_committee_weighed_on_a_part_is_fitted_to_all_rows_and_says_so(kind, n, said, rng, monkeypatch):
     monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 50)
-    monkeypatch.setattr("mercer.selection.committee._TUNED_ON", 30)
+    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 30)
     X, y = smooth(rng, n)
     model = kind(**QUICK).fit(X, targets_for(kind, y))
     assert ("Tuned and weighed on 50 rows drawn at random" in model.summary()) is said
@@ -362,7 +362,7 @@ def test_a_committee_weighed_on_a_part_is_fitted_to_all_rows_and_says_so(kind, n
 
 def test_where_systems_are_iterated_alpha_is_not_too_small_for_that_and_it_is_told(rng, monkeypatch):
     monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 60)
-    monkeypatch.setattr("mercer.selection.committee._TUNED_ON", 40)
+    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 40)
     X, y = smooth(rng, 120, noise=0.0)
     exact = AutoRegressor(**QUICK).fit(X, y)
     monkeypatch.setattr("mercer.solvers.plan.WORTH_ITERATING", 100)

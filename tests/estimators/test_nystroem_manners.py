@@ -23,7 +23,7 @@ from mercer import (
 )
 from mercer.errors import InputError, NotMercerWarning
 from mercer.kernels import Chi2, Constant, Gaussian, Linear, Polynomial, Sigmoid
-from mercer.selection.streamed_passes import Reading
+from mercer.streaming.search import Reading
 
 KERNEL = Gaussian(1.5)
 
@@ -169,7 +169,7 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
 
     read = Reading.run
     monkeypatch.setattr(Reading, "run", run)
-    monkeypatch.setattr("mercer.selection.streamed.grouped", lambda sizes, memory: [[0], [1]])
+    monkeypatch.setattr("mercer.streaming.search.grouped", lambda sizes, memory: [[0], [1]])
     NystroemRidgeCV([Gaussian(1.0), Gaussian(2.0)], [0.1, 1.0], landmarks=9).fit(
         rng.normal(size=(200, 2)), rng.normal(size=200)
     )

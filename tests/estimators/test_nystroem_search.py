@@ -211,7 +211,7 @@ def test_few_groups_stay_together_in_folds_that_no_partition_changes(groups, see
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 def test_groups_that_the_sample_missed_are_found_by_a_pass(rng, monkeypatch):
-    monkeypatch.setattr("mercer.selection.streamed_sides.sample_size", lambda rows, landmarks: 20)
+    monkeypatch.setattr("mercer.streaming.landmarks.sample_size", lambda rows, landmarks: 20)
     X, y = table(rng, n=300)
     keys = np.where(np.arange(300) < 280, 0, np.arange(300))  # 21 groups, of which the sample sees few
     search = NystroemRidgeCV(KERNELS[:1], ALPHAS, cv=15, landmarks=X[:5])

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from formulas import refusal, worst
-from mercer.backends import threads
 from mercer.errors import InputError
 from mercer.kernels import Custom, FromFeatures, Gaussian, Kernel, Linear, Outer, Precomputed
+from mercer.runtime import threads
 from mercer.testing import check_kernel
 
 

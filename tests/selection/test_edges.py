@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian
-from mercer.selection.edges import further_alphas, further_kernels
+from mercer.selection.ladders import further_alphas, further_kernels
 from mercer.selection.table import Choice, SearchTable
 
 

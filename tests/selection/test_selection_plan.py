@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mercer import KernelRidgeCV
-from mercer.backends import readable
 from mercer.data.folds import draw
 from mercer.errors import MemoryRefusal
 from mercer.kernels import Gaussian, Polynomial
+from mercer.runtime import readable
 from mercer.selection.plan import Rates, Work, measure, plan
 from mercer.selection.problem import Removals
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.backends import run, threads
+from mercer.runtime import run, threads
 from mercer.solvers.lapack import add_outer, potrf, potri, potrs
 
 SIZES = [1, 2, 7, 64, 130]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mercer.backends import readable
-from mercer.backends.progress import duration
 from mercer.cli.choices import choose_judge
 from mercer.cli.fitting import Asked
 from mercer.cli.preparing import Prepared
+from mercer.runtime import readable
+from mercer.runtime.progress import duration
 
 # Seconds of one committee, from four fits of the concrete table on one busy thread: 100 rows 1.8, 200 rows 3.4,
 # 400 rows 9.9, 1030 rows 23. A rule of thumb and no promise; the plans of searches are held to theirs by a benchmark.

@@ -209,7 +209,7 @@ def _most_folds(table: Prepared) -> int:
 
 def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
     import mercer
-    from mercer.backends.progress import duration
+    from mercer.runtime.progress import duration
 
     search, Z = search_for(name, table, asked)
     y, groups, weights = table.target.values, table.groups, table.weights

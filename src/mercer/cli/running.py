@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mercer.backends import readable, threads
 from mercer.cli import reporting
 from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
+from mercer.runtime import readable, threads
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}

@@ -12,13 +12,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.delimited import SEPARATORS, read_delimited, refuse_twice, short
 from mercer.data.encoding.cells import FIFTEEN, is_rounded, milliseconds, rounded_rows
 from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.data.text_columns import Levels, Texts, choose_style, refused_endless, typed
 from mercer.errors import InputError, MemoryRefusal, nearest, sentence
+from mercer.runtime import promise
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
 # Bytes of memory for each byte of a CSV file, whose cells are texts before they are numbers: 17.3 for numbers.

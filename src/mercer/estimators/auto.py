@@ -26,7 +26,7 @@ from mercer.estimators.auto_table import checked_targets, enough_rows
 from mercer.estimators.inputs import coverage_of
 from mercer.insight.intervals import Coverage, checked_confidence
 from mercer.insight.left_out import left_out_of
-from mercer.selection.recipes import REGRESSION
+from mercer.tuning.committee import REGRESSION
 
 
 class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]

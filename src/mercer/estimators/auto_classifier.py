@@ -20,7 +20,7 @@ from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
-from mercer.selection.recipes import CLASSIFICATION
+from mercer.tuning.committee import CLASSIFICATION
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]

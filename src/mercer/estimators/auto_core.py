@@ -14,19 +14,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends.progress import Progress
 from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import checked_table, dealt
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
-from mercer.selection.alphas import Predictor, downhill, taken
-from mercer.selection.committee import Committee, Member, fit_committee
-from mercer.selection.descent import least_alpha
+from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem
-from mercer.selection.recipes import Recipe
 from mercer.tables import text_table
+from mercer.tuning.alphas import Predictor, downhill, taken
+from mercer.tuning.committee import Committee, Member, Recipe, fit_committee
+from mercer.tuning.descent import least_alpha
 
 _FOLDS = 3
 # A member with fewer digits that can be trusted is named.

@@ -18,9 +18,9 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, ranks
 from mercer.insight.left_out import left_out_of
-from mercer.selection.alphas import predicted, taken
-from mercer.selection.committee import Committee, Member
 from mercer.selection.problem import Problem
+from mercer.tuning.alphas import predicted, taken
+from mercer.tuning.committee import Committee, Member
 
 AUTO_METHODS = ("residuals", *METHODS)
 # Rows up to which the factors that jackknife+ is made of stay with their models.

@@ -14,9 +14,9 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, checked_diagonal
 from mercer.estimators.classifier import checked_labels
 from mercer.estimators.inputs import width_of
-from mercer.gram import nearest_rows
 from mercer.kernels import Kernel
 from mercer.kernels.tiles import finite_on
+from mercer.solvers.gram import nearest_rows
 
 
 class KernelNeighbors(KernelEstimator):

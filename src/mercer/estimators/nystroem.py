@@ -12,8 +12,8 @@ from mercer.data.blocks import Block, Source
 from mercer.data.rows import Array
 from mercer.estimators.nystroem_core import NystroemCore
 from mercer.estimators.nystroem_input import opened
-from mercer.selection.streamed_sides import numbers_of
-from mercer.solvers.fold_sums import Targets
+from mercer.streaming.landmarks import numbers_of
+from mercer.streaming.sums import Targets
 
 
 class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ignore[misc]

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from mercer.backends.passes import run_pass
 from mercer.data.blocks import Block, Source
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.nystroem_core import NystroemCore
 from mercer.estimators.nystroem_input import opened
-from mercer.selection.streamed_losses import FindLabels, Labels, class_counts
-from mercer.solvers.fold_sums import State, Targets
+from mercer.runtime.passes import run_pass
+from mercer.streaming.losses import FindLabels, Labels, class_counts
+from mercer.streaming.sums import State, Targets
 
 _AT_ONCE = 65_536
 

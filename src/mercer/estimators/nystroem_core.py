@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import promise
 from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_alpha, checked_intercept
 from mercer.data.rows import Array, Rows
@@ -29,15 +28,16 @@ from mercer.estimators.nystroem_input import (
     warn_if_no_mercer_kernel,
 )
 from mercer.estimators.search_core import warn_if_ill
-from mercer.gram.features import Features
 from mercer.kernels import Kernel
+from mercer.runtime import promise
 from mercer.selection.plan import Rates
-from mercer.selection.streamed_passes import Reading
-from mercer.selection.streamed_plan import StreamPlan, block_rows, stream_plan
-from mercer.selection.streamed_sides import LandmarkChoice, drawn_sample, reading_passes, sides_of
-from mercer.solvers.fold_models import SUMMED, Moments
-from mercer.solvers.fold_sums import FoldSums, State, Targets
+from mercer.solvers.landmarks import Features
 from mercer.solvers.route import digits_left
+from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, reading_passes, sides_of
+from mercer.streaming.models import SUMMED, Moments
+from mercer.streaming.plan import StreamPlan, block_rows, stream_plan
+from mercer.streaming.search import Reading
+from mercer.streaming.sums import FoldSums, State, Targets
 
 _ENDLESS = 10**9  # rows, where more may come
 

@@ -15,15 +15,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.backends.passes import checked_backend
 from mercer.data.blocks import Source, as_source
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.inputs import refuse_mixed_labels
-from mercer.gram.features import Features
-from mercer.gram.landmarks import METHODS
 from mercer.kernels import Kernel
-from mercer.selection.streamed_sides import LandmarkChoice
+from mercer.runtime.passes import checked_backend
+from mercer.solvers.landmarks import METHODS, Features
+from mercer.streaming.landmarks import LandmarkChoice
 
 PREDICTED_AT_ONCE = 32_768  # rows
 

@@ -10,8 +10,8 @@ from mercer.data.blocks import Block, Source
 from mercer.estimators.nystroem import NystroemRidge
 from mercer.estimators.nystroem_input import opened
 from mercer.estimators.nystroem_search_core import NystroemSearchCore
-from mercer.selection.streamed_sides import numbers_of
-from mercer.solvers.fold_sums import Targets
+from mercer.streaming.landmarks import numbers_of
+from mercer.streaming.sums import Targets
 
 
 class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from mercer.data.rows import Array
 from mercer.estimators.nystroem_classifier import NystroemRidgeClassifier, found_labels
 from mercer.estimators.nystroem_input import opened
 from mercer.estimators.nystroem_search_core import NystroemSearchCore
-from mercer.solvers.fold_sums import Targets
+from mercer.streaming.sums import Targets
 
 
 class NystroemRidgeClassifierCV(ClassifierMixin, NystroemSearchCore):  # type: ignore[misc]

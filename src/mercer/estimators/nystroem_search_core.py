@@ -29,18 +29,16 @@ from mercer.estimators.nystroem_input import (
 )
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
 from mercer.kernels import Kernel
-from mercer.selection.edges import edges_in_words
-from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import resolve_scoring
-from mercer.selection.streamed import StreamedResult, StreamedSearch
-from mercer.selection.streamed_passes import Reading
-from mercer.selection.streamed_plan import StreamPlan
-from mercer.selection.streamed_scores import hashed_folds, landmark_check
-from mercer.selection.streamed_sides import drawn_sample, ranked_words, sides_of
-from mercer.solvers.fold_models import SUMMED
-from mercer.solvers.fold_sums import Targets
 from mercer.solvers.route import digits_left
+from mercer.streaming.landmarks import drawn_sample, ranked_words, sides_of
+from mercer.streaming.models import SUMMED
+from mercer.streaming.plan import StreamPlan
+from mercer.streaming.scores import hashed_folds, landmark_check
+from mercer.streaming.search import Reading, StreamedResult, StreamedSearch
+from mercer.streaming.sums import Targets
 
 _FAMILY = 10  # kernels that a name stands for, about
 

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.backends.checkpoint import checked_path
 from mercer.data.checks import checked_gram, checked_intercept, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
@@ -23,15 +22,15 @@ from mercer.estimators.names import is_positive_only, is_precomputed, takes_spar
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.kernels.slopes import tunable
-from mercer.selection.edges import edges_in_words, further_alphas, further_kernels
-from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.runtime.checkpoint import checked_path
+from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
 from mercer.selection.named import method_of, named_folds
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
 from mercer.selection.sweep import ITERATED
 from mercer.selection.table import Choice, SearchTable, joined
-from mercer.selection.tuning import tune
 from mercer.solvers.route import EPS, digits_left
+from mercer.tuning.tune import tune
 
 _ROUNDS = 6  # of extending the grid
 _REPLAYED = 5  # splits refitted by verify=True

@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.backends import promise
-from mercer.backends.progress import Progress
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.bias_variance_inputs import Question
 from mercer.insight.bias_variance_result import BiasVariance
+from mercer.runtime import promise
+from mercer.runtime.progress import Progress
 
 Fitted: TypeAlias = Callable[[Any], Array]
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import TILE, blocks
+from mercer.runtime import run
 
 METHODS = ("jackknife+", "cv+", "gaussian")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.intervals import checked_confidence, checked_method, gaussian_bounds, held_out_bounds
+from mercer.runtime import promise
 from mercer.selection.leave_out import LeaveOut
 from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit

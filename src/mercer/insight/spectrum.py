@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.certificate import Witness, witness_of
+from mercer.runtime import promise
 
 # Entries of a matrix that was given: their last digit, and the few operations that made them.
 _ROUNDINGS = 10.0

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
@@ -20,6 +19,7 @@ from mercer.kernels.maps import EPS, Exact, FeatureMap, Fourier, Multiple, Paire
 from mercer.kernels.parameters import is_real
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.views import Mapped, On
+from mercer.runtime import promise
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel

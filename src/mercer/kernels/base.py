@@ -213,7 +213,7 @@ class Kernel(Value):
 
     def _promise_features(self, rows: Rows, each: int, what: str) -> None:
         """Refuse features of so many bytes each that do not fit, naming their number."""
-        from mercer.backends import promise
+        from mercer.runtime import promise
 
         count = self.count_features(rows)
         if count is None:

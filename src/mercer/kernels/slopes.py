@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mercer.backends import run
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows
 from mercer.kernels.algebra import Exp, Power, Product, Scaled, Sum
@@ -30,6 +29,7 @@ from mercer.kernels.products import Constant, Polynomial
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from mercer.kernels.tiles import blocks, per_thread
 from mercer.kernels.views import Mapped, Normalized, On
+from mercer.runtime import run
 
 # The slope by the logarithm of each parameter, by its name as get_params has it.
 Slopes: TypeAlias = dict[str, Array]

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.backends import run
 from mercer.data.rows import Array, Rows
 from mercer.data.tokens import Symbols, letters
 from mercer.errors import InputError, sentence
@@ -22,6 +21,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.counts import only_objects
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import is_real, whole_number
+from mercer.runtime import run
 
 # Numbers held at once by either way of computing.
 _CELLS = 2_000_000

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.backends import promise, run
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.pair import Pair, Scratch, squared_norms
+from mercer.runtime import promise, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

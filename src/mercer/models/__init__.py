@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.backends import readable
-from mercer.backends.canonical import loads
-from mercer.backends.container import VERSION, Header, packed, read_arrays, read_header
-from mercer.backends.disk import checked_path, opened, write_whole
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.features_only import without_rows
 from mercer.models.records import MISFITS, Stamp, checked_account, checked_model, layout, restored, written
+from mercer.runtime import readable
+from mercer.runtime.canonical import loads
+from mercer.runtime.container import VERSION, Header, packed, read_arrays, read_header
+from mercer.runtime.disk import checked_path, opened, write_whole
 
 __all__ = ["ModelFile", "inspect", "load", "save"]
 

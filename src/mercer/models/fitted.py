@@ -46,8 +46,8 @@ from mercer.models.parts import (
     is_whole,
     is_whole_array,
 )
-from mercer.selection.committee import Committee
 from mercer.selection.table import Choice as Winner
+from mercer.tuning.committee import Committee
 
 CLASSES: dict[str, type] = {
     cls.__name__: cls

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends.canonical import dumps, loads
 from mercer.data.encoding import TableEncoder
 from mercer.data.encoding.state import Settings
 from mercer.data.encoding.values import NumberStyle
@@ -19,9 +18,10 @@ from mercer.errors import ModelFileError
 from mercer.estimators.calibration import Temperature
 from mercer.kernels import Kernel
 from mercer.models.values import Reader, Writer
-from mercer.selection.committee import Committee, Member
+from mercer.runtime.canonical import dumps, loads
 from mercer.selection.table import Choice as Winner
 from mercer.solvers import Choice, Route
+from mercer.tuning.committee import Committee, Member
 
 Check = Callable[[Any], bool]
 

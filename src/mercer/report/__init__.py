@@ -61,8 +61,8 @@ def write_report(
     ...     (Path(folder) / "sine.html").read_text()[:15]
     '<!doctype html>'
     """
-    from mercer.backends.disk import checked_path, write_whole
     from mercer.report.rendering import page
+    from mercer.runtime.disk import checked_path, write_whole
 
     place = checked_path(path, "report")
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 from mercer.report.wording import legible, listed
-from mercer.selection.edges import edges_in_words
+from mercer.selection.ladders import edges_in_words
 from mercer.selection.table import SearchTable
 
 _SHOWN = 6  # candidates in the table

@@ -10,7 +10,6 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
-from mercer.gram import training_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, SingularError, as_runs
@@ -20,6 +19,7 @@ from mercer.selection.metrics import sizes
 from mercer.selection.problem import Problem, Removals, balanced
 from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.gram import training_matrix
 from mercer.solvers.route import EPS
 
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a

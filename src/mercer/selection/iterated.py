@@ -17,12 +17,12 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning
-from mercer.gram import times
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import HeldOut, lost_labels
 from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients
+from mercer.solvers.gram import times
 from mercer.solvers.plan import Choice
 from mercer.solvers.route import EPS
 from mercer.solvers.streamed import StreamedSystem

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
+from mercer.runtime import promise
 from mercer.selection.leave_out import LeaveOut, Runs, SingularError, as_runs, solved_with
 from mercer.selection.problem import Problem
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import available_bytes, thread_count
-from mercer.backends.progress import Progress
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.runtime import available_bytes, thread_count
+from mercer.runtime.progress import Progress
 from mercer.selection.plan import SCORE_BYTES, Plan, Rates, Work, plan
 from mercer.selection.problem import Removals
 from mercer.selection.scoring import Truth

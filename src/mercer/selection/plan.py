@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mercer.backends import readable
-from mercer.backends.progress import duration
 from mercer.data.rows import Array
 from mercer.errors import MemoryRefusal
+from mercer.runtime import readable
+from mercer.runtime.progress import duration
 from mercer.selection.problem import Removals
 from mercer.solvers.plan import WORTH_ITERATING, cg_bytes, pivots
 from mercer.tables import text_table

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import available_bytes, thread_count
-from mercer.backends.checkpoint import Checkpoint
-from mercer.backends.progress import Progress
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.selection.checkpoint import fingerprint
+from mercer.runtime import available_bytes, thread_count
+from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.progress import Progress
+from mercer.selection.fingerprint import fingerprint
 from mercer.selection.heldout import HeldOut
 from mercer.selection.iterated import Candidate
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, Work, plan

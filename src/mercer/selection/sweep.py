@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from mercer.backends import each, single_threaded_blas, threads
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.runtime import each, single_threaded_blas, threads
 from mercer.selection.heldout import HeldOut, KernelSystem
 from mercer.selection.iterated import Candidate, Generalised, Refitted
 from mercer.selection.plan import Plan

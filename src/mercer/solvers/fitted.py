@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.backends import promise
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError
-from mercer.gram import columns_against, times, training_matrix
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers
+from mercer.runtime import promise
 from mercer.solvers.dual import DualSystem
+from mercer.solvers.gram import columns_against, times, training_matrix
 from mercer.solvers.plan import Choice
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.route import Route

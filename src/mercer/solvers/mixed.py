@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import spotrf, spotrs
 
-from mercer.backends import run
 from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
+from mercer.runtime import run
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.route import EPS, Route
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mercer.backends import available_bytes, promise
 from mercer.errors import InputError, nearest, sentence
-from mercer.gram.kept import kept_bytes
+from mercer.runtime import available_bytes, promise
+from mercer.solvers.gram import kept_bytes
 
 SOLVERS = ("auto", "cholesky", "spectral", "primal", "cg")
 

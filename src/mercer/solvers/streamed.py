@@ -6,17 +6,15 @@ import math
 
 import numpy as np
 
-from mercer.backends import available_bytes, promise
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.gram import training_matrix
-from mercer.gram.kept import KeptTiles
-from mercer.gram.landmarks import pivoted_cholesky
-from mercer.gram.product import SUMS, symmetric_times
 from mercer.kernels.base import Kernel
+from mercer.runtime import available_bytes, promise
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.conjugate import MOST, TOLERANCE, Conjugate, LowRank, NotSolved, solved_by_gradients, warn_if_short
 from mercer.solvers.dual import DualSystem
+from mercer.solvers.gram import SUMS, KeptTiles, symmetric_times, training_matrix
+from mercer.solvers.landmarks import pivoted_cholesky
 from mercer.solvers.plan import Choice, pivots, room_for_tiles, worth_products
 from mercer.solvers.solution import DualSolved, Solution
 

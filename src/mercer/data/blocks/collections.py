@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends.dask import compute, delayed, lengths_of
 from mercer.data.blocks.arrays import StoredPart, frame_part
 from mercer.data.blocks.cells import as_labels
 from mercer.data.blocks.roles import Asked, Roles, find_roles
@@ -18,6 +17,7 @@ from mercer.data.blocks.stores import InMemory
 from mercer.data.blocks.table import Block
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.errors import InputError, sentence
+from mercer.runtime.dask import compute, delayed, lengths_of
 
 
 @dataclass(frozen=True, eq=False)

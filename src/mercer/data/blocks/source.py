@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends.memory import promise
-from mercer.backends.passes import run_pass
 from mercer.data.blocks.sampling import Sampling, smallest
 from mercer.data.blocks.table import Block, Part, join, regroup
 from mercer.errors import InputError, sentence
+from mercer.runtime.memory import promise
+from mercer.runtime.passes import run_pass
 
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
 

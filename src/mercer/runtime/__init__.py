@@ -1,0 +1,15 @@
+"""Where work runs: how many threads, and how much memory there is."""
+
+from mercer.runtime.memory import available_bytes, promise, readable
+from mercer.runtime.threads import each, run, single_threaded_blas, thread_count, threads
+
+__all__ = [
+    "available_bytes",
+    "each",
+    "promise",
+    "readable",
+    "run",
+    "single_threaded_blas",
+    "thread_count",
+    "threads",
+]

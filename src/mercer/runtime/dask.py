@@ -1,0 +1,321 @@
+"""A pass on a cluster of Dask: parts are read and summed where the workers are. The only module that imports Dask."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import multiprocessing
+from asyncio import CancelledError
+from collections.abc import Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer.errors import InputError, MemoryRefusal, MercerError, sentence
+from mercer.runtime.memory import readable
+from mercer.runtime.passes import Pass, State, Work, runs
+
+Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
+
+_LANES = 16  # runs of parts at least, so that the order of sums is the same on few workers and on fewer
+_PER_THREAD = 4  # runs of parts for each thread of the cluster, so that no worker waits long for the last one
+_RETRIES = 3  # of a task that fails, as reading from a far disk may
+_PATIENCE = 30  # seconds in which a first worker must be there
+
+
+def run_on_cluster(this: Pass, backend: Any) -> State:
+    """Fold all rows of a table on the workers of a cluster.
+
+    The parts are cut into runs: four for each thread of the cluster, at least 16. A run is folded into one set of sums,
+    by one task, or by one for each partition of a Dask collection. The sums of runs are merged by pairs, in the order
+    of the table: which worker does what, and when, changes nothing. Not more runs are under way than the cluster
+    has threads, and not more wait for an earlier one. So there are never more than four sets of sums for each thread
+    and log2(runs) others, and one part or partition for each thread.
+
+    Tasks hold what they need to be done again, so a worker that dies takes nothing with it. Files are sent by
+    name; parts of arrays in memory are sent by content, through the scheduler, which keeps them until the end.
+
+    With a checkpoint the sums of each run come to this process, are merged here in order, and saved.
+    """
+    if this.source.here_only:
+        way_out = 'Use backend="serial".'
+        raise InputError(
+            sentence("X on a cluster", "files, arrays or Dask collections", this.source.here_only, way_out)
+        )
+    with _client(backend) as client, _told_when_lost(client), client.as_current(), _no_warning_of_large_tasks():
+        flow = _Flow(this, client)  # a first task: a cluster that grows with its work begins to
+        threads = _threads(client)
+        _promise(client, this.state)
+        this.progress.begin()
+        lanes = [_steps(lane) for lane in runs(this.rest(), max(_LANES, _PER_THREAD * threads))]
+        merge = _by_pairs if this.checkpoint is None else _one_by_one
+        state, rows = merge(flow, flow.finished(lanes, threads))
+        return this.end(state, this.start + rows)
+
+
+def _steps(lane: Run) -> list[Run]:
+    """What tasks a run takes: one, or one for each partition that is computed first."""
+    return [[each] for each in lane] if any(hasattr(part, "lazy") for part, _ in lane) else [lane]
+
+
+class _Flow:
+    """Tasks of one pass on one cluster."""
+
+    def __init__(self, this: Pass, client: Any) -> None:
+        self.this, self.client = this, client
+        self.work = self._task(_same, this.work)
+
+    def finished(self, lanes: list[list[Run]], threads: int) -> Iterator[Any]:
+        """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
+        from distributed import wait
+
+        under_way: dict[Any, tuple[int, Run, Iterator[Run]]] = {}
+        done: dict[int, Any] = {}
+        begun = turn = 0
+        while turn < len(lanes):
+            while begun < len(lanes) and len(under_way) < threads and begun - turn < 2 * threads:
+                self._next(under_way, begun, iter(lanes[begun]), None)
+                begun += 1
+            for future in wait(list(under_way), return_when="FIRST_COMPLETED").done:
+                number, step, steps = under_way.pop(future)
+                if future.status != "finished":
+                    future.result()  # the first error ends the pass
+                self.this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
+                if not self._next(under_way, number, steps, future):
+                    done[number] = future
+            while turn in done:
+                yield done.pop(turn)
+                turn += 1
+
+    def _next(self, under_way: dict[Any, Any], number: int, steps: Iterator[Run], begun: Any) -> bool:
+        """Submit the next step of a run; whether there was one."""
+        step = next(steps, None)
+        if step is not None:
+            under_way[self._fold(step, begun)] = number, step, steps
+        return step is not None
+
+    def _fold(self, step: Run, begun: Any) -> Any:
+        at_once = self.this.at_once
+        part, skip = step[0]
+        if not hasattr(part, "lazy"):
+            return self._task(_fold, begun, self.work, list(step), at_once)
+        values = self.client.compute(list(part.lazy()), retries=_RETRIES)
+        return self._task(_fold_values, begun, self.work, part.shell(), skip, at_once, *values)
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """The sums of two neighbours."""
+        return self._task(_merge, self.work, a, b)
+
+    def _task(self, function: Any, *arguments: Any) -> Any:
+        return self.client.submit(function, *arguments, pure=False, retries=_RETRIES)
+
+
+def _by_pairs(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
+    """Merge neighbours on the cluster, by a counter in base two: the order is that of the runs."""
+    waiting: list[tuple[int, Any]] = []  # how many runs are in it, the sums
+    for lane in finished:
+        waiting.append((1, lane))
+        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+            size, later = waiting.pop()
+            _, earlier = waiting.pop()
+            waiting.append((2 * size, flow.merge(earlier, later)))
+    while len(waiting) > 1:
+        size, later = waiting.pop()
+        more, earlier = waiting.pop()
+        waiting.append((size + more, flow.merge(earlier, later)))
+    state, rows = waiting[0][1].result()
+    return {name: np.require(array, requirements="W") for name, array in state.items()}, rows  # messages are read-only
+
+
+def _one_by_one(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
+    """Fetch the sums of runs in order, merge them here and save."""
+    this, rows = flow.this, 0
+    state = this.state
+    for lane in finished:
+        later, count = lane.result()
+        state, rows = this.work.merge(state, later), rows + count
+        if this.checkpoint is not None:
+            this.checkpoint.save(state, this.start + rows)
+    return state, rows
+
+
+def _same(work: Work) -> Work:
+    """The work as a task of its own: sent once, fetched by workers from each other, made again if it is lost."""
+    return work
+
+
+def _begin(work: Work, begun: tuple[State, int] | None) -> tuple[State, int]:
+    """Fresh sums, or a copy of what came before: results of tasks must not change, they may be used again."""
+    if begun is None:
+        return work.begin(), 0
+    return {name: array.copy(order="K") for name, array in begun[0].items()}, begun[1]
+
+
+def _fold(begun: tuple[State, int] | None, work: Work, parts: list[tuple[Any, int]], at_once: int) -> tuple[State, int]:
+    state, rows = _begin(work, begun)
+    for part, skip in parts:
+        for block in part.blocks(at_once, skip):
+            work.add(state, block)
+            rows += len(block)
+    return state, rows
+
+
+def _fold_values(
+    begun: tuple[State, int] | None, work: Work, shell: Any, skip: int, at_once: int, *values: Any
+) -> tuple[State, int]:
+    return _fold(begun, work, [(shell.filled(values), skip)], at_once)
+
+
+def _merge(work: Work, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
+    state, rows = _begin(work, a)
+    return work.merge(state, b[0]), rows + b[1]
+
+
+def current_client() -> Any:
+    """The client that is in use in this process; None if there is none."""
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _client(backend: Any) -> Iterator[Any]:
+    """The client that was meant; one that is made for an address is closed at the end."""
+    try:
+        from distributed import Client
+    except ImportError:  # pragma: no cover - the extra is there in tests
+        raise InputError("Dask is not installed: pip install 'mercer[dask]'") from None
+    if isinstance(backend, Client):
+        yield backend
+    elif backend == "dask":
+        yield current_client() or _local_client()
+    else:
+        try:
+            client = Client(backend, set_as_default=False)
+        except (OSError, ValueError) as problem:
+            raise InputError(f"The scheduler at {backend!r} cannot be reached: {problem}.") from None
+        with _without_log(), client:
+            yield client
+
+
+def _local_client() -> Any:
+    """Start a cluster on this machine and a client that stays the current one until the process ends."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(dashboard_address=":0")
+    client = Client(cluster)
+    atexit.register(close_local, cluster, client)
+    return client
+
+
+def close_local(cluster: Any, *clients: Any) -> None:
+    """Close a cluster on this machine and its clients, and end the worker processes even if Dask's own close fails.
+
+    Closing races with workers that start or die at the same time. Dask then raises KeyError, TimeoutError or
+    AssertionError, leaves the cluster in the state "closing" for ever, and gives a ResourceWarning much later.
+    """
+    from distributed import Status
+
+    workers = list(cluster.workers.values())
+    for each in (*clients, cluster):
+        with suppress(Exception, CancelledError):
+            each.close(timeout=_PATIENCE)
+    if cluster.status is Status.closed:
+        return
+    for worker in workers:
+        worker.auto_restart = False  # else it replaces the process that is ended below
+    remaining = {getattr(worker, "pid", None) for worker in workers}
+    for process in multiprocessing.active_children():
+        if process.pid in remaining:
+            process.kill()
+    cluster.status = Status.closed
+    with suppress(Exception, CancelledError):
+        cluster.close()  # a closed cluster stops its event loop
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Keep Dask from writing tracebacks to stderr when a connection ends: what was lost is told by an error."""
+    log = logging.getLogger("distributed.client")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+@contextmanager
+def _told_when_lost(client: Any) -> Iterator[None]:
+    """Say in one sentence that the scheduler went away, or that workers died; other errors are those of the tasks."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    address = client.scheduler.address if client.scheduler else "an unknown address"
+    try:
+        yield
+    except MercerError:
+        raise
+    except KilledWorker:
+        way_out = "Their logs say why; often it is memory: use fewer landmarks, or workers with more memory."
+        raise InputError(f"The workers of the scheduler at {address} died, one after the other. {way_out}") from None
+    except Exception as problem:
+        if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
+            raise InputError(
+                f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
+                "scheduler and this fit again; with a checkpoint, what is finished is kept."
+            ) from None
+        raise
+
+
+@contextmanager
+def _no_warning_of_large_tasks() -> Iterator[None]:
+    """Work and parts of arrays are sent by content on purpose."""
+    from dask import config
+
+    with config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        yield
+
+
+def _threads(client: Any) -> int:
+    """How many threads the cluster has; waits for the first worker."""
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
+        raise InputError(sentence("A cluster", "one with workers", f"none within {_PATIENCE} s")) from None
+    return max(1, sum(int(count) for count in client.nthreads().values()))
+
+
+def _promise(client: Any, state: State) -> None:
+    """Refuse sums of which a worker could not hold four sets for each of its threads."""
+    size = 4 * sum(array.nbytes for array in state.values())
+    for worker in client.scheduler_info(n_workers=-1)["workers"].values():
+        limit = worker.get("memory_limit") or 0
+        if limit and worker["nthreads"] * size > limit:
+            raise MemoryRefusal(
+                f"Sums on a worker of {worker['nthreads']} threads need {readable(worker['nthreads'] * size)} of "
+                f"memory; it has {readable(limit)}. Use fewer landmarks, or workers with fewer threads or more memory."
+            )
+
+
+def compute(pieces: Sequence[Any]) -> tuple[Any, ...]:
+    """What some Delayed objects stand for, by the scheduler that Dask would use."""
+    import dask
+
+    return tuple(dask.compute(*pieces))
+
+
+def delayed(function: Any) -> Any:
+    """A function whose calls are tasks, done by `compute`."""
+    import dask
+
+    return dask.delayed(function)
+
+
+def lengths_of(pieces: Sequence[Any]) -> list[int]:
+    """How many rows each partition has."""
+    return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]

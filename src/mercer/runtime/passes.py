@@ -1,0 +1,248 @@
+"""One pass over a table: its blocks are folded into sums, here, on threads, or on a cluster.
+
+The work is a value with three methods, and what it sums is a flat dictionary of arrays. Hence a pass can be sent to
+other machines, merged in any grouping, and written to disk half done without a pickle.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy.typing as npt
+
+from mercer.errors import InputError, sentence
+from mercer.runtime.checkpoint import PassCheckpoint
+from mercer.runtime.memory import promise
+from mercer.runtime.progress import Progress
+from mercer.runtime.threads import run, thread_count
+
+State: TypeAlias = dict[str, npt.NDArray[Any]]
+Backend: TypeAlias = Any  # None, "serial", "threads", "dask", an address, a distributed.Client or a cluster
+
+_SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
+
+
+class Work(Protocol):
+    """What is done with the blocks; it can be pickled, and holds settings alone."""
+
+    def begin(self) -> State:
+        """Sums of no rows."""
+        ...
+
+    def add(self, state: State, block: Any) -> None:
+        """Add a block, in place."""
+        ...
+
+    def merge(self, a: State, b: State) -> State:
+        """Add the sums of later rows to those of earlier ones, in place, and return them."""
+        ...
+
+
+class Readable(Protocol):
+    """What a pass needs of a table; `mercer.data.blocks.Source` is one."""
+
+    parts: tuple[Any, ...]
+    rows: int | None
+    what: str
+    here_only: str
+
+    def blocks(self, at_once: int, start: int = 0) -> Iterator[Any]:
+        """All rows in order from row `start` on."""
+        ...
+
+    def count(self, rows: int) -> None:
+        """A pass has found so many rows."""
+        ...
+
+
+class Pass:
+    """One pass: what is read, what is done with it, and who is told.
+
+    Parameters
+    ----------
+    source : Readable
+        The table.
+    work : Work
+        What is done.
+    at_once : int
+        Rows of a block.
+    checkpoint : PassCheckpoint or None
+        Where it is kept.
+    progress : Progress
+        Who is told.
+    """
+
+    def __init__(
+        self, source: Readable, work: Work, at_once: int, checkpoint: PassCheckpoint | None, told: tuple[str, int]
+    ) -> None:
+        self.source, self.work, self.at_once, self.checkpoint = source, work, at_once, checkpoint
+        fresh = work.begin()
+        found = None if checkpoint is None else checkpoint.load(fresh, source.rows)
+        self.state, self.start = (fresh, 0) if found is None else found
+        what, verbose = told
+        self.progress = Progress(what, source.rows, verbose, "rows", self.start)
+
+    def rest(self) -> list[tuple[Any, int]]:
+        """The parts that are not finished, each with the number of its rows that are."""
+        parts = [part for part in self.source.parts if part.rows is None or self.start < part.start + part.rows]
+        return [(part, max(0, self.start - part.start)) for part in parts]
+
+    def end(self, state: State, rows: int) -> State:
+        """All rows are in these sums."""
+        self.source.count(rows)
+        self.progress.finish()
+        if self.checkpoint is not None:
+            self.checkpoint.save(state, rows)
+        return state
+
+
+def run_pass(
+    source: Readable,
+    fold_rows: Work,
+    *,
+    at_once: int,
+    backend: Backend = "serial",
+    progress: str | None = None,
+    checkpoint: PassCheckpoint | None = None,
+    verbose: int = 0,
+) -> State:
+    """Fold all rows of a table into the sums of `fold_rows`.
+
+    ====================================  ===============================================================
+    backend                               what happens
+    ====================================  ===============================================================
+    None                                  "dask" for Dask collections while a client is there, else "serial"
+    "serial"                              blocks in order; the work itself may use threads
+    "threads"                             runs of parts, one thread and one set of sums each
+    "dask"                                the current client of Dask, or a local one that is started and kept
+    an address, a Client or a cluster     that one
+    ====================================  ===============================================================
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    fold_rows : Work
+        What is done with its blocks.
+    at_once : int
+        Rows of a block.
+    backend : object, default="serial"
+        Where it is done.
+    progress : str, default=None
+        What to call the pass where progress is told; None tells none.
+    checkpoint : PassCheckpoint, default=None
+        Where the sums are kept after every block; on a cluster, after every run of parts.
+    verbose : int, default=0
+        0: silent. 1: progress on a terminal only. 2: always.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.runtime.passes import run_pass
+    >>> from mercer.data.blocks import as_source
+    >>> class ColumnSums:
+    ...     def begin(self):
+    ...         return {"sum": np.zeros(2)}
+    ...     def add(self, state, block):
+    ...         state["sum"] += block.X.sum(axis=0)
+    ...     def merge(self, a, b):
+    ...         a["sum"] += b["sum"]
+    ...         return a
+    >>> run_pass(as_source(np.ones((10, 2))), ColumnSums(), at_once=4)["sum"]
+    array([10., 10.])
+    """
+    checked_backend(backend)
+    if at_once < 1:
+        raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
+    chosen = _chosen(backend, source)
+    told = (progress or "", 0 if progress is None else verbose)
+    if chosen == "threads" and checkpoint is not None:
+        way_out = 'backend="serial" also works on all threads inside each block.'
+        raise InputError(sentence("backend with a checkpoint", '"serial" or Dask', '"threads"', way_out))
+    this = Pass(source, fold_rows, at_once, checkpoint, told)
+    if source.rows is not None and this.start >= source.rows:
+        return this.state
+    if chosen == "serial":
+        return _serial(this)
+    if chosen == "threads":
+        return _threads(this)
+    from mercer.runtime.dask import run_on_cluster
+
+    return run_on_cluster(this, chosen)
+
+
+def checked_backend(backend: Backend) -> None:
+    """Refuse what is no backend."""
+    if backend is None or hasattr(backend, "scheduler_info") or hasattr(backend, "scheduler_address"):
+        return
+    if not isinstance(backend, str) or not (backend in {"serial", "threads", "dask"} or backend.startswith(_SCHEMES)):
+        must_be = '"serial", "threads", "dask", the address of a scheduler ("tcp://..."), or a Client of Dask'
+        raise InputError(sentence("backend", must_be, repr(backend)))
+
+
+def _chosen(backend: Backend, source: Readable) -> Backend:
+    if backend is not None:
+        return backend
+    lazy = any(hasattr(part, "lazy") for part in source.parts)
+    if lazy and "distributed" in sys.modules:
+        from mercer.runtime.dask import current_client
+
+        return current_client() or "serial"
+    return "serial"
+
+
+def _serial(this: Pass) -> State:
+    """Blocks in order, saved as they come."""
+    state, end = this.state, this.start
+    saved, cost = time.monotonic(), 0.0
+    for block in this.source.blocks(this.at_once, this.start):
+        this.work.add(state, block)
+        end = block.start + len(block)
+        this.progress.step(len(block))
+        now = time.monotonic()
+        if this.checkpoint is not None and now - saved >= this.checkpoint.patience * cost:
+            this.checkpoint.save(state, end)
+            saved = time.monotonic()
+            cost = saved - now
+    return this.end(state, end)
+
+
+def _threads(this: Pass) -> State:
+    """Runs of consecutive parts, each on a thread; their sums are merged in order."""
+    lanes = runs(this.rest(), thread_count())
+    size = sum(array.nbytes for array in this.state.values())
+    way_out = 'Use backend="serial", which keeps one set of sums.'
+    promise(size * (len(lanes) - 1), f"A set of sums for each of {len(lanes)} threads", way_out)
+    found: list[tuple[State, int] | None] = [None] * len(lanes)
+
+    def do(lane: int) -> None:
+        state, rows = (this.state if lane == 0 else this.work.begin()), 0
+        for part, skip in lanes[lane]:
+            for block in part.blocks(this.at_once, skip):
+                this.work.add(state, block)
+                rows += len(block)
+                this.progress.step(len(block))
+        found[lane] = state, rows
+
+    run(do, range(len(lanes)))
+    done = [each for each in found if each is not None]
+    state = done[0][0]
+    for later, _ in done[1:]:
+        state = this.work.merge(state, later)
+    return this.end(state, this.start + sum(rows for _, rows in done))
+
+
+def runs(parts: Sequence[tuple[Any, int]], count: int) -> list[Sequence[tuple[Any, int]]]:
+    """At most `count` runs of consecutive parts, as equal in number as can be."""
+    count = min(count, len(parts))
+    edges = [len(parts) * place // count for place in range(count + 1)]
+    return [parts[first:last] for first, last in pairwise(edges)]

@@ -1,0 +1,326 @@
+"""The Gram matrix by tiles: in full, times something, and the rows nearest to others; it is never held twice.
+
+`training_matrix` is what is factored; `times` and `columns_against` are what predictions are made of; `KeptTiles` are
+for products again and again; `nearest_rows` ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Scratch
+from mercer.kernels.tiles import between, blocks, column_numbers, gram, per_thread, tile
+from mercer.runtime import run, thread_count
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+import warnings
+from functools import reduce
+
+from mercer.errors import MercerWarning
+from mercer.kernels.algebra import Sum
+from mercer.kernels.products import Constant
+from mercer.kernels.tiles import TILE, log_tile
+
+
+def training_matrix(kernel: Kernel, rows: Rows) -> Array:
+    """k(X, X) in a fresh array; a given matrix is copied.
+
+    Examples
+    --------
+    >>> from mercer.data import as_rows
+    >>> from mercer.solvers.gram import training_matrix
+    >>> from mercer.kernels import Linear
+    >>> training_matrix(Linear(), as_rows([[1.0], [2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    K = between(kernel, rows, column_numbers(rows)) if kernel.kind == "gram" else gram(kernel, rows)
+    if not np.isfinite(K.diagonal()).all():
+        row = int(np.flatnonzero(~np.isfinite(K.diagonal()))[0])
+        raise InputError(
+            sentence(f"k(x, x) of {kernel!r}", "finite", f"{K[row, row]} in row {row}", "Scale the columns of X.")
+        )
+    return K
+
+
+Tile: TypeAlias = tuple[slice, slice]
+
+# Sums that a symmetric product is gathered in; a fixed number, so that threads do not change the order of additions.
+SUMS = 8
+
+
+def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
+    """k(X, Z) V; no more than one tile per thread is held.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.solvers.gram import times
+    >>> from mercer.kernels import Linear
+    >>> times(Linear(), as_rows([[1.0], [2.0]]), as_rows([[3.0], [4.0]]), np.array([[1.0], [1.0]]))
+    array([[ 7.],
+           [14.]])
+    """
+    result = np.zeros((len(x), V.shape[1]))
+    scratch = per_thread()
+
+    def add(rows: slice) -> None:
+        buffers = scratch()
+        for columns in blocks(len(z)):
+            values = tile(kernel, x[rows], z[columns], scratch=buffers)
+            result[rows] += values @ V[columns]
+            buffers.give(values)
+
+    run(add, blocks(len(x)))
+    return result
+
+
+def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64) -> Array:
+    """k(X, X) V, each tile above the diagonal computed once and used for both of its sides.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    x : Rows
+        The rows.
+    V : ndarray of shape (n, t)
+        What is multiplied.
+    dtype : dtype, default=float64
+        Precision of the tiles and of their products; sums are always of float64.
+
+    Returns
+    -------
+    ndarray of shape (n, t)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.solvers.gram import symmetric_times
+    >>> from mercer.kernels import Linear
+    >>> symmetric_times(Linear(), as_rows([[1.0], [2.0]]), np.array([[1.0], [1.0]]))
+    array([[3.],
+           [6.]])
+    """
+
+    def values(_: int, place: Tile, buffers: Scratch) -> Array:
+        rows, columns = place
+        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=buffers)
+
+    return gathered(upper_tiles(len(x)), values, V.astype(dtype, copy=False))
+
+
+def upper_tiles(n: int) -> list[Tile]:
+    """The tiles on and above the diagonal of an n x n matrix."""
+    cuts = blocks(n)
+    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
+
+
+def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Array], V: Array) -> Array:
+    """A V in float64 for a symmetric A whose upper tiles are given, one at a time, by `values`."""
+    count = min(max(SUMS, thread_count()), len(places))
+    sums = np.zeros((count, *V.shape))
+    scratch = per_thread()
+
+    def add(which: int) -> None:
+        total, buffers = sums[which], scratch()
+        for number in range(which, len(places), count):
+            rows, columns = places[number]
+            block = values(number, places[number], buffers)
+            total[rows] += block @ V[columns]
+            if rows != columns:
+                total[columns] += block.T @ V[rows]
+            buffers.give(block)
+
+    run(add, range(count))
+    return np.asarray(sums.sum(axis=0))
+
+
+def columns_against(kernel: Kernel, x: Rows, z: Rows) -> Iterator[tuple[slice, Array]]:
+    """k(Z, X) for one block of rows of X after the other, as columns."""
+    for rows in blocks(len(x)):
+        yield rows, between(kernel, x[rows], z).T
+
+
+# Kernel values that single precision can hold and multiply; beyond, products are made in double precision.
+_LEAST, _MOST = 1e-25, 1e25
+
+
+def kept_bytes(n: int) -> int:
+    """Bytes of all tiles on and above the diagonal in single precision, about 2 n^2."""
+    return 2 * n * (n + min(n, TILE))
+
+
+class KeptTiles:
+    """V -> k(X, X) V to single precision, from tiles that are computed once.
+
+    Only tiles on and above the diagonal are kept, each as one piece of memory: half of what the matrix takes, and
+    filled several times faster than it. Tiles for which there is no room are computed anew in every product.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of rows, not of a given matrix.
+    rows : Rows
+        The rows.
+    room : int
+        Bytes that may be taken; `kept_bytes` are enough for all tiles.
+
+    Attributes
+    ----------
+    share : float
+        Share of the tiles that are kept.
+    single : bool
+        Whether products are made in single precision; not where values are too large or too small for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.solvers.gram import KeptTiles
+    >>> from mercer.kernels import Gaussian
+    >>> X, V = np.linspace(0.0, 1.0, 700)[:, None], np.ones((700, 1))
+    >>> tiles = KeptTiles(Gaussian(1.0), as_rows(X), room=10**7)
+    >>> bool(np.abs(tiles(V) - Gaussian(1.0)(X) @ V).max() < 1e-3), tiles.share
+    (True, 1.0)
+    """
+
+    def __init__(self, kernel: Kernel, rows: Rows, room: int) -> None:
+        self.kernel, self.rows = kernel, rows
+        self._places = upper_tiles(len(rows))
+        largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
+        self.single = largest == 0 or _LEAST < largest < _MOST
+        sizes = np.array([(r.stop - r.start) * (c.stop - c.start) for r, c in self._places], dtype=np.int64)
+        self._ends = np.cumsum(sizes)
+        self._count = int(np.searchsorted(4 * self._ends, max(0, room), side="right")) if self.single else 0
+        self.share = self._count / len(self._places)
+        self._store = np.empty(int(self._ends[self._count - 1]) if self._count else 0, dtype=np.float32)
+        self._fill()
+
+    def _fill(self) -> None:
+        """In single precision from the start: measured as close as rounded values, in a third of the time."""
+        scratch = per_thread()
+
+        def fill(jobs: slice) -> None:
+            buffers = scratch()
+            for number in range(jobs.start, jobs.stop):
+                values = self._computed(self._places[number], buffers, np.float32)
+                self._kept(number)[...] = values
+                buffers.give(values)
+
+        run(fill, blocks(self._count, 16))
+
+    def _kept(self, number: int) -> Array:
+        rows, columns = self._places[number]
+        end = int(self._ends[number])
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        return self._store[end - shape[0] * shape[1] : end].reshape(shape)
+
+    def _computed(self, place: Tile, buffers: Scratch, dtype: type[np.floating]) -> Array:
+        x, z = (self.rows[part] for part in place)
+        return tile(self.kernel, x, z, same=place[0] == place[1], dtype=dtype, scratch=buffers)
+
+    def __call__(self, V: Array) -> Array:
+        """k(X, X) V, as good as single precision is."""
+        dtype = np.float32 if self.single else np.float64
+
+        def values(number: int, place: Tile, buffers: Scratch) -> Array:
+            return self._kept(number) if number < self._count else self._computed(place, buffers, dtype)
+
+        scale = np.maximum(np.abs(V).max(axis=0, initial=0.0), 1e-300)  # so that nothing leaves the range of float32
+        return np.asarray(gathered(self._places, values, (V / scale).astype(dtype)) * scale)
+
+
+def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) -> tuple[Array, Array]:
+    """For each row of X the `count` rows of Z with the smallest k(z, z) - 2 k(x, z), nearest first.
+
+    That is the squared distance in feature space less k(x, x), which is the same for all z. Where k(z, z) is the same
+    for all z as well, rows are ordered by log k(x, z), or by k(x, z) where the kernel has no logarithm of its own: the
+    difference is the same number for all rows with k(x, z) below the precision of k(z, z). Ties go to the row that
+    comes first.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    x, z : Rows
+        New rows and training rows.
+    diagonal : ndarray of shape (n rows of Z,)
+        k(z, z).
+    count : int
+        How many to find.
+
+    Returns
+    -------
+    numbers : ndarray of int, shape (n rows of X, count)
+        Rows of Z.
+    gaps : ndarray of shape (n rows of X, count)
+        k(z, z) - 2 k(x, z) of each.
+    """
+    numbers = np.empty((len(x), count), dtype=np.intp)
+    gaps = np.empty((len(x), count))
+    scratch = per_thread()
+
+    alike = bool((diagonal == diagonal[0]).all())
+    kernel, constant = _varying(kernel) if alike else (kernel, 0.0)
+    undecided, underflows = np.zeros(len(x), dtype=bool), kernel.kind == "vectors" and not kernel.finite
+
+    def search(rows: slice) -> None:
+        buffers = scratch()
+        best = np.empty((rows.stop - rows.start, 0))
+        where = np.empty(best.shape, dtype=np.intp)
+        for columns in blocks(len(z)):
+            logs = log_tile(kernel, x[rows], z[columns], buffers) if alike else None
+            values = tile(kernel, x[rows], z[columns], scratch=buffers) if logs is None else logs
+            values *= -1.0 if alike else -2.0
+            if not alike:
+                values += diagonal[columns]
+            here = np.broadcast_to(np.arange(columns.start, columns.stop), values.shape)
+            best, where = _keep(np.hstack([best, values]), np.hstack([where, here]), count)
+            buffers.give(values)
+        if alike:
+            undecided[rows] = (best[:, -1] == 0.0) if logs is None and underflows else False
+            best = diagonal[0] - 2.0 * (constant + (-best if logs is None else np.exp(-best)))
+        numbers[rows], gaps[rows] = where, best
+
+    run(search, blocks(len(x)))
+    if undecided.any():
+        warnings.warn(
+            f"{kernel!r} is 0 between {int(undecided.sum())} of {len(x)} rows and some of their neighbours. Rows with "
+            "k(x, z) = 0 cannot be told apart; the first of them are taken. Use a wider kernel.",
+            MercerWarning,
+            stacklevel=4,
+        )
+    return numbers, gaps
+
+
+def _varying(kernel: Kernel) -> tuple[Kernel, float]:
+    """The kernel without constants that are added to it, which no order depends on, and their sum."""
+    if not isinstance(kernel, Sum):
+        return kernel, 0.0
+    rest = [part for part in kernel.parts() if not isinstance(part, Constant)]
+    constant = sum(float(part.value) for part in kernel.parts() if isinstance(part, Constant))
+    return (reduce(Sum, rest), constant) if rest else (kernel, 0.0)
+
+
+def _keep(values: Array, where: Array, count: int) -> tuple[Array, Array]:
+    """The `count` smallest of each row in order; earlier columns win ties."""
+    if values.shape[1] > count:
+        limit = np.partition(values, count - 1, axis=1)[:, count - 1 : count]
+        below = values < limit
+        # of those at the limit, the first few that are still wanted
+        ties = values == limit
+        wanted = count - below.sum(axis=1, keepdims=True)
+        chosen = below | (ties & (np.cumsum(ties, axis=1) <= wanted))
+        values, where = values[chosen].reshape(-1, count), where[chosen].reshape(-1, count)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(where, order, axis=1)

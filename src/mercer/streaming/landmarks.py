@@ -1,0 +1,174 @@
+"""What is settled from a sample before a pass: landmarks, the offset of y, and how rows are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.blocks import Block, Source
+from mercer.data.checks import checked_size
+from mercer.data.hashing import fill_folds, row_words, words_of
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.runtime import available_bytes, promise
+from mercer.runtime.passes import run_pass
+from mercer.solvers.landmarks import Features, draw_landmarks
+from mercer.streaming.plan import drawing_bytes, landmark_count, sample_size
+from mercer.streaming.sums import Numbers, Side, State, Targets
+
+# Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
+# whitened, which costs as much again.
+ENOUGH = 2e-7
+_FAR = 3.0  # standard deviations from zero beyond which targets are far from it
+_FAR_LESS = 0.01  # share of what half of the features leave of a constant
+_LADDER_ROWS = 2000  # of the sample that say what is constant
+_MANY = 10**6  # rows, where nobody has counted them
+_FIRST = 1000  # rows per fold that are hashed to see whether every fold has some
+_AT_ONCE = 65_536  # rows read together where only their groups are looked at
+
+
+@dataclass(frozen=True)
+class LandmarkChoice:
+    """How landmarks are found.
+
+    Attributes
+    ----------
+    wanted : int, ndarray or None
+        How many, or the rows themselves; None: as many as rows, memory and time suggest.
+    method : str
+        How they are drawn.
+    seconds : float
+        What a pass may take, by prediction, where the number is left open.
+    """
+
+    wanted: Any
+    method: str
+    seconds: float
+
+    def count(self, n: int, kernels: int, folds: int) -> int:
+        """How many are drawn for each kernel."""
+        if self.wanted is None:
+            return landmark_count(n, kernels, folds, available_bytes(), self.seconds)
+        return len(self.wanted) if isinstance(self.wanted, np.ndarray) else min(int(self.wanted), n)
+
+    def features(self, kernel: Kernel, sample: Array, names: Any, count: int, seed: int) -> Features:
+        """Features of a kernel: its landmarks drawn from the sample, or those given."""
+        needed = drawing_bytes(len(sample), count)
+        promise(int(needed), f"Drawing {count} landmarks from {len(sample)} rows", "Use fewer landmarks.")
+        if isinstance(self.wanted, np.ndarray):
+            return Features.of(kernel, self.wanted, names)
+        rows = Rows(sample, names)
+        drawn = draw_landmarks(kernel, rows, count, self.method, np.random.default_rng([seed, 1]))
+        if not len(drawn):
+            got = "0 everywhere"
+            raise InputError(sentence(f"k(x, x) of {kernel!r}", "above 0 for some row", got, "Try another kernel."))
+        return Features.of(kernel, sample[drawn], names)
+
+
+def drawn_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+    """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
+    guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
+    return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
+
+
+def ranked_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+    """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
+
+    The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,
+    a pass collects the words of the groups.
+    """
+    rows = int(source.rows or 0)
+    if sample.keys is None:
+        first = min(rows, _FIRST * folds)
+        if fill_folds(row_words(0, first, seed), folds):
+            return None
+        words, what = np.sort(row_words(0, rows, seed)), "rows"
+    else:
+        words, what = np.unique(words_of(0, len(sample), seed, sample.keys)), "groups"
+        if not fill_folds(words, folds) and len(sample) < rows:
+            words = run_pass(source, FindWords(seed), at_once=_AT_ONCE, backend=backend)["words"]
+    if fill_folds(words, folds):
+        return None
+    if len(words) < folds:
+        must_be = f"at most the number of {what}, {len(words)}"
+        raise InputError(sentence("The number of folds", must_be, folds, f"Use a smaller cv, or more {what}."))
+    return words
+
+
+@dataclass(frozen=True)
+class FindWords:
+    """The work of a pass that collects the words of all groups.
+
+    Attributes
+    ----------
+    seed : int
+        Of the hash.
+    """
+
+    seed: int
+
+    def begin(self) -> State:
+        """None yet."""
+        return {"words": np.empty(0, dtype=np.uint64)}
+
+    def add(self, state: State, block: Block) -> None:
+        """Those of a block."""
+        self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
+
+    def merge(self, a: State, b: State) -> State:
+        """Those of both, in order and once."""
+        a["words"] = np.union1d(a["words"], b["words"])
+        return a
+
+
+def reading_passes(source: Source) -> int:
+    """Passes that a sample takes: none where rows can be had by number."""
+    return 0 if all(hasattr(part, "take") for part in source.parts) else 1
+
+
+def numbers_of(sample: Block) -> Numbers:
+    """Targets that are numbers, with their mean on the sample as offset."""
+    if sample.Y is None:
+        raise InputError("y must be given to fit; got none.")
+    checked_size("y", sample.Y)
+    return Numbers(np.asarray(sample.Y.mean(axis=0)))
+
+
+def sides_of(
+    features: Sequence[Features], n: int, alpha: float, sample: Block, targets: Targets, *, intercept: bool
+) -> tuple[Side, ...]:
+    """Each kernel with how its rows are summed.
+
+    Sums of kernel values are whitened at the end where `Features.loss_of_digits` stays below 2e-7, which halves the
+    work; otherwise every row is whitened as it comes.
+    """
+    far = False
+    if sample.Y is not None and np.any(targets.offset):
+        spread = np.asarray(sample.Y.std(axis=0))
+        far = bool((np.abs(targets.offset) > _FAR * spread).any())
+    rows = sample.X[:_LADDER_ROWS]
+    return tuple(
+        Side(
+            each,
+            each.loss_of_digits(n, alpha) > ENOUGH,
+            _constant(each, rows) if far and not intercept else np.zeros(each.count),
+        )
+        for each in features
+    )
+
+
+def _constant(features: Features, rows: Array) -> Array:
+    """u with phi(x)'u close to 1: of the first half of the features, or of all where that leaves far less.
+
+    The first half is enough for most kernels, and loses the fewest digits. A kernel of low rank may need all of them.
+    """
+    u, phi = features.constant(rows), features.phi(rows)
+    left = 1.0 - phi @ u
+    C = phi.T @ phi
+    C.flat[:: len(C) + 1] += 1e-8 * max(float(np.trace(C)), 1e-300)
+    refined = u + np.linalg.solve(C, phi.T @ left)
+    return refined if np.linalg.norm(1.0 - phi @ refined) < _FAR_LESS * np.linalg.norm(left) else u

@@ -1,0 +1,263 @@
+"""Every model that leaves folds out, for every alpha, and its squared errors on them, from sums over the folds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError
+from mercer.runtime import run
+from mercer.solvers.symmetric import Shifted, Tridiagonal, mirror, whiten_both
+from mercer.streaming.sums import FoldSums, Side, State
+
+# Error of models from whitened sums over that of a factor of the same condition, on drawn tables.
+SUMMED = 20.0
+_NARROW = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The sums of one kernel, in features, read to the end.
+
+    Attributes
+    ----------
+    side : Side
+        Its features.
+    train, test : ndarray of shape (folds, p, p)
+        Sums of a a': weighted for training, unweighted for scoring (the same array without weights).
+    offset : ndarray of shape (t,)
+        What was subtracted from y.
+    intercept : bool
+        Whether there is one.
+    weight : float
+        Sum of the weights of all rows.
+    """
+
+    side: Side
+    train: Array
+    test: Array
+    offset: Array
+    intercept: bool
+    weight: float
+
+    @staticmethod
+    def read(work: FoldSums, state: State, k: int) -> Moments:
+        """Those of kernel k; the arrays of the state are used up."""
+        side, train = work.sides[k], state[f"train{k}"]
+        test = state.get(f"test{k}", train)
+        if not (np.isfinite(train).all() and np.isfinite(test).all()):
+            raise InputError(
+                f"Sums over rows of {side.features.kernel!r} must be finite; got NaN or infinity. "
+                "Scale X, y or the weights."
+            )
+        r = side.features.count
+        root = np.eye(train.shape[1])
+        root[:r, :r] = side.features.root
+
+        def finish(C: Array) -> None:
+            if not side.whitened:
+                whiten_both(C, root)
+            mirror(C)
+
+        run(finish, list(train) if test is train else [*train, *test])
+        return Moments(side, train, test, work.targets.offset, work.intercept, float(state["weights"].sum()))
+
+    @cached_property
+    def total(self) -> Array:
+        """Of all folds."""
+        return np.asarray(self.train.sum(axis=0))
+
+    def without(self, *folds: int, size: int | None = None) -> System:
+        """The system of all rows but those of some folds, on the first `size` features."""
+        # added up, not subtracted from the total: what only the folds left out have seen is exactly 0
+        others = [sums for fold, sums in enumerate(self.train) if fold not in folds]
+        left = others[0].copy() if others else np.zeros_like(self.total)
+        for sums in others[1:]:
+            left += sums
+        sums, constant = self._leading(left, size), self.side.constant[:size]
+        return System(sums, self.offset, constant, self.intercept, narrow=self.narrow)
+
+    @cached_property
+    def narrow(self) -> bool:
+        """Whether most landmarks have next to nothing in common, so that K_ZZ is nearly diagonal."""
+        root = np.abs(self.side.features.root)
+        beside = (root.sum() - np.trace(root)) / max(len(root) * (len(root) - 1) / 2, 1)
+        return bool(beside < _NARROW * np.trace(root) / len(root))
+
+    def _leading(self, C: Array, size: int | None) -> Array:
+        r = self.side.features.count
+        if size is None or size == r:
+            return C
+        kept, rest = np.r_[:size, r : len(C)], self.side.constant[size:]
+        found = C[np.ix_(kept, kept)]
+        if rest.any():  # h is what all features leave of a constant: what these alone leave is h + phi(x)'u of the rest
+            moved = rest @ C[size:r]
+            found[size] += moved[kept]
+            found[:, size] += moved[kept]
+            found[size, size] += moved[size:r] @ rest
+        return np.asarray(found)
+
+    def lost(self, models: Models) -> Array:
+        """How much larger than the targets the terms of k(x, Z) c are, for each alpha: digits that predictions lose."""
+        features, squares = self.side.features, np.diagonal(self.total)[-len(self.offset) :]
+        sizes = np.sqrt(squares / max(self.weight, 1e-300) + self.offset**2)
+        diagonal = np.sqrt(np.abs(features.kernel.diagonal(features.rows(features.landmarks))))
+        found = []
+        for weights in models.weights:
+            terms = np.linalg.norm(diagonal[: len(weights), None] * features.coefficients(weights), axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append(np.nan_to_num(terms * diagonal.mean() / sizes, nan=1.0).max(initial=1.0))
+        return np.array(found)
+
+    def squared_errors(self, fold: int, models: Models) -> Array:
+        """Sum over the rows of a fold of squared residuals: v'M v for every alpha and target, (alphas, t)."""
+        size = models.weights.shape[1]
+        V = models.residual_vectors()
+        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+        found = np.einsum("ij,ij->j", flat, self._leading(self.test[fold], size) @ flat)
+        return np.asarray(np.maximum(found, 0.0).reshape(V.shape[0], V.shape[2]))
+
+    def squared_terms(self, fold: int, models: Models) -> Array:
+        """|v|'|M| |v|: the sum of the sizes of all terms of `squared_errors`, which rounding is relative to."""
+        V = np.abs(models.residual_vectors())
+        flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+        found = np.einsum("ij,ij->j", flat, np.abs(self.test[fold]) @ flat)
+        return np.asarray(found.reshape(V.shape[0], V.shape[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Models of one training set for several alphas, prediction phi(x)'weights + intercept.
+
+    Attributes
+    ----------
+    inner : ndarray of shape (alphas, r, t)
+        Weights less those that speak for the offset.
+    border : ndarray of shape (alphas, t)
+        What h is multiplied by in the residual.
+    weights : ndarray of shape (alphas, r, t)
+        Of the features.
+    intercept : ndarray of shape (alphas, t)
+        Zeros without one, and not less: the offset is in the weights then.
+    rank : int
+        Directions that the rows tell apart, where some alpha was too small for all; otherwise all.
+    """
+
+    inner: Array
+    border: Array
+    weights: Array
+    intercept: Array
+    rank: int
+
+    @staticmethod
+    def joined(parts: Sequence[Models]) -> Models:
+        """Models of one training set, for the alphas of all parts."""
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("inner", "border", "weights", "intercept")
+        }
+        return Models(**arrays, rank=min(part.rank for part in parts))
+
+    def residual_vectors(self) -> Array:
+        """v with residual a'v, for every alpha and target: (alphas, p, t)."""
+        alphas, _, t = self.inner.shape
+        ones = np.broadcast_to(np.eye(t), (alphas, t, t))
+        return np.concatenate([-self.inner, self.border[:, None, :], ones], axis=1)
+
+
+class System:
+    """(C + alpha I) w = b for one training set: one alpha by Cholesky, several from one tridiagonal form.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (p, p)
+        The sum of a a' over the training rows; used up.
+    offset : ndarray of shape (t,)
+        What was subtracted from y.
+    constant : ndarray of shape (r,)
+        u.
+    intercept : bool
+        Whether there is an unpenalised constant.
+    narrow : bool, default=False
+        Whether C is nearly diagonal. Each alpha then gets a Cholesky factor, which keeps weights accurate that are far
+        smaller than the others; a tridiagonal form mixes them.
+    """
+
+    def __init__(self, sums: Array, offset: Array, constant: Array, intercept: bool, *, narrow: bool = False) -> None:
+        self.offset, self.intercept, self.u, self.narrow = offset, intercept, constant, narrow
+        r = len(constant)
+        self.beside, self.b = sums[:r, r].copy(), sums[:r, r + 1 :].copy()
+        self.weight, self.y = float(sums[r, r]), sums[r, r + 1 :].copy()
+        C = np.ascontiguousarray(sums[:r, :r])
+        self.before = np.diagonal(C).copy()
+        if intercept:
+            if not self.weight > 0:
+                raise InputError("Rows with weight must be left to train on; got none. Use fewer folds.")
+            C -= np.outer(self.beside / self.weight, self.beside)
+            self.b -= np.outer(self.beside / self.weight, self.y)
+        else:
+            self.b += np.outer(self.beside, offset)
+        self.C, self.after = C, np.diagonal(C).copy()
+
+    @cached_property
+    def _turned(self) -> Tridiagonal:
+        """The tridiagonal form, in the place of C."""
+        return Tridiagonal(self.C)
+
+    def _form(self, ladder: Array) -> Shifted | Tridiagonal:
+        """What the system is solved from."""
+        if len(ladder) == 1 and "_turned" not in vars(self):
+            shifted = Shifted(self.C, float(ladder[0]))
+            if shifted.definite:
+                return shifted
+        return self._turned
+
+    @staticmethod
+    def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
+        """What of u lies where the rows say nothing: the weights are zero there, so that they are the shortest."""
+        if isinstance(reduced, Shifted) or alpha > reduced.noise or not u.any():
+            return 0.0
+        turned = (reduced.diagonal + alpha)[:, None] * u
+        turned[:-1] += reduced.beside[:, None] * u[1:]
+        turned[1:] += reduced.beside[:, None] * u[:-1]
+        return np.asarray(u - reduced.solve(turned, alpha))
+
+    def solve(self, alphas: Array | Sequence[float]) -> Models:
+        """The models for all alphas."""
+        ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
+        if self.narrow and len(ladder) > 1:
+            return Models.joined([self.solve([alpha]) for alpha in ladder])
+        reduced = self._form(ladder)
+        b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
+        solved = [
+            reduced.solve(b - alpha * u, float(alpha)) - self._unseen(reduced, u, float(alpha)) for alpha in ladder
+        ]
+        r = len(self.u)
+        inner = reduced.out(np.hstack(solved)).reshape(r, len(ladder), t).transpose(1, 0, 2)
+        if self.intercept:
+            border = (np.einsum("r,art->at", self.beside, inner) - self.y) / self.weight
+            weights, intercept = inner, self.offset - border
+        else:
+            border = np.broadcast_to(self.offset, (len(ladder), t))
+            weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
+        singular = bool((ladder <= reduced.noise).any())
+        return Models(inner, border, weights, intercept, reduced.rank() if singular else r)
+
+    def condition(self, alphas: Array | Sequence[float]) -> Array:
+        """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.
+
+        Or how much larger sums were before those of the mean were subtracted, where that is more.
+        """
+        ladder = np.asarray(alphas, dtype=np.float64)
+        reduced = self._form(ladder)
+        least = np.maximum(reduced.least(), 0.0) + ladder
+        found = np.full(len(ladder), math.inf)
+        np.divide(reduced.largest() + ladder, least, out=found, where=least > reduced.noise)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.nan_to_num(self.before / (np.maximum(self.after, 0.0) + ladder[:, None]), nan=1.0)
+        return np.asarray(np.maximum(found, lost.max(axis=1, initial=1.0)))

@@ -1,0 +1,276 @@
+"""Every fold, every pair of folds and every alpha of a kernel, from the sums of one pass.
+
+Losses are kept as ``losses[f, g, a, t]``: summed over the rows of fold f, by the model that saw neither f nor g. On the
+diagonal, f = g, that is plain cross-validation; the rest is what nested cross-validation chooses by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.data.folds import Folds, Split
+from mercer.data.rows import Array
+from mercer.kernels.base import Kernel
+from mercer.runtime import run
+from mercer.selection.table import Choice, SearchTable
+from mercer.streaming.models import SUMMED, Models, Moments
+from mercer.streaming.sums import State
+
+FROM_SUMS = ("neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """What was found of one kernel.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (folds, folds or 1, alphas, targets)
+        Sums of squared errors; NaN where nothing was asked for.
+    half : ndarray of shape (folds, alphas, targets)
+        The same of models on the first half of the landmarks.
+    final : Models
+        The models of all rows.
+    condition : ndarray of shape (alphas,)
+        The worst condition number of the systems without one fold and of that of all rows.
+    terms : ndarray of shape (folds, alphas, targets)
+        Sizes of the terms that the losses without one fold are sums of.
+    weights, intercepts : ndarray or None
+        Models of every fold (and pair), (folds, folds or 1, alphas, r, t), for a second pass; None where there is none.
+    """
+
+    losses: Array
+    half: Array
+    final: Models
+    condition: Array
+    terms: Array
+    weights: Array | None = None
+    intercepts: Array | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether pairs of folds were left out."""
+        return bool(self.losses.shape[1] > 1)
+
+
+def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool = False) -> Swept:
+    """Leave every fold out, and with `nested` every pair of folds; `keep` the models for a second pass."""
+    folds, t = len(moments.train), len(moments.offset)
+    r, others = moments.side.features.count, folds if nested else 1
+    losses = np.full((folds, others, len(alphas), t), np.nan)
+    half = np.empty((folds, len(alphas), t))
+    weights = np.empty((folds, others, len(alphas), r, t)) if keep else None
+    intercepts = np.empty((folds, others, len(alphas), t)) if keep else None
+    size, conditions = max(1, r // 2), np.ones((folds + 1, len(alphas)))
+    terms = np.empty((folds, len(alphas), t))
+
+    def note(tested: int, other: int, models: Models) -> None:
+        place = other if nested else 0
+        losses[tested, place] = moments.squared_errors(tested, models)
+        if weights is not None and intercepts is not None:
+            weights[tested, place], intercepts[tested, place] = models.weights, models.intercept
+
+    def leave(pair: tuple[int, int]) -> None:
+        f, g = pair
+        system = moments.without(*{f, g})
+        models = system.solve(alphas)
+        note(f, g, models)
+        if f != g:
+            note(g, f, models)
+        else:
+            conditions[f], terms[f] = system.condition(alphas), moments.squared_terms(f, models)
+            half[f] = moments.squared_errors(f, moments.without(f, size=size).solve(alphas))
+
+    moments.total  # noqa: B018 - summed once, before threads ask for it
+    pairs = [(f, f) for f in range(folds)]
+    run(leave, pairs + [(f, g) for f in range(folds) for g in range(f) if nested])
+    system = moments.without()
+    final = system.solve(alphas)
+    conditions[folds] = np.maximum(system.condition(alphas), moments.lost(final))
+    return Swept(losses, half, final, conditions.max(axis=0), terms, weights, intercepts)
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What scores need of every fold besides losses.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (folds,)
+        How many rows.
+    sums, squares : ndarray of shape (folds, targets)
+        Of the targets less their offset, unweighted.
+    """
+
+    rows: Array
+    sums: Array
+    squares: Array
+
+    @staticmethod
+    def of(state: State) -> Totals:
+        """Those that a pass has found."""
+        return Totals(state["rows"], state["plain_sums"], state["plain_squares"])
+
+    @property
+    def spread(self) -> Array:
+        """Squared deviations from the mean of each fold, (folds, targets)."""
+        return np.asarray(np.maximum(self.squares - self.sums**2 / self.rows[:, None], 0.0))
+
+    def pooled(self) -> Totals:
+        """All folds as one."""
+        return Totals(*(each.sum(axis=0, keepdims=True) for each in (self.rows, self.sums, self.squares)))
+
+
+def scores_of(name: str, losses: Array, totals: Totals) -> Array:
+    """Scores, larger is better, of losses (folds, ..., targets): the mean over targets, (folds, ...)."""
+    shape = (len(losses), *[1] * (losses.ndim - 2), -1)
+    means = losses / totals.rows.reshape(shape)
+    match name:
+        case "neg_root_mean_squared_error":
+            return np.asarray(-np.sqrt(means).mean(axis=-1))
+        case "r2":
+            spread = totals.spread.reshape(shape)
+            # what is left of a constant after its mean is taken off is rounding
+            varies = spread > 1e-14 * np.maximum(totals.squares, 1e-300).reshape(shape)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.where(varies, 1.0 - losses / spread, np.where(losses > 0, 0.0, 1.0))
+            found = np.where(totals.rows.reshape(shape) > 1, found, np.nan)  # one row has no variance
+            return np.asarray(found.mean(axis=-1))
+        case "max_error" | "neg_max_error":
+            return np.asarray(-losses.mean(axis=-1))
+        case "accuracy":
+            return np.asarray(means.mean(axis=-1))
+    return np.asarray(-means.mean(axis=-1))
+
+
+def _together(name: str, losses: Array) -> Array:
+    return np.asarray((losses.max if "max_error" in name else losses.sum)(axis=0, keepdims=True))
+
+
+def table_of(
+    name: str, kernels: Sequence[Kernel], alphas: Array, found: Sequence[Swept], losses: Sequence[Array], totals: Totals
+) -> SearchTable:
+    """The scores of plain cross-validation as any search has them."""
+    folds = np.arange(len(totals.rows))
+    own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
+    scores = np.stack([scores_of(name, each, totals) for each in own])
+    pooled = np.stack([scores_of(name, _together(name, each), totals.pooled())[0] for each in own])
+    condition = np.stack([each.condition for each in found])
+    if name in FROM_SUMS:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pairs = zip(found, own, strict=True)
+            lost = np.stack([(each.terms.sum(axis=0) / loss.sum(axis=0)).max(axis=-1) for each, loss in pairs])
+        condition = np.maximum(condition, np.nan_to_num(lost, nan=1.0) / SUMMED)
+    return SearchTable(
+        kernels,
+        alphas,
+        scores.transpose(0, 2, 1)[..., None],
+        pooled[..., None],
+        condition,
+        np.zeros(condition.shape, dtype=np.intp),
+        name,
+    )
+
+
+def hashed_folds(count: int, label: str) -> Folds:
+    """Folds of rows that nobody lists: disjoint, which is all that standard errors ask of them."""
+    splits = tuple(Split(np.empty(0, dtype=np.intp), np.array([f])) for f in range(count))
+    return Folds(count, (splits,), label)
+
+
+@dataclass(frozen=True)
+class LandmarkCheck:
+    """Whether more landmarks would still help: squared errors of the winner with all of them and with the first half.
+
+    Attributes
+    ----------
+    landmarks, half : int
+        How many there are, and half of them.
+    error, half_error : float
+        Held-out mean squared error with each, every one at its best alpha.
+    standard_error : float
+        Of the difference, over folds.
+    """
+
+    landmarks: int
+    half: int
+    error: float
+    half_error: float
+    standard_error: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether doubling the landmarks has just paid: by more than one per cent and two standard errors."""
+        gain = self.half_error - self.error
+        return bool(gain > max(0.01 * self.half_error, 2.0 * self.standard_error))
+
+    def __str__(self) -> str:
+        verdict = "More landmarks would still help" if self.helps else "More landmarks would hardly help"
+        return (
+            f"Held-out mean squared error with {self.half} landmarks {self.half_error:.4g}, with {self.landmarks} "
+            f"{self.error:.4g}. {verdict}."
+        )
+
+
+def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
+    """The first half of the landmarks against all of them, from the same sums."""
+    folds = np.arange(len(totals.rows))
+    own = swept.losses[folds, folds if swept.paired else 0]
+    whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
+    best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
+    error = float((best_half - best).std(ddof=1) / np.sqrt(len(folds)))
+    return LandmarkCheck(landmarks, max(1, landmarks // 2), float(best.mean()), float(best_half.mean()), error)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedScores:
+    """What the whole search is worth on folds that it has not chosen by.
+
+    Attributes
+    ----------
+    scores, inner_scores : ndarray of shape (folds,)
+        Of the winner of each outer fold: on that fold, and its mean on the others.
+    chosen : tuple of Choice
+        Kernel and alpha of each.
+    """
+
+    scores: Array
+    inner_scores: Array
+    chosen: tuple[Choice, ...]
+
+    @property
+    def mean(self) -> float:
+        """Over outer folds."""
+        return float(self.scores.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; corrected for training sets that overlap (Nadeau and Bengio)."""
+        count = len(self.scores)
+        return float(self.scores.std(ddof=1) * np.sqrt(1.0 / count + 1.0 / (count - 1)))
+
+    @property
+    def optimism(self) -> float:
+        """What choosing and scoring on the same folds hides."""
+        return float(self.inner_scores.mean() - self.scores.mean())
+
+
+def nested_scores(table: SearchTable, losses: Sequence[Array], totals: Totals, rule: str) -> NestedScores:
+    """Choose for each outer fold by the others, and score the choice on it; no fit is made for this."""
+    folds = len(totals.rows)
+    scores = np.stack([scores_of(table.scoring, each, totals) for each in losses])  # kernels, tested, other, alphas
+    chosen, inner, outer = [], np.empty(folds), np.empty(folds)
+    for o in range(folds):
+        others = np.delete(np.arange(folds), o)
+        mine = scores[:, others, o].transpose(0, 2, 1)[..., None]
+        part = SearchTable(
+            table.kernels, table.alphas, mine, mine.mean(axis=2), table.condition, table.refits, table.scoring
+        )
+        choice = part.choose(rule, hashed_folds(folds - 1, "inner"))
+        inner[o] = float(part.mean[choice.kernel, choice.alphas[0], 0])
+        outer[o] = scores[choice.kernel, o, o, choice.alphas[0]]
+        chosen.append(choice)
+    return NestedScores(outer, inner, tuple(chosen))

@@ -1,0 +1,274 @@
+"""A search over a table that is read in passes: sums from one of them, and every score from the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.data.blocks import Source
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.runtime import available_bytes, promise
+from mercer.runtime.checkpoint import PassCheckpoint
+from mercer.runtime.passes import Work, run_pass
+from mercer.selection.fingerprint import fingerprint
+from mercer.selection.plan import Rates
+from mercer.selection.scoring import Scoring
+from mercer.selection.table import SearchTable
+from mercer.streaming.landmarks import reading_passes
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, Labels, classes_left, collected_scores
+from mercer.streaming.models import Moments
+from mercer.streaming.plan import StreamPlan, block_rows, grouped, stream_plan
+from mercer.streaming.scores import (
+    FROM_SUMS,
+    NestedScores,
+    Swept,
+    Totals,
+    nested_scores,
+    sweep,
+    table_of,
+)
+from mercer.streaming.sums import FoldSums, Side, State, Targets
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedResult:
+    """What a search over a stream has found.
+
+    Attributes
+    ----------
+    table : SearchTable
+        Scores of plain cross-validation.
+    swept : list of Swept
+        Of every kernel: losses and the models of all rows.
+    totals : Totals
+        Rows and targets of every fold.
+    weights : float
+        Of all rows together.
+    nested : NestedScores or None
+        Where asked for.
+    failures : list of str
+        Why scores are NaN.
+    """
+
+    table: SearchTable
+    swept: list[Swept]
+    totals: Totals
+    weights: float
+    nested: NestedScores | None
+    failures: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSearch:
+    """Kernels and alphas on a stream, with everything settled that a pass needs.
+
+    Attributes
+    ----------
+    reading : Reading
+        The table and how it is read.
+    kernels, alphas : list of Kernel, ndarray
+        Candidates.
+    sides : tuple of Side
+        Features of each kernel.
+    targets : Targets
+        How Y becomes numbers.
+    folds, seed : int
+        Of the hash.
+    intercept, weighted, nested : bool
+        What is fitted, whether rows have weights, and whether pairs of folds are left out.
+    scoring : Scoring
+        What is scored.
+    rule : str
+        How the winner is chosen.
+    ranked : ndarray or None
+        Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
+    """
+
+    reading: Reading
+    kernels: list[Kernel]
+    alphas: Array
+    sides: tuple[Side, ...]
+    targets: Targets
+    folds: int
+    seed: int
+    intercept: bool
+    weighted: bool
+    scoring: Scoring
+    nested: bool
+    rule: str
+    ranked: Array | None = None
+
+    @property
+    def route(self) -> str:
+        """Where scores come from: "sums", "rows" (a second pass) or "predictions" (all of them kept)."""
+        if self.scoring.name in FROM_SUMS and not isinstance(self.targets, Labels):
+            return "sums"
+        return "rows" if self.scoring.name in BY_ROWS and self.scoring.quick is not None else "predictions"
+
+    def work(self, group: Sequence[int]) -> FoldSums:
+        """The first pass for some of the kernels."""
+        sides = tuple(self.sides[k] for k in group)
+        how = self.intercept, self.weighted, True, self.ranked
+        return FoldSums(sides, self.targets, self.folds, self.seed, *how)
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Kernels that share a pass."""
+        return grouped([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
+
+    @cached_property
+    def block(self) -> int:
+        """Rows read together."""
+        return self.reading.at_once or block_rows(max(self.work(range(len(self.sides))).sizes()), self.folds)
+
+    def plan(self, rates: Rates | None = None) -> StreamPlan:
+        """What it will take."""
+        source = self.reading.source
+        return stream_plan(
+            rows=int(source.rows or 0),
+            columns=source.width,
+            landmarks=[side.features.count for side in self.sides],
+            whitened=[side.whitened for side in self.sides],
+            alphas=len(self.alphas),
+            folds=self.folds,
+            targets=len(self.targets.offset),
+            groups=self.groups,
+            beside=self.weighted,
+            second_pass=self.route != "sums",
+            nested=self.nested,
+            block=self.block,
+            before=reading_passes(source) + isinstance(self.targets, Labels),
+            rates=rates,
+        )
+
+    def run(self) -> StreamedResult:
+        """All passes, and every score."""
+        if self.nested and self.route == "predictions":
+            must_be = f"one of {', '.join((*FROM_SUMS, *BY_ROWS))} where nested=True"
+            raise InputError(sentence("scoring", must_be, repr(self.scoring.name)))
+        needed = self.plan().bytes
+        promise(needed, f"A search with up to {max(self.plan().landmarks)} landmarks", "Use fewer landmarks or folds.")
+        swept: dict[int, Swept] = {}
+        state: State = {}
+        for turn, group in enumerate(self.groups):
+            state, found = self._first_pass(turn, group)
+            swept |= dict(zip(group, found, strict=True))
+        totals = Totals.of(state)
+        failures: list[str] = []
+        ordered = [swept[k] for k in range(len(self.sides))]
+        if self.route == "predictions":
+            table, losses = self._by_predictions(ordered, state, totals, failures), [each.losses for each in ordered]
+        else:
+            losses = [each.losses for each in ordered] if self.route == "sums" else self._by_rows(ordered, state)
+            table = table_of(self.scoring.name, self.kernels, self.alphas, ordered, losses, totals)
+        nested = nested_scores(table, losses, totals, self.rule) if self.nested else None
+        return StreamedResult(table, ordered, totals, float(state["weights"].sum()), nested, failures)
+
+    def _first_pass(self, turn: int, group: Sequence[int]) -> tuple[State, list[Swept]]:
+        work = self.work(group)
+        words = "summing" if len(self.groups) == 1 else f"summing, pass {turn + 1} of {len(self.groups)}"
+        state = self.reading.run(work, self.block, words, f".{turn}" if turn else "", self._settings(group))
+        self._refuse_empty(state)
+        found = [
+            sweep(Moments.read(work, state, i), self.alphas, nested=self.nested, keep=self.route != "sums")
+            for i in range(len(group))
+        ]
+        # the next pass needs the room; what is left is of the folds, not of a kernel
+        return {name: array for name, array in state.items() if array.ndim < 3}, found
+
+    def _settings(self, group: Sequence[int]) -> list[Any]:
+        """What another run must share to go on from a checkpoint."""
+        sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
+                 for side in (self.sides[k],)]  # fmt: skip
+        classes = self.targets.classes if isinstance(self.targets, Labels) else None
+        folds = [self.folds, self.seed] if self.ranked is None else [self.folds, self.seed, self.ranked]
+        return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
+
+    def _refuse_empty(self, state: State) -> None:
+        left = state["weights"].sum() - state["weights"]
+        for must_be, counts in (("a set with rows", state["rows"]), ("a set that leaves others with weight", left)):
+            if not (counts > 0).all():
+                got = f"fold {int((counts <= 0).argmax())} of {self.folds}"
+                way_out = "Folds are drawn by a hash of the row's number or key; use fewer of them."
+                raise InputError(sentence("Every fold", must_be, got, way_out))
+
+    def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
+        """What the second pass does: models in terms of kernel values."""
+        coefficients, constants = [], []
+        for side, each in zip(self.sides, swept, strict=True):
+            if each.weights is None or each.intercepts is None:  # pragma: no cover - sweep was asked to keep them
+                raise AssertionError
+            folds, others, alphas, r, t = each.weights.shape
+            flat = each.weights.transpose(3, 0, 1, 2, 4).reshape(r, -1)
+            turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
+            coefficients.append(np.ascontiguousarray(turned))
+            constants.append(each.intercepts.reshape(folds, others * alphas * t))
+        labels = self.targets if isinstance(self.targets, Labels) else None
+        present = None
+        if labels is not None:
+            present = classes_left(state["sums"], state["weights"], len(labels.classes), paired=self.nested)
+        return HeldOutLosses(
+            tuple(side.features for side in self.sides), tuple(coefficients), tuple(constants),
+            self.folds if self.nested else 1, len(self.alphas), len(self.targets.offset), self.scoring.name,
+            self.folds, self.seed, self.ranked, labels, present,
+        )  # fmt: skip
+
+    def _by_rows(self, swept: Sequence[Swept], state: State) -> list[Array]:
+        settings = [*self._settings(range(len(self.sides))), self.alphas, self.scoring.name, self.nested]
+        found = self.reading.run(self._second(swept, state), self.block, "scoring", ".scores", settings)
+        return [found[f"loss{k}"] for k in range(len(swept))]
+
+    def _by_predictions(self, swept: Sequence[Swept], state: State, totals: Totals, failures: list[str]) -> SearchTable:
+        work = self._second(swept, state)
+        scores, pooled = collected_scores(self.reading.source, work, self.scoring, self.block, failures)
+        table = table_of("", self.kernels, self.alphas, swept, [each.losses for each in swept], totals)
+        return replace(
+            table, scores=np.stack(scores)[..., None], pooled=np.stack(pooled)[..., None], scoring=self.scoring.name
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A table and how it is read.
+
+    Attributes
+    ----------
+    source : Source
+        The table.
+    backend : object
+        As of `mercer.runtime.passes.run_pass`.
+    checkpoint : path or None
+        Where a pass is kept; later passes add a suffix.
+    at_once : int or None
+        Rows of a block; None leaves it to the widths of the sums.
+    verbose : int
+        Whether progress is told.
+    """
+
+    source: Source
+    backend: Any = None
+    checkpoint: Any = None
+    at_once: int | None = None
+    verbose: int = 0
+
+    def run(self, work: Work, at_once: int, words: str, suffix: str, settings: list[Any]) -> State:
+        """One pass; `settings` must be the same for a checkpoint to be gone on from."""
+        kept = None
+        if self.checkpoint is not None:
+            mark = fingerprint(self.source.identity(), settings)
+            kept = PassCheckpoint(f"{self.checkpoint}{suffix}", mark)
+        return run_pass(
+            self.source,
+            work,
+            at_once=self.at_once or at_once,
+            backend=self.backend,
+            progress=words,
+            checkpoint=kept,
+            verbose=self.verbose,
+        )

@@ -1,0 +1,220 @@
+"""Sums over the rows of each fold, from one pass.
+
+A row counts as a = (k(Z, x) or phi(x), h(x), y - c): its values at the landmarks, one more column, and its targets less
+a fixed offset c. The sum of a a' over the rows of a fold is all that least squares ever asks of it. The column h is 1
+for a model with an intercept. Without one it is 1 - phi(x)'u for a fixed u: what the features cannot say of
+a constant, so that targets far from zero leave no large numbers to be subtracted from one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from mercer.data.blocks import Block
+from mercer.data.hashing import fold_of
+from mercer.data.rows import Array
+from mercer.errors import InputError
+from mercer.kernels.tiles import blocks
+from mercer.runtime import run, thread_count
+from mercer.solvers.landmarks import Features
+from mercer.solvers.symmetric import add_gram, add_panel, whiten
+
+State = dict[str, Array]
+_PANEL = 192  # columns that a thread sums at a time
+
+
+class Targets(Protocol):
+    """How what a table says of its rows becomes numbers; small and plain, for it is sent to workers."""
+
+    @property
+    def offset(self) -> Array:
+        """What is subtracted from them before anything is summed, (targets,)."""
+        ...
+
+    def table(self, Y: Array) -> Array:
+        """Numbers of shape (rows, targets)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Targets that are numbers.
+
+    Attributes
+    ----------
+    offset : ndarray of shape (targets,)
+        About their mean; subtracted before anything is summed.
+    """
+
+    offset: Array
+
+    def table(self, Y: Array) -> Array:
+        """As they are."""
+        return Y
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One kernel of a pass.
+
+    Attributes
+    ----------
+    features : Features
+        Its landmarks.
+    whitened : bool
+        Whether rows are turned into features as they come, or the sums at the end.
+    constant : ndarray of shape (r,)
+        u; zeros where there is an intercept.
+    """
+
+    features: Features
+    whitened: bool
+    constant: Array
+
+    @cached_property
+    def as_coefficients(self) -> Array:
+        """R^-1 u, which k(x, Z) is multiplied by."""
+        return self.features.coefficients(self.constant[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class FoldSums:
+    """The work of one pass: sums of a a' for every fold and kernel.
+
+    Attributes
+    ----------
+    sides : tuple of Side
+        The kernels.
+    targets : Targets
+        How Y becomes numbers.
+    folds, seed : int
+        How many folds, and the seed of the hash that assigns rows to them.
+    intercept : bool
+        Whether models have an unpenalised constant.
+    weighted : bool
+        Whether rows have weights.
+    scored : bool
+        Whether sums without weights are wanted beside the weighted ones.
+    ranked : ndarray or None
+        Words of all rows or groups where they are dealt to the folds by rank; None where the hash alone assigns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.blocks import as_source
+    >>> from mercer.solvers.landmarks import Features
+    >>> from mercer.kernels import Linear
+    >>> from mercer.streaming.models import Moments
+    >>> from mercer.streaming.sums import FoldSums, Numbers, Side
+    >>> X = np.arange(12.0)[:, None]
+    >>> side = Side(Features.of(Linear(), X[-1:]), whitened=True, constant=np.zeros(1))
+    >>> work = FoldSums((side,), Numbers(np.zeros(1)), folds=3, seed=0, intercept=True)
+    >>> state = work.begin()
+    >>> for block in as_source(X, 2 * X[:, 0] + 1).blocks(5):
+    ...     work.add(state, block)
+    >>> moments = Moments.read(work, state, 0)
+    >>> models = moments.without(0).solve(np.array([1e-9]))
+    >>> models.intercept.round(6)
+    array([[1.]])
+    """
+
+    sides: tuple[Side, ...]
+    targets: Targets
+    folds: int
+    seed: int
+    intercept: bool
+    weighted: bool = False
+    scored: bool = False
+    ranked: Array | None = None
+
+    @property
+    def beside(self) -> bool:
+        """Whether there are unweighted sums beside."""
+        return self.weighted and self.scored
+
+    def sizes(self) -> list[int]:
+        """Length of a for each kernel."""
+        return [side.features.count + 1 + len(self.targets.offset) for side in self.sides]
+
+    def bytes(self) -> int:
+        """Of the sums."""
+        return sum(8 * self.folds * size * size * (1 + self.beside) for size in self.sizes())
+
+    def begin(self) -> State:
+        """Nothing summed yet."""
+        t = len(self.targets.offset)
+        state = {"rows": np.zeros(self.folds), "weights": np.zeros(self.folds)}
+        state |= {name: np.zeros((self.folds, t)) for name in ("sums", "plain_sums", "plain_squares")}
+        for k, size in enumerate(self.sizes()):
+            state[f"train{k}"] = np.zeros((self.folds, size, size))
+            if self.beside:
+                state[f"test{k}"] = np.zeros((self.folds, size, size))
+        return state
+
+    def add(self, state: State, block: Block) -> None:
+        """The rows of a block, in place."""
+        if block.Y is None:
+            raise InputError("y must be given to fit; got none.")
+        folds = assigned(block, self.folds, self.seed, self.ranked)
+        order = np.argsort(folds, kind="stable")
+        cuts = np.searchsorted(folds[order], np.arange(self.folds + 1))
+        X = np.ascontiguousarray(block.X[order])
+        for side in self.sides:  # rows that were not in the sample
+            side.features.kernel.check(side.features.rows(X))
+        Y = self.targets.table(block.Y)[order] - self.targets.offset
+        weights = block.weights[order] if self.weighted and block.weights is not None else None
+        self._small(state, folds[order], Y, weights)
+        for k, size in enumerate(self.sizes()):
+            A = np.empty((len(X), size))
+            self._fill(A, self.sides[k], X, Y)
+            if weights is not None:
+                if self.beside:
+                    _add(state[f"test{k}"], A, cuts)
+                A *= np.sqrt(weights)[:, None]
+            elif self.beside:
+                _add(state[f"test{k}"], A, cuts)
+            _add(state[f"train{k}"], A, cuts)
+
+    def _fill(self, A: Array, side: Side, X: Array, Y: Array) -> None:
+        r = side.features.count
+        side.features.against(X, out=A[:, :r])
+        A[:, r] = 1.0
+        if side.constant.any():
+            A[:, r] -= (A[:, :r] @ side.as_coefficients)[:, 0]
+        A[:, r + 1 :] = Y
+        if side.whitened:
+            run(lambda rows: whiten(A[rows, :r], side.features.root), blocks(len(A)))
+
+    def _small(self, state: State, folds: Array, Y: Array, weights: Array | None) -> None:
+        w = np.ones(len(Y)) if weights is None else weights
+        state["rows"] += np.bincount(folds, minlength=self.folds)
+        state["weights"] += np.bincount(folds, w, minlength=self.folds)
+        for j, y in enumerate(Y.T):
+            for name, values in (("sums", w * y), ("plain_sums", y), ("plain_squares", y * y)):
+                state[name][:, j] += np.bincount(folds, values, minlength=self.folds)
+
+    def merge(self, a: State, b: State) -> State:
+        """Both together, in a."""
+        for name, values in b.items():
+            a[name] += values
+        return a
+
+
+def assigned(block: Block, folds: int, seed: int, ranked: Array | None) -> Array:
+    """The fold of every row of a block, as `fold_of` has it."""
+    if folds == 1:
+        return np.zeros(len(block.X), dtype=np.intp)
+    return fold_of(block.start, len(block.X), folds, seed, block.keys, ranked)
+
+
+def _add(sums: Array, A: Array, cuts: Array) -> None:
+    """Each fold on a thread; or, where there are few, some columns of a fold."""
+    if len(sums) >= 2 * thread_count():
+        run(lambda f: add_gram(sums[f], A[cuts[f] : cuts[f + 1]]), range(len(sums)))
+        return
+    jobs = [(f, panel) for f in range(len(sums)) for panel in blocks(sums.shape[1], _PANEL)]
+    run(lambda job: add_panel(sums[job[0]], A[cuts[job[0]] : cuts[job[0] + 1]], job[1]), jobs)

@@ -1,0 +1,1 @@
+"""Kernel parameters and alpha by gradient, and committees of tuned members."""

@@ -1,0 +1,131 @@
+"""alpha for a kernel that is there: from a ladder by leave-one-out, or downhill on rows held out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.selection.heldout import KernelSystem
+from mercer.selection.ladders import resolve_alphas
+from mercer.selection.problem import Problem, Removals
+from mercer.solvers import DualSystem, choose
+from mercer.solvers.conjugate import solved_by_gradients
+from mercer.solvers.gram import times, training_matrix
+from mercer.solvers.streamed import StreamedSystem
+
+_LADDER_ROWS = 500  # a first alpha needs no more
+_QUARTERS = 16  # of a decade: no search goes further in one direction
+
+
+def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
+    """Some of the rows and their targets."""
+    weights, balance = (None if each is None else each[part] for each in (problem.weights, problem.balance))
+    return Rows(rows.values[part], rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
+
+
+def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
+    """Mean squared leave-one-out error for every alpha, from one eigendecomposition."""
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral", whole=False)
+    return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
+
+
+def leave_one_out_values(rows: Rows, problem: Problem, kernel: Kernel, alpha: float) -> Array:
+    """Predictions of every row by the model of all others, at one alpha."""
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse", whole=False)
+    return system.at(alpha).values
+
+
+def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
+    """The best alpha of a ladder, on at most 500 rows."""
+    part = np.linspace(0, len(rows) - 1, min(len(rows), _LADDER_ROWS)).astype(int)
+    some_rows, some = taken(rows, problem, part)
+    alphas = resolve_alphas(None, [kernel], some_rows)
+    return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
+
+
+def downhill(
+    error: Callable[[float], float],
+    start: float,
+    *,
+    ends: tuple[float, float] = (0.0, math.inf),
+    fine: bool = True,
+) -> float:
+    """The alpha with the least error near `start`: by half a decade as long as it falls, then by a quarter.
+
+    Smaller ones are tried first, for what is best for a part of the rows is too large for all.
+
+    Examples
+    --------
+    >>> import math
+    >>> from mercer.tuning.alphas import downhill
+    >>> round(downhill(lambda alpha: math.log10(alpha / 0.003) ** 2, 0.1), 5)
+    0.00316
+    >>> downhill(lambda alpha: -alpha, 0.1, ends=(0.01, 0.2))
+    0.2
+    """
+    errors: dict[float, float] = {}
+
+    def alpha_at(place: int) -> float:
+        return float(min(max(start * 10.0 ** (place / 4), ends[0]), ends[1]))
+
+    def at(place: int) -> float:
+        alpha = alpha_at(place)
+        if alpha not in errors:
+            errors[alpha] = error(alpha)
+        return errors[alpha]
+
+    place = 0
+    for step in (2, 1) if fine else (2,):
+        for direction in (-step, step):
+            while abs(place + direction) <= _QUARTERS and at(place + direction) < at(place):
+                place += direction
+    return alpha_at(place)
+
+
+class Predictor:
+    """The model of some rows at others, for one alpha after the other: one matrix serves them all.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    rows, problem : Rows, Problem
+        What is fitted to.
+    new : Rows
+        What is predicted.
+    tolerance : float, default=None
+        Where the system is solved by iteration: a residual that will do for a comparison of alphas.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, new: Rows, tolerance: float | None = None) -> None:
+        self.kernel, self.rows, self.problem, self.new, self.tolerance = kernel, rows, problem, new, tolerance
+        weights, intercept = problem.weights, problem.intercept
+        choice = choose("auto", len(rows), None, iterable=kernel.kind != "gram")
+        self.solver = choice.name
+        self.system: StreamedSystem | DualSystem
+        if choice.name == "cg":
+            self.system = StreamedSystem(kernel, rows, weights, intercept=intercept, choice=choice)
+        else:
+            certified = kernel.verdict()[0] is True
+            K = training_matrix(kernel, rows)
+            self.system = DualSystem(K, weights, intercept=intercept, certified=certified)
+
+    def __call__(self, alpha: float) -> Array:
+        """Predictions at the new rows (m x t)."""
+        Y, system = self.problem.Y, self.system
+        if isinstance(system, StreamedSystem) and self.tolerance is not None:
+            G = system.inverse(alpha, Y.shape[1], self.tolerance)
+            solution = solved_by_gradients(G, system.root, Y, intercept=system.intercept)
+        else:
+            solution = system.solve(Y, alpha, self.solver)
+        return np.asarray(times(self.kernel, self.new, self.rows, solution.dual) + solution.intercept)
+
+
+def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
+    """Predictions at new rows of the model fitted to these."""
+    return Predictor(kernel, rows, problem, new)(alpha)

@@ -1,0 +1,304 @@
+"""Minimise a criterion over the logarithms of a kernel's parameters and of alpha, by L-BFGS within bounds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.slopes import tunable
+from mercer.kernels.stationary import Stationary
+from mercer.kernels.views import Mapped, On
+from mercer.tuning.criterion import Criterion
+
+# Limits: of widths in spreads of their columns, of others in multiples of the start, of alpha in those of k(x, x).
+_WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
+# No eigenvalue of K exceeds its trace, so with alpha above this share of it six digits can be trusted.
+_SIX_DIGITS = 2.3e-10
+_BAD = 50.0  # stands for infinity: the line search takes a shorter step
+_EDGE = 1e-3
+
+
+def per_column(kernel: Kernel, columns: int) -> Kernel:
+    """The same kernel with a width of its own for every column; kernels of mapped rows stay as they are.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Laplacian
+    >>> from mercer.tuning.descent import per_column
+    >>> per_column(Gaussian(2.0) + Laplacian(1.0).on([0]), columns=2)
+    Gaussian(width=[2.0, 2.0]) + Laplacian(width=[1.0]).on([0])
+    """
+    if isinstance(kernel, Stationary):
+        return kernel if np.ndim(kernel.width) else kernel.set_params(width=np.full(columns, float(kernel.width)))
+    if isinstance(kernel, Mapped):
+        return kernel
+    inner = kernel.chosen if isinstance(kernel, On) else columns
+    members = {name: per_column(member, inner) for name, member in kernel.members().items()}
+    return kernel.set_params(**members) if members else kernel
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where the search stood: the criterion, the kernel and alpha."""
+
+    value: float
+    kernel: Kernel
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """How a search went.
+
+    Attributes
+    ----------
+    kernel, alpha : Kernel, float
+        Where it ended.
+    value : float
+        The criterion there.
+    status : {"converged", "stopped", "failed"}
+        How it ended: no way down any more; out of steps or time; or nowhere positive definite.
+    bounds : list of str
+        Parameters that ended on a bound.
+    path : list of Step
+        All steps, the start first.
+    evaluations : int
+        How often the criterion was computed.
+    """
+
+    kernel: Kernel
+    alpha: float
+    value: float
+    status: str
+    bounds: list[str]
+    path: list[Step]
+    evaluations: int
+
+
+@dataclass(eq=False)
+class Coordinates:
+    """Logarithms of all parameters in one vector, columns that share a width in one place.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Where the search begins.
+    rows : Rows
+        What widths are about.
+    share : sequence of int or None
+        Columns of one number share a width.
+    """
+
+    kernel: Kernel
+    rows: Rows
+    share: Sequence[int] | None = None
+    names: list[str] = field(init=False)
+    groups: list[Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = tunable(self.kernel)
+        self.names = list(found)
+        self.groups = []
+        self.widths = _widths(self.kernel, self.rows, np.arange(self.rows.width))
+        start = 0
+        for name, value in found.items():
+            groups = np.arange(value.size)
+            places = self.widths[name][1] if name in self.widths else None
+            if self.share is not None and places is not None and value.shape == places.shape:
+                groups = np.unique(np.asarray(self.share)[places], return_inverse=True)[1].ravel()
+            self.groups.append(start + groups)
+            start += int(groups.max(initial=-1)) + 1
+        self.size = start
+
+    def vector(self, kernel: Kernel) -> Array:
+        """The logarithms at a kernel; of columns that share a width their mean."""
+        found = tunable(kernel)
+        logs = np.concatenate([np.log(found[name]).ravel() for name in self.names] or [np.empty(0)])
+        places = np.concatenate(self.groups or [np.empty(0, dtype=np.intp)])
+        return np.bincount(places, logs, self.size) / np.maximum(np.bincount(places, minlength=self.size), 1)
+
+    def at(self, vector: Array) -> Kernel:
+        """The kernel at a vector."""
+        held = tunable(self.kernel)
+        values = {}
+        for name, groups in zip(self.names, self.groups, strict=True):
+            value = np.exp(vector[groups]).reshape(held[name].shape)
+            values[name] = float(value) if value.ndim == 0 else value
+        return self.kernel.set_params(**values)
+
+    def gathered(self, slopes: dict[str, Array]) -> Array:
+        """Slopes as a vector."""
+        result = np.zeros(self.size)
+        for name, groups in zip(self.names, self.groups, strict=True):
+            np.add.at(result, groups, np.ravel(slopes[name]))
+        return result
+
+    def limits(self, given: dict[str, tuple[float, float]]) -> Array:
+        """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
+        found, begin = tunable(self.kernel), self.vector(self.kernel)
+        limits = np.empty((self.size, 2))
+        for name, groups in zip(self.names, self.groups, strict=True):
+            value, last = found[name].ravel(), name.rsplit("__", 1)[-1]
+            size, (low, high) = value, _OTHERS
+            if name in self.widths:
+                (low, high), spread = _WIDTHS, self.widths[name][0]
+                size = spread if value.size == len(spread) else np.full(value.size, float(np.median(spread)))
+            fixed = given.get(name, given.get(last))
+            for place, at in enumerate(groups):
+                if fixed is not None:
+                    limits[at] = np.log(fixed)
+                else:
+                    limits[at] = _around(begin[at], np.log([low * size[place], high * size[place]]))
+        return limits
+
+    def label(self, place: int) -> str:
+        """What a coordinate is called."""
+        for name, groups in zip(self.names, self.groups, strict=True):
+            mine = np.flatnonzero(groups == place)
+            if len(mine):
+                return name if len(groups) == 1 else f"{name}[{', '.join(map(str, mine))}]"
+        return "alpha"
+
+
+def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple[Array, Array | None]]:
+    """What each width is about: the spread of its columns, and their numbers unless they are mapped ones."""
+    found: dict[str, tuple[Array, Array | None]] = {}
+    if isinstance(kernel, On | Mapped):
+        places = places[kernel.places(rows)] if isinstance(kernel, On) and places is not None else None
+        rows = kernel.seen(rows)
+    for name, value in kernel.items():
+        if isinstance(value, Kernel):
+            found |= {f"{name}__{inner}": about for inner, about in _widths(value, rows, places).items()}
+        elif name == "width":
+            found[name] = (_spread(rows), places)
+    return found
+
+
+def _around(begin: float, ends: Array) -> Array:
+    return np.array([min(ends[0], begin), max(ends[1], begin)])
+
+
+def _spread(rows: Rows) -> Array:
+    """The standard deviation of every column; 1 for constant ones and for rows that have none."""
+    if rows.objects or rows.values.dtype == object:
+        return np.ones(1)
+    values = rows.dense()
+    spread = values.std(axis=0) if len(values) else np.ones(rows.width)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def least_alpha(n: int) -> float:
+    """The least alpha that is looked at for n rows with k(x, x) = 1."""
+    return max(_ALPHAS[0], _SIX_DIGITS * n)
+
+
+def rounded_parameters(kernel: Kernel) -> Kernel:
+    """To six digits: an optimum is flat, and people read it."""
+    values: dict[str, Any] = {}
+    for name, value in tunable(kernel).items():
+        short = np.array([float(f"{number:.6g}") for number in value.ravel()])
+        values[name] = float(short[0]) if value.ndim == 0 else short
+    return kernel.set_params(**values)
+
+
+class _Search:
+    """One run of L-BFGS, remembering every accepted step."""
+
+    def __init__(self, criterion: Criterion, coordinates: Coordinates, deadline: float, gain: float) -> None:
+        self.criterion, self.coordinates, self.deadline, self.gain = criterion, coordinates, deadline, gain
+        self.settled, self.evaluations = False, 0
+        self.path: list[Step] = []
+        self.last: dict[bytes, float] = {}
+
+    def __call__(self, vector: Array) -> tuple[float, Array]:
+        kernel, alpha = self.coordinates.at(vector[:-1]), math.exp(vector[-1])
+        point = self.criterion.at(kernel, alpha)
+        self.evaluations += 1
+        self.last[vector.tobytes()] = point.value
+        if not self.path and point.value < math.inf:
+            self.path.append(Step(point.value, kernel, alpha))
+        if not math.isfinite(point.value):  # not positive definite, or without any error left
+            return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
+        slopes = np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
+        return point.value - self.criterion.shift, slopes
+
+    def keep(self, intermediate_result: Any) -> None:
+        """After every accepted step; no more of them once time is up, or two steps together gain too little."""
+        x = intermediate_result.x
+        value = float(intermediate_result.fun) + self.criterion.shift
+        self.path.append(Step(value, self.coordinates.at(x[:-1]), math.exp(x[-1])))
+        self.settled = len(self.path) > 2 and self.path[-3].value - self.path[-1].value < self.gain
+        if self.settled or time.monotonic() > self.deadline:
+            raise StopIteration
+
+
+def descend(
+    criterion: Criterion,
+    kernel: Kernel,
+    alpha: float,
+    *,
+    share: Sequence[int] | None = None,
+    bounds: dict[str, tuple[float, float]] | None = None,
+    steps: int = 60,
+    deadline: float = math.inf,
+    gain: float = 0.0,
+) -> Descent:
+    """Go down from one kernel and alpha.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        What is minimised.
+    kernel, alpha : Kernel, float
+        Where to begin.
+    share : sequence of int, default=None
+        Columns of one number share a width.
+    bounds : dict, default=None
+        Lowest and highest value by parameter name ("alpha" is one); others have bounds from the data.
+    steps : int, default=60
+        At most so many.
+    deadline : float, default=inf
+        On `time.monotonic`'s clock.
+    gain : float, default=0
+        Two steps that together lower the criterion by less than this are the last.
+    """
+    from scipy.optimize import minimize
+
+    given = bounds or {}
+    coordinates = Coordinates(kernel, criterion.rows, share)
+    typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
+    ends = np.log([least_alpha(len(criterion.rows)) * typical, _ALPHAS[1] * typical])
+    ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), ends)
+    limits = np.vstack([coordinates.limits(given), ends])
+    begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])
+    search = _Search(criterion, coordinates, deadline, gain)
+    found = minimize(
+        search,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=limits,
+        callback=search.keep,
+        options={"maxiter": steps, "ftol": 1e-7, "gtol": 1e-5, "maxls": 12},
+    )
+    best = found.x
+    on_bound = np.flatnonzero((best - limits[:, 0] < _EDGE) | (limits[:, 1] - best < _EDGE))
+    value = search.last.get(best.tobytes(), math.inf)
+    failed, settled = not search.path or value == math.inf, found.success or search.settled
+    status = "failed" if failed else "converged" if settled else "stopped"
+    return Descent(
+        rounded_parameters(coordinates.at(best[:-1])),
+        float(f"{math.exp(best[-1]):.6g}"),
+        value,
+        status,
+        [coordinates.label(int(place)) for place in on_bound],
+        search.path,
+        search.evaluations,
+    )

@@ -1,0 +1,308 @@
+"""Tune a kernel's parameters and alpha together, and say how it ended and whether it paid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights
+from mercer.data.rows import Rows
+from mercer.errors import InputError, nearest, sentence
+from mercer.kernels.base import Kernel
+from mercer.kernels.slopes import tunable
+from mercer.runtime import run
+from mercer.runtime.progress import Progress
+from mercer.selection.problem import Problem
+from mercer.tuning.alphas import downhill, predicted, start_alpha, taken
+from mercer.tuning.criterion import OBJECTIVES, Criterion
+from mercer.tuning.descent import Descent, Step, descend, per_column
+
+_FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
+_ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
+_OVERFITTED = 1.05
+_ANY = (0.0, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """What tuning found.
+
+    Attributes
+    ----------
+    kernel, alpha : Kernel, float
+        The best of all starts.
+    score, before : float
+        Root mean squared leave-one-out error (or log evidence per row) with them, and of the kernel as given at its
+        best alpha; beyond `max_rows` both are of all rows (of 8000, where there are more).
+    objective : str
+        "loo" or "evidence".
+    status : {"converged", "stopped", "failed"}
+        How the best start ended.
+    bounds : list of str
+        Parameters that ended on a bound.
+    held_out : float or None
+        Error on rows that tuning has not seen, relative to the kernel as given: each half of the rows tuned anew
+        and judged on the other. Above 1 tuning does harm.
+    path : list of Step
+        Every step of the best start.
+    evaluations : int
+        How often the criterion was computed, over all starts.
+    rows : int
+        On how many rows the parameters were tuned.
+    """
+
+    kernel: Kernel
+    alpha: float
+    score: float
+    before: float
+    objective: str
+    status: str
+    bounds: list[str]
+    held_out: float | None
+    path: list[Step]
+    evaluations: int
+    rows: int
+
+    @property
+    def overfitted(self) -> bool:
+        """Whether tuning did harm on rows that it has not seen."""
+        return self.held_out is not None and self.held_out > _OVERFITTED
+
+    def __str__(self) -> str:
+        what = "leave-one-out error" if self.objective == "loo" else "log evidence per row"
+        ended = {
+            "converged": "It converged",
+            "stopped": "It was stopped before it converged",
+            "failed": "It failed: the system was nowhere positive definite",
+        }[self.status]
+        lines = [
+            f"{self.kernel!r} with alpha = {self.alpha:.3g}",
+            f"{what}: {self.before:.4g} before, {self.score:.4g} after tuning on {self.rows} rows.",
+            f"{ended} ({len(self.path)} steps, {self.evaluations} evaluations).",
+        ]
+        if self.bounds:
+            lines.append(f"On a bound: {', '.join(self.bounds)}.")
+        if self.held_out is not None:
+            verdict = "tuning does harm: it overfits" if self.overfitted else "so it is no accident of these rows"
+            lines.append(
+                f"On rows that tuning has not seen the error is {self.held_out:.2f} of the untuned one: {verdict}."
+            )
+        return "\n".join(lines)
+
+
+def tune(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    *,
+    objective: str = "loo",
+    alpha: float | None = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    per_column_widths: bool = False,
+    share: Sequence[int] | None = None,
+    bounds: dict[str, tuple[float, float]] | None = None,
+    starts: int = 2,
+    steps: int = 60,
+    max_rows: int = 2000,
+    check: bool = True,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Tuned:
+    """Tune every continuous parameter of a kernel, and alpha, by the gradient of the exact leave-one-out error.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Where to begin; composed kernels are tuned whole.
+    X, y : array-like
+        Rows, and targets of shape (n,) or (n, t).
+    objective : {"loo", "evidence"}, default="loo"
+        The log of the mean squared leave-one-out error, or the log evidence of the Gaussian view.
+    alpha : float, default=None
+        Where alpha begins; None is the best of a ladder.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of training.
+    fit_intercept : bool, default=False
+        Whether the model has an unpenalised constant.
+    per_column_widths : bool, default=False
+        Give every column a width of its own first.
+    share : sequence of int, default=None
+        One number for each column; columns of one number share a width.
+    bounds : dict, default=None
+        Such as ``{"width": (0.1, 10.0), "alpha": (1e-6, 1.0)}``; others have bounds from the data.
+    starts : int, default=2
+        How many: from the widths as given, three times and a third of them, ...
+    steps : int, default=60
+        Of each start, at most.
+    max_rows : int, default=2000
+        Beyond so many rows the parameters are tuned on a random part of them; alpha then on all.
+    check : bool, default=True
+        Whether the halves of the rows are tuned anew and judged on each other (`held_out`).
+    random_state : int, Generator or None, default=None
+        Of the parts.
+    verbose : int, default=0
+        1: progress on a terminal. 2: everywhere.
+
+    Returns
+    -------
+    Tuned
+        Prints what was found and how far to believe it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import tune
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).uniform(size=(80, 2))
+    >>> found = tune(Gaussian(1.0), X, np.sin(6.0 * X[:, 0]), per_column_widths=True, random_state=0)
+    >>> bool(found.kernel.width[1] > 20 * found.kernel.width[0])  # the second column does not matter
+    True
+    >>> found.overfitted
+    False
+    """
+    if objective not in OBJECTIVES:
+        raise InputError(sentence("objective of tune", "'loo' or 'evidence'", repr(objective)))
+    if not isinstance(starts, int) or not 1 <= starts <= len(_FACTORS):
+        raise InputError(sentence("starts of tune", f"a whole number from 1 to {len(_FACTORS)}", repr(starts)))
+    for name, number, least in (("steps", steps, 1), ("max_rows", max_rows, 3)):
+        if not isinstance(number, int) or number < least:
+            raise InputError(sentence(f"{name} of tune", f"a whole number of at least {least}", repr(number)))
+    rows, problem = _problem(kernel, X, y, sample_weight, intercept=fit_intercept)
+    rng = np.random.default_rng(random_state)
+    begin = per_column(kernel, rows.width) if per_column_widths else kernel
+    _refuse_untunable(begin, rows, alpha, share, bounds)
+    part = np.sort(rng.permutation(len(rows))[:max_rows]) if len(rows) > max_rows else None
+    some_rows, some = (rows, problem) if part is None else taken(rows, problem, part)
+    progress = Progress("tuning", starts + 2 * check + (part is not None), verbose)
+    how: dict[str, Any] = {"share": share, "bounds": bounds, "steps": steps}
+    criterion = Criterion(some_rows, some, objective)
+    first = start_alpha(begin, some_rows, some) if alpha is None else float(alpha)
+    before = criterion.at(begin, first, slopes=False).value
+    found: list[Descent] = []
+    for factor in _FACTORS[:starts]:
+        found.append(descend(criterion, scaled_widths(begin, factor), first, **how))
+        progress.step()
+    best = min(found, key=lambda descent: descent.value)
+    held_out = None
+    if check and len(some_rows) >= 8:
+        held_out = by_halves(begin, some_rows, some, objective, rng, how)
+        progress.step(2)
+    final, reached = best.alpha, best.value
+    if part is not None:
+        whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
+        criterion, ends = Criterion(*taken(rows, problem, whole), objective), (bounds or {}).get("alpha", _ANY)
+        final, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
+        _, before = _alpha_on_all(criterion, begin, first, ends)
+        progress.step()
+    score = (lambda value: math.exp(value / 2)) if objective == "loo" else (lambda value: -value)
+    evaluations = sum(descent.evaluations for descent in found)
+    return Tuned(
+        best.kernel, final, score(reached), score(before), objective, best.status, best.bounds,
+        held_out, best.path, evaluations, len(some_rows),
+    )  # fmt: skip
+
+
+def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds: Any) -> None:
+    """Refuse a kernel without parameters, and settings that would come to nothing."""
+    names = tunable(kernel)
+    if not names:
+        raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
+    if kernel.kind == "gram":
+        raise InputError(f"{kernel!r} takes a matrix computed already: there is nothing to tune. Give it rows instead.")
+    number = None if alpha is None else as_numbers(alpha)
+    if alpha is not None and (number is None or number.ndim or not 0 < number < math.inf):
+        raise InputError(sentence("alpha of tune", "a positive number, or None", repr(alpha)))
+    if share is not None and np.shape(share) != (rows.width,):
+        raise InputError(sentence("share of tune", f"{rows.width} numbers, one for each column", repr(share)))
+    known = {"alpha", *names, *(name.rsplit("__", 1)[-1] for name in names)}
+    for name, ends in (bounds or {}).items():
+        if name not in known:
+            raise InputError(f"bounds of tune: there is no parameter {name!r}. {nearest(name, sorted(known))}")
+        pair = as_numbers(ends)
+        if pair is None or pair.shape != (2,) or not 0 < pair[0] <= pair[1] < math.inf:
+            raise InputError(sentence(f"bounds of {name!r}", "two positive numbers, the lower one first", repr(ends)))
+
+
+def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: bool) -> tuple[Rows, Problem]:
+    if not isinstance(kernel, Kernel):
+        raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
+    checked_intercept("tune", intercept)
+    rows = kernel.read(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(kernel.diagonal(rows)).all()
+    if not finite:
+        raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
+    targets = as_numbers(y)
+    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows) or not np.isfinite(targets).all():
+        raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
+    weights = None
+    if sample_weight is not None:
+        numbers = as_numbers(sample_weight)
+        if numbers is None or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
+            raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
+        weights = checked_weights("tune", numbers)
+    checked_size("y of tune", targets)
+    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
+    if len(problem.used) < 3:
+        raise InputError(sentence("Tuning", "given at least 3 rows with weight", f"{len(problem.used)}"))
+    return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)
+
+
+def _shape(given: Any) -> str:
+    return f"{type(given).__name__} of shape {np.shape(given)}"
+
+
+def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with all its widths multiplied."""
+    widths = {name: value * factor for name, value in tunable(kernel).items() if name.endswith("width")}
+    return kernel.set_params(**{name: float(v) if v.ndim == 0 else v for name, v in widths.items()})
+
+
+def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """The best alpha near this one, and the criterion there: what is best for a part of the rows is too large."""
+    values: dict[float, float] = {}
+
+    def value(alpha: float) -> float:
+        values[alpha] = criterion.at(kernel, alpha, slopes=False).value
+        return values[alpha]
+
+    alpha = downhill(value, start, ends=ends, fine=False)
+    return alpha, values[alpha]
+
+
+_HALVINGS = 2
+
+
+def by_halves(
+    kernel: Kernel, rows: Rows, problem: Problem, objective: str, rng: np.random.Generator, how: dict[str, Any]
+) -> float:
+    """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
+    orders = [rng.permutation(len(rows)) for _ in range(_HALVINGS)]
+    middle = len(rows) // 2
+    parts = [(np.sort(o[a]), np.sort(o[b])) for o in orders for a, b in _sides(middle)]
+    ratios = np.ones(len(parts))
+
+    def judge(number: int) -> None:
+        mine_rows, mine = taken(rows, problem, parts[number][0])
+        other_rows, other = taken(rows, problem, parts[number][1])
+        first = start_alpha(kernel, mine_rows, mine)
+        end = descend(Criterion(mine_rows, mine, objective), kernel, first, **how)
+        untuned, tuned = (
+            float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
+            for k, a in ((kernel, first), (end.kernel, end.alpha))
+        )
+        if untuned > 0 and tuned > 0:
+            ratios[number] = math.sqrt(tuned / untuned)
+
+    run(judge, range(len(parts)))
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
+def _sides(middle: int) -> list[tuple[slice, slice]]:
+    first, second = slice(0, middle), slice(middle, None)
+    return [(first, second), (second, first)]
