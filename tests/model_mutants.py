@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.models.records import Stamp, layout, written
+from mercer.models.records import FileStamp, layout, written
 from mercer.runtime.canonical import dumps
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.container import CODES, DTYPES, entry_of, in_order, packed, sealed
@@ -199,5 +199,5 @@ def load_damaged(checkpoint, data, like):
 def written_again(model, data):
     """The file that a loaded model would be, with the stamp of the file that it came from."""
     _, record, _ = split(data)
-    text, arrays = written(model, Stamp.read(record))
+    text, arrays = written(model, FileStamp.read(record))
     return b"".join(map(bytes, packed(text, layout(text, arrays), arrays)))

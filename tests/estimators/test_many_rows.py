@@ -8,7 +8,7 @@ from mercer.errors import ConvergenceWarning, InputError, MemoryRefusal
 from mercer.kernels import Gaussian, Linear
 from mercer.selection import iterated
 from mercer.selection import plan as selection_plan
-from mercer.selection.plan import Work, plan
+from mercer.selection.plan import SearchWork, plan
 from mercer.selection.problem import Removals
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
@@ -64,7 +64,7 @@ def test_held_out_rows_give_the_score_of_a_model_of_the_others(rng, monkeypatch)
 def test_held_out_rows_are_fitted_without_a_factor_from_ten_thousand_rows_on():
     def chosen(n, method):
         test = np.arange(0, n, 5)
-        work = Work.of(
+        work = SearchWork.of(
             Removals([test], [test]), n=n, features=None, kernels=1, alphas=9, targets=1, threads=2, iterable=True,
             method=method,
         )  # fmt: skip

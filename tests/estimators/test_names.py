@@ -16,7 +16,7 @@ from sklearn.utils.fixes import CSC_CONTAINERS, CSR_CONTAINERS
 import mercer
 from mercer import KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError, NotMercerWarning
-from mercer.estimators.names import NAMES, Settings, is_positive_only, is_precomputed, resolve, takes_sparse
+from mercer.estimators.names import NAMES, KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.kernels import (
     AdditiveChi2,
     Chi2,
@@ -231,7 +231,7 @@ def test_a_function_that_does_not_return_a_number_is_refused_in_a_sentence(rng):
     ],
 )
 def test_a_string_stands_for_a_kernel(name, settings, expected):
-    assert resolve("KernelRidge", name, 4, Settings(**settings)) == expected
+    assert resolve("KernelRidge", name, 4, KernelSettings(**settings)) == expected
 
 
 def test_every_known_name_resolves():

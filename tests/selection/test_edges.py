@@ -5,7 +5,7 @@ import pytest
 
 from mercer.kernels import Gaussian
 from mercer.selection.ladders import further_alphas, further_kernels
-from mercer.selection.table import Choice, SearchTable
+from mercer.selection.table import SearchTable, Winner
 
 
 def table_of(kernels, alphas, winner):
@@ -19,7 +19,7 @@ def table_of(kernels, alphas, winner):
 @pytest.mark.parametrize(("place", "beyond"), [(0, np.less), (999, np.greater)])
 def test_a_dense_ladder_of_alphas_gets_rungs_that_are_new(place, beyond):
     alphas = np.linspace(5.0, 6.0, 1000)
-    found = further_alphas(table_of([Gaussian()], alphas, (0, place)), Choice(0, (place,)))
+    found = further_alphas(table_of([Gaussian()], alphas, (0, place)), Winner(0, (place,)))
     assert len(np.unique(found)) == 3
     assert beyond(found, alphas[place]).all()
     assert (np.maximum(found[1:] / found[:-1], found[:-1] / found[1:]) > 1.15).all()
@@ -27,10 +27,10 @@ def test_a_dense_ladder_of_alphas_gets_rungs_that_are_new(place, beyond):
 
 def test_a_dense_ladder_of_widths_gets_rungs_that_are_new():
     kernels = [Gaussian(w) for w in (2.0, 2.0001, 2.0002)]
-    found = further_kernels(table_of(kernels, [1.0], (2, 0)), Choice(2, (0,)))
+    found = further_kernels(table_of(kernels, [1.0], (2, 0)), Winner(2, (0,)))
     assert [kernel.width for kernel in found] == [2.4, 2.88, 3.46]
 
 
 def test_a_wide_ladder_goes_on_as_it_was():
-    found = further_alphas(table_of([Gaussian()], [1.0, 10.0, 100.0], (0, 2)), Choice(0, (2,)))
+    found = further_alphas(table_of([Gaussian()], [1.0, 10.0, 100.0], (0, 2)), Winner(0, (2,)))
     assert found.tolist() == [1e3, 1e4, 1e5]

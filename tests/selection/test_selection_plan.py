@@ -8,7 +8,7 @@ from mercer.data.folds import draw
 from mercer.errors import MemoryRefusal
 from mercer.kernels import Gaussian, Polynomial
 from mercer.runtime import readable
-from mercer.selection.plan import Rates, Work, measure, plan
+from mercer.selection.plan import Rates, SearchWork, measure, plan
 from mercer.selection.problem import Removals
 
 PLENTY = 10**12
@@ -22,7 +22,7 @@ def work_of(n=1000, cv=10, kernels=1, alphas=1, features=None, threads=2, refit_
     else:
         sizes = np.asarray(cv, dtype=float)
     tests = np.minimum(sizes, n / 10)
-    return Work(n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only)
+    return SearchWork(n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_measured_rates_are_positive_and_plausible():
 
 def test_work_is_read_from_removals(rng):
     folds = draw(4, np.zeros((10, 1)), np.zeros(10))
-    work = Work.of(Removals.of(folds.splits, 10), n=10, features=None, kernels=2, alphas=3, targets=1, threads=1)
+    work = SearchWork.of(Removals.of(folds.splits, 10), n=10, features=None, kernels=2, alphas=3, targets=1, threads=1)
     assert work.sizes.tolist() == [3.0, 3.0, 2.0, 2.0]
     assert work.trains.tolist() == [7.0, 7.0, 8.0, 8.0]
     assert work.tests.tolist() == [3.0, 3.0, 2.0, 2.0]

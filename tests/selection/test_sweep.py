@@ -7,7 +7,7 @@ from mercer import threads
 from mercer.data.folds import draw
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian
-from mercer.selection.plan import Work, plan
+from mercer.selection.plan import SearchWork, plan
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.sweep import Sweep
 
@@ -15,7 +15,7 @@ from mercer.selection.sweep import Sweep
 def sweep_of(rng, kernels=5, alphas=4):
     X, Y = rng.normal(size=(15, 2)), rng.normal(size=(15, 1))
     removals = Removals.of(draw(3, X, Y).splits, 15)
-    work = Work.of(removals, n=15, features=None, kernels=kernels, alphas=alphas, targets=1, threads=2)
+    work = SearchWork.of(removals, n=15, features=None, kernels=kernels, alphas=alphas, targets=1, threads=2)
     return Sweep(
         [Gaussian(1.0 + i) for i in range(kernels)],
         10.0 ** np.arange(alphas),

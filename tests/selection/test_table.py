@@ -8,7 +8,7 @@ import pytest
 from mercer.data.folds import draw
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.table import Choice, SearchTable, correction, joined
+from mercer.selection.table import SearchTable, Winner, correction, joined
 
 
 def table_of(scores, alphas=None, kernels=None, condition=None):
@@ -33,13 +33,13 @@ def folds_of(count, repeats=1, n=20):
 
 def test_the_best_mean_wins_and_the_first_of_equals():
     scores = [[[1.0, 3.0], [2.0, 2.5]], [[2.5, 2.0], [0.0, 0.0]]]
-    assert table_of(scores).choose("best", folds_of(2)) == Choice(0, (1,))
+    assert table_of(scores).choose("best", folds_of(2)) == Winner(0, (1,))
 
 
 def test_a_candidate_without_a_score_never_wins():
     scores = [[[np.nan, 9.0], [0.0, 0.0]], [[-1.0, -1.0], [np.nan, np.nan]]]
     table = table_of(scores)
-    assert table.choose("best", folds_of(2)) == Choice(0, (1,))
+    assert table.choose("best", folds_of(2)) == Winner(0, (1,))
     assert table.results()["rank_test_score"].tolist() == [3, 1, 2, 3]
 
 
@@ -48,19 +48,19 @@ def test_one_standard_error_takes_the_largest_alpha_that_is_close_enough():
     best, error = -1.5, np.std([-1.0, -2.0], ddof=1) / math.sqrt(2)
     assert best - error == pytest.approx(-2.0)
     table = table_of(scores, [0.1, 1.0, 10.0, 100.0, 1000.0])
-    assert table.choose("one_se", folds_of(2)) == Choice(0, (2,))
-    assert table.choose("best", folds_of(2)) == Choice(0, (1,))
+    assert table.choose("one_se", folds_of(2)) == Winner(0, (2,))
+    assert table.choose("best", folds_of(2)) == Winner(0, (1,))
 
 
 def test_one_standard_error_does_not_mind_the_order_of_the_alphas():
     scores = np.array([[[-1.9, -2.0], [-1.0, -2.0], [-1.0, -3.0]]])
-    assert table_of(scores, [10.0, 1.0, 0.1]).choose("one_se", folds_of(2)) == Choice(0, (0,))
+    assert table_of(scores, [10.0, 1.0, 0.1]).choose("one_se", folds_of(2)) == Winner(0, (0,))
 
 
 def test_every_target_gets_an_alpha_of_its_own():
     scores = np.zeros((2, 3, 4, 2))
     scores[0, 0, :, 0], scores[0, 2, :, 1] = 1.0, 2.0
-    assert table_of(scores).choose("best", folds_of(4)) == Choice(0, (0, 2))
+    assert table_of(scores).choose("best", folds_of(4)) == Winner(0, (0, 2))
 
 
 def test_the_standard_error_of_one_repeat_is_the_plain_one(rng):
@@ -80,7 +80,7 @@ def test_the_standard_error_of_repeats_is_nadeau_and_bengios(rng):
 def test_one_score_has_no_standard_error():
     table = table_of([[[1.0], [2.0], [0.0]]])
     assert np.isnan(table.standard_error(folds_of(2))).all()
-    assert table.choose("one_se", folds_of(2)) == Choice(0, (1,))
+    assert table.choose("one_se", folds_of(2)) == Winner(0, (1,))
 
 
 def test_results_are_laid_out_as_grid_search_lays_them_out(rng):
@@ -115,19 +115,19 @@ def test_equal_scores_share_a_rank_and_the_winner_has_the_first():
 
 def test_digits_follow_from_the_winners_condition():
     table = table_of(np.zeros((1, 3, 2)), condition=[[1e6, np.inf, 0.5]])
-    assert table.digits(Choice(0, (0,))) == pytest.approx(-math.log10(3 * np.finfo(float).eps * 1e6))
-    assert table.digits(Choice(0, (1,))) == 0.0
-    assert table.digits(Choice(0, (0, 1))) == 0.0
-    assert table.digits(Choice(0, (2,))) == pytest.approx(15.18, abs=0.01)
+    assert table.digits(Winner(0, (0,))) == pytest.approx(-math.log10(3 * np.finfo(float).eps * 1e6))
+    assert table.digits(Winner(0, (1,))) == 0.0
+    assert table.digits(Winner(0, (0, 1))) == 0.0
+    assert table.digits(Winner(0, (2,))) == pytest.approx(15.18, abs=0.01)
 
 
 def test_the_text_marks_the_winner_and_is_sorted():
     table = table_of([[[-3.0, -3.0], [-1.0, -1.0]], [[-2.0, -2.0], [-4.0, np.nan]]], [0.5, 5.0])
-    lines = table.text(Choice(0, (1,)), folds_of(2)).splitlines()
+    lines = table.text(Winner(0, (1,)), folds_of(2)).splitlines()
     assert lines[0].split() == ["kernel", "alpha", "neg_mean_squared_error", "std.", "error", "pooled"]
     assert lines[2].split()[:4] == ["->", "Gaussian(width=1.0)", "5", "-1"]
     assert [line.split()[-3] for line in lines[3:5]] == ["-2", "-3"]
-    assert len(table.text(Choice(0, (1,)), folds_of(2), most=2).splitlines()) == 4
+    assert len(table.text(Winner(0, (1,)), folds_of(2), most=2).splitlines()) == 4
 
 
 def test_tables_are_joined_by_kernels_or_by_alphas(rng):
@@ -175,5 +175,5 @@ def test_ranks_of_many_candidates_take_no_time():
 
 
 def test_a_single_score_has_no_standard_error_in_the_text():
-    line = table_of([[[1.0], [2.0]]]).text(Choice(0, (1,)), folds_of(2)).splitlines()[2]
+    line = table_of([[[1.0], [2.0]]]).text(Winner(0, (1,)), folds_of(2)).splitlines()[2]
     assert line.split()[-2] == "none"

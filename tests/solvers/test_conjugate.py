@@ -12,7 +12,7 @@ from mercer.errors import ConvergenceWarning, InputError, MemoryRefusal
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Words
 from mercer.solvers import choose, conjugate, plan, streamed
 from mercer.solvers.conjugate import TOLERANCE, LowRank
-from mercer.solvers.plan import Choice, cg_bytes, pivots, room_for_tiles
+from mercer.solvers.plan import SolverChoice, cg_bytes, pivots, room_for_tiles
 from mercer.solvers.streamed import StreamedSystem
 from oracles import kernel_ridge
 
@@ -62,7 +62,7 @@ def test_single_precision_gives_way_to_double_where_it_gets_nowhere(rng, monkeyp
     """With alpha far below the rounding of single precision a kept matrix may not even be positive definite."""
     X, y = rng.uniform(size=(400, 1)), rng.normal(size=400)
     monkeypatch.setattr(streamed, "pivots", lambda n: 4)
-    system = StreamedSystem(Gaussian(0.3), Rows(X), None, intercept=False, choice=Choice("cg", "a test", 0))
+    system = StreamedSystem(Gaussian(0.3), Rows(X), None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     G = system.inverse(1e-6, 1)
     found = G.solve(y[:, None])
     left = Gaussian(0.3)(X) @ found + 1e-6 * found - y[:, None]
@@ -117,7 +117,7 @@ def test_an_iteration_that_stops_short_says_so(rng, monkeypatch):
 
 def test_products_are_made_up_to_the_number_allowed(rng):
     rows = Rows(rng.normal(size=(300, 2)))
-    system = StreamedSystem(Gaussian(0.1), rows, None, intercept=False, choice=Choice("cg", "a test", 0))
+    system = StreamedSystem(Gaussian(0.1), rows, None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     G = system.inverse(1e-7, 1, most=7)
     G.solve(rng.normal(size=(300, 1)))
     assert not G.converged
@@ -126,7 +126,7 @@ def test_products_are_made_up_to_the_number_allowed(rng):
 
 def test_more_targets_than_there_is_memory_for_are_refused(rng, monkeypatch):
     rows = Rows(rng.normal(size=(100, 2)))
-    system = StreamedSystem(Gaussian(1.0), rows, None, intercept=False, choice=Choice("cg", "a test", 0))
+    system = StreamedSystem(Gaussian(1.0), rows, None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
     with pytest.raises(MemoryRefusal, match=r"Conjugate gradients on 100 rows and 5000 targets needs 88\.0 MB"):
         system.solve(np.ones((100, 5000)), 0.1)
@@ -148,7 +148,7 @@ def test_the_inverse_of_low_rank_has_the_trace_of_the_dense_one(rng):
 
 def test_zero_right_hand_sides_have_zero_solutions(rng):
     rows = Rows(rng.normal(size=(40, 2)))
-    system = StreamedSystem(Gaussian(1.0), rows, None, intercept=True, choice=Choice("cg", "a test", 0))
+    system = StreamedSystem(Gaussian(1.0), rows, None, intercept=True, choice=SolverChoice("cg", "a test", 0))
     assert not system.solve(np.zeros((40, 1)), 0.1).dual.any()
 
 
@@ -236,7 +236,7 @@ def test_a_factor_takes_over_where_auto_iterates_in_vain(weighted, rng, monkeypa
 def test_without_room_for_a_factor_the_answer_is_given_with_a_warning(rng, monkeypatch):
     rows = Rows(rng.normal(size=(300, 2)))
     monkeypatch.setattr(streamed, "worth_products", lambda n: 20)
-    choice = Choice("cg", "a test", 0, replaceable=True)
+    choice = SolverChoice("cg", "a test", 0, replaceable=True)
     system = StreamedSystem(Gaussian(0.1), rows, None, intercept=False, choice=choice)
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "500000")
     with pytest.warns(ConvergenceWarning):

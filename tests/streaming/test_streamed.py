@@ -11,10 +11,10 @@ from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, sides_of
-from mercer.streaming.losses import FindLabels, HeldOutLosses, Labels, classes_left
+from mercer.streaming.losses import FindLabels, HeldOutLosses, LabelLosses, classes_left
 from mercer.streaming.plan import block_rows, grouped, landmark_count, sample_size
 from mercer.streaming.scores import LandmarkCheck, landmark_check
-from mercer.streaming.search import Reading, StreamedSearch
+from mercer.streaming.search import PassReading, StreamedSearch
 
 KERNELS, ALPHAS, FOLDS = [Gaussian(1.0), Gaussian(3.0)], np.array([1e-3, 0.1, 10.0]), 5
 
@@ -29,11 +29,11 @@ def searching(source, *, scoring=None, classifier=False, labels=None, intercept=
               landmarks=25, rule="best", weighted=False):  # fmt: skip
     choice = LandmarkChoice(landmarks, "pivoted", 120.0)
     sample = drawn_sample(source, choice, 2, FOLDS, 0, "serial")
-    targets = numbers_of(sample) if labels is None else Labels(labels)
+    targets = numbers_of(sample) if labels is None else LabelLosses(labels)
     features = [choice.features(kernel, sample.X, None, landmarks, 0) for kernel in KERNELS]
     sides = sides_of(features, source.rows, ALPHAS[0], sample, targets, intercept=intercept)
     return StreamedSearch(
-        Reading(source, at_once=at_once), KERNELS, ALPHAS, sides, targets, FOLDS, 0, intercept, weighted,
+        PassReading(source, at_once=at_once), KERNELS, ALPHAS, sides, targets, FOLDS, 0, intercept, weighted,
         resolve_scoring(scoring, classifier=classifier), nested, rule,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def test_labels_are_found_in_a_pass_and_others_are_refused():
         work.add(first, block)
     for block in as_source(np.zeros((2, 1)), np.array(["c", "a"]), labels=True).blocks(3):
         work.add(second, block)
-    labels = Labels(work.merge(first, second)["labels"])
+    labels = LabelLosses(work.merge(first, second)["labels"])
     assert labels.classes.tolist() == ["a", "b", "c"]
     with pytest.raises(InputError, match="Every label in y must be one of 'a', 'b', 'c'; got "):
         labels.table(np.array(["a", "d"]))

@@ -9,7 +9,7 @@ from mercer.data import as_rows
 from mercer.kernels import Gaussian
 from mercer.selection import alphas as module
 from mercer.selection.problem import Problem
-from mercer.solvers import Choice
+from mercer.solvers import SolverChoice
 from mercer.tuning.alphas import Predictor, downhill, predicted
 from oracles import kernel_ridge
 
@@ -51,7 +51,7 @@ def test_errors_that_are_all_alike_leave_alpha_where_it_is():
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 @pytest.mark.parametrize("tolerance", [None, 1e-10])
 def test_one_matrix_serves_one_alpha_after_the_other(solver, tolerance, rng, monkeypatch):
-    monkeypatch.setattr(module, "choose", lambda *_, **__: Choice(solver, "a test", 0))
+    monkeypatch.setattr(module, "choose", lambda *_, **__: SolverChoice(solver, "a test", 0))
     X, new, Y = rng.normal(size=(40, 2)), rng.normal(size=(5, 2)), rng.normal(size=(40, 2))
     predict = Predictor(Gaussian(), as_rows(X), Problem(Y, None, intercept=True), as_rows(new), tolerance)
     for alpha in (1.0, 0.1, 3.0):
@@ -60,7 +60,7 @@ def test_one_matrix_serves_one_alpha_after_the_other(solver, tolerance, rng, mon
 
 
 def test_a_rough_solution_is_rough_and_a_plain_one_is_not(rng, monkeypatch):
-    monkeypatch.setattr(module, "choose", lambda *_, **__: Choice("cg", "a test", 0))
+    monkeypatch.setattr(module, "choose", lambda *_, **__: SolverChoice("cg", "a test", 0))
     X, y = rng.normal(size=(300, 3)), rng.normal(size=(300, 1))
     rows, problem = as_rows(X), Problem(y, None, intercept=True)
     exact = predicted(Gaussian(), 0.01, rows, problem, rows)

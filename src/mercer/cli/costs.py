@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.cli.choices import choose_judge
-from mercer.cli.fitting import Asked
+from mercer.cli.fitting import FitOptions
 from mercer.cli.preparing import Prepared
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
@@ -15,7 +15,7 @@ _TUNED_ON, _FACTORED = 2000, 12_000  # rows: beyond, widths are tuned on a part,
 _MATRICES = 8  # of rows x rows at once while tuning: counted generously, not measured
 
 
-def auto_plan(table: Prepared, asked: Asked) -> str:
+def auto_plan(table: Prepared, asked: FitOptions) -> str:
     """What `fit` would do without settings, in words, with time and memory."""
     rows = len(table.target.values)
     used, tuned = min(rows, _FACTORED), min(rows, _TUNED_ON)

@@ -23,7 +23,7 @@ _MANY = 200_000  # rows that a mean is judged by
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitOptions:
     """How to fit, as said on the command line."""
 
     kernel: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Fitted:
     warned: list[str]
 
 
-def fit(table: Prepared, asked: Asked, group: str | None, weight: str | None) -> Fitted:
+def fit(table: Prepared, asked: FitOptions, group: str | None, weight: str | None) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     given = vars(asked) | {"group": group, "weight": weight}
     name, why = choose_model(table.target.task, given, len(table.target.values), streamed=table.stream is not None)
@@ -122,7 +122,7 @@ def _without_python(said: str) -> str:
     return said.replace("Try further ones, or use extend_grid=True.", ours).replace("Try further ones.", ours)
 
 
-def _fit_auto(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
+def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
     import mercer
 
     y = table.target.values
@@ -155,7 +155,7 @@ def _held_out(model: Any) -> Array:
     return np.asarray(model.centre_ + model.scale_ * model.committee_.held_out[:, 0])
 
 
-def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
+def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Array]:
     """The search that was asked for, not fitted yet, and the table as numbers."""
     import mercer
 
@@ -178,7 +178,7 @@ def search_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, Array]:
     return getattr(mercer, name)(**options), table.encoder.transform(table.features)
 
 
-def _kernels(table: Prepared, asked: Asked) -> list[Any]:
+def _kernels(table: Prepared, asked: FitOptions) -> list[Any]:
     from mercer.cli.kernel_text import kernels_of
 
     if not asked.without_data:
@@ -207,7 +207,7 @@ def _most_folds(table: Prepared) -> int:
     return rarest_label(y)[1] if table.target.task == "classification" else len(y)
 
 
-def _fit_search(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
+def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
     import mercer
     from mercer.runtime.progress import duration
 
@@ -253,7 +253,7 @@ def _ladder_words(search: Any) -> list[str]:
     return [f"the candidate {' and '.join(found)}"] if found else []
 
 
-def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, tuple[Any, ...]]:
+def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, tuple[Any, ...]]:
     """A search on landmarks, not fitted yet, and what to give it: the table as numbers, or passes over it."""
     import mercer
 
@@ -282,7 +282,7 @@ def landmarks_for(name: str, table: Prepared, asked: Asked) -> tuple[Any, tuple[
     return search, (table.encoder.transform(table.features), table.target.values, table.weights, table.groups)
 
 
-def _fit_landmarks(name: str, table: Prepared, asked: Asked) -> tuple[Any, Judgement]:
+def _fit_landmarks(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
     search, given = landmarks_for(name, table, asked)
     search.fit(*given)
     y = table.target.values[:: 1 + len(table.target.values) // _MANY]
@@ -304,7 +304,7 @@ def _baseline(Z: Array, y: Array, scoring: str | None, how: dict[str, Any]) -> f
 
 
 def _judged(nested: Any, base: float, scoring: str | None, table: Prepared) -> Judgement:
-    from mercer.estimators.as_errors import AsError
+    from mercer.estimators.error_scale import AsError
 
     how = f"nested cross-validation, {getattr(nested, 'folds', '')}"
     held = getattr(nested, "predictions", None)

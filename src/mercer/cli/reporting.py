@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from mercer.cli.choices import choose_model
-from mercer.cli.fitting import Asked, Fitted
+from mercer.cli.fitting import FitOptions, Fitted
 from mercer.cli.preparing import Prepared
 from mercer.errors import InputError
 
 
-def refuse_landmarks(table: Prepared, asked: Asked, report: str | None) -> None:
+def refuse_landmarks(table: Prepared, asked: FitOptions, report: str | None) -> None:
     """A report shows what was predicted of held-out rows; where nobody keeps that, it is refused before the work."""
     streamed = table.stream is not None
     name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)

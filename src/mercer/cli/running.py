@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli import reporting
-from mercer.cli.fitting import Asked, Fitted, fit, landmarks_for, search_for
+from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import say, says_when_stopped
@@ -154,7 +154,7 @@ def _sign(given: str | None) -> str | None:
     return sign
 
 
-def _asked(options: dict[str, Any], verbose: int = 1) -> Asked:
+def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
     scoring = options["scoring"]
     if scoring is not None:
         from sklearn.metrics import get_scorer_names
@@ -165,7 +165,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> Asked:
             raise InputError(f"There is no score {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
     given = {name: options[name] for name in names}
-    return Asked(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
+    return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:

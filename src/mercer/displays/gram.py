@@ -12,7 +12,7 @@ from mercer.data.checks import checked_gram
 from mercer.data.rows import Array
 from mercer.displays.look import BLUE, COLOURS, MAP, STYLES, Display, grid_lines, named
 from mercer.errors import InputError, sentence
-from mercer.insight.spectrum import Spectrum
+from mercer.insight.spectrum import GramSpectrum
 
 
 @dataclass(eq=False)
@@ -233,5 +233,5 @@ class SpectrumDisplay(Display):
 
 def _spectrum(K: Array) -> tuple[Array, float]:
     """Eigenvalues in descending order, and what of them is rounding."""
-    found = Spectrum(checked_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
+    found = GramSpectrum(checked_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
     return found.scaled_values[::-1] * found.unit, found.tolerance

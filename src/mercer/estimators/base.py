@@ -22,10 +22,10 @@ from mercer.data.checks import (
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
-from mercer.estimators.names import Settings, is_positive_only, is_precomputed, resolve, takes_sparse
+from mercer.estimators.names import KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
-from mercer.solvers import Choice, Route, choose
+from mercer.solvers import Route, SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 
@@ -73,8 +73,8 @@ class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.positive_only = is_positive_only(self.kernel)
         return object_tags(tags, [self.kernel])
 
-    def _settings(self) -> Settings:
-        return Settings()
+    def _settings(self) -> KernelSettings:
+        return KernelSettings()
 
     def resolved_kernel(self, columns: int) -> Kernel:
         """The kernel that the parameter stands for, on rows of so many columns."""
@@ -141,7 +141,7 @@ class RidgeCore(KernelEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _choice(self, n: int, sample: Rows, alphas: int) -> Choice:
+    def _choice(self, n: int, sample: Rows, alphas: int) -> SolverChoice:
         """The route for n rows such as these, refused here if it does not fit in memory."""
         kernel = self.resolved_kernel(sample.width)
         # only the scalar product leaves a sparse table sparse

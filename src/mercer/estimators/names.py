@@ -43,7 +43,7 @@ NAMES = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class KernelSettings:
     """scikit-learn's parameters of its kernel strings; they belong to strings and functions only."""
 
     gamma: Any = None
@@ -52,10 +52,10 @@ class Settings:
     params: Any = None
 
 
-DEFAULTS = Settings()
+DEFAULTS = KernelSettings()
 
 
-def resolve(owner: str, kernel: Any, columns: int, settings: Settings = DEFAULTS) -> Kernel:
+def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DEFAULTS) -> Kernel:
     """The kernel object that an argument stands for, for rows of so many columns.
 
     Examples
@@ -101,7 +101,7 @@ def is_positive_only(kernel: Any) -> bool:
     return bool(getattr(kernel, "positive_only", False))
 
 
-def _from_name(owner: str, name: str, columns: int, settings: Settings) -> Kernel:
+def _from_name(owner: str, name: str, columns: int, settings: KernelSettings) -> Kernel:
     gamma = _number(owner, "gamma", settings.gamma, least=0.0) if settings.gamma is not None else None
     per_column = 1.0 / max(columns, 1) if gamma is None else gamma
     match name:
@@ -128,7 +128,7 @@ def _from_name(owner: str, name: str, columns: int, settings: Settings) -> Kerne
     )
 
 
-def _polynomial(owner: str, scale: float, settings: Settings) -> Kernel:
+def _polynomial(owner: str, scale: float, settings: KernelSettings) -> Kernel:
     degree = _number(owner, "degree", settings.degree, least=0.0)
     offset = _number(owner, "coef0", settings.coef0)
     if degree == 0:

@@ -15,13 +15,13 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.nystroem_core import NystroemCore
 from mercer.estimators.nystroem_input import opened
 from mercer.runtime.passes import run_pass
-from mercer.streaming.losses import FindLabels, Labels, class_counts
+from mercer.streaming.losses import FindLabels, LabelLosses, class_counts
 from mercer.streaming.sums import State, Targets
 
 _AT_ONCE = 65_536
 
 
-def found_labels(owner: str, source: Source, backend: Any, given: Any = None) -> Labels:
+def found_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
     """The classes: those given, or those that a pass finds."""
     if given is None:
         classes = run_pass(source, FindLabels(), at_once=_AT_ONCE, backend=backend)["labels"]
@@ -30,10 +30,10 @@ def found_labels(owner: str, source: Source, backend: Any, given: Any = None) ->
     if len(classes) < 2:
         got = f"1 class, {classes.tolist()[0]!r}"
         raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
-    return Labels(classes)
+    return LabelLosses(classes)
 
 
-def refuse_one_class(owner: str, state: State, labels: Labels) -> None:
+def refuse_one_class(owner: str, state: State, labels: LabelLosses) -> None:
     """Refuse labels of which one class alone has weight."""
     counts = class_counts(state["sums"], state["weights"], len(labels.classes)).sum(axis=0)
     left = labels.classes[counts > 1e-9 * max(float(counts.max()), 1e-300)].tolist()

@@ -36,7 +36,7 @@ from mercer.solvers.route import digits_left
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, reading_passes, sides_of
 from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan, block_rows, stream_plan
-from mercer.streaming.search import Reading
+from mercer.streaming.search import PassReading
 from mercer.streaming.sums import FoldSums, State, Targets
 
 _ENDLESS = 10**9  # rows, where more may come
@@ -139,7 +139,7 @@ class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
 
     def _summed(self, source: Source, work: FoldSums, checkpoint: Any = None) -> State:
         side = work.sides[0]
-        reading = Reading(source, self.backend, checkpoint, self.block_rows, int(self.verbose))
+        reading = PassReading(source, self.backend, checkpoint, self.block_rows, int(self.verbose))
         classes = getattr(work.targets, "classes", None)
         settings = [side.features.kernel, side.features.landmarks, side.whitened, side.constant, work.targets.offset,
                     classes, work.intercept]  # fmt: skip

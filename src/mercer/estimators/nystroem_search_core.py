@@ -37,7 +37,7 @@ from mercer.streaming.landmarks import drawn_sample, ranked_words, sides_of
 from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
-from mercer.streaming.search import Reading, StreamedResult, StreamedSearch
+from mercer.streaming.search import PassReading, StreamedResult, StreamedSearch
 from mercer.streaming.sums import Targets
 
 _FAMILY = 10  # kernels that a name stands for, about
@@ -141,7 +141,7 @@ class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         scoring = resolve_scoring(self.scoring, classifier=self._classifies())
         if scoring.weighted:
             raise InputError(f"scoring of {owner} asks for sample_weight, which {owner} does not pass to scorers.")
-        reading = Reading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
+        reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
         return StreamedSearch(
             reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,
             bool(self.nested), self.rule, ranked,

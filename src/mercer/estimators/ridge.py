@@ -12,7 +12,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.inputs import coverage_of
-from mercer.estimators.names import Settings
+from mercer.estimators.names import KernelSettings
 from mercer.insight.intervals import Coverage
 from mercer.insight.left_out import interval_bounds
 
@@ -99,8 +99,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
 
     _kept_factor = True
 
-    def _settings(self) -> Settings:
-        return Settings(self.gamma, self.degree, self.coef0, self.kernel_params)
+    def _settings(self) -> KernelSettings:
+        return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.

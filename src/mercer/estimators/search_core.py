@@ -23,12 +23,12 @@ from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.runtime.checkpoint import checked_path
+from mercer.selection.cv_names import method_of, named_folds
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
-from mercer.selection.named import method_of, named_folds
 from mercer.selection.plan import Plan, Rates, counted
 from mercer.selection.search import Ordered, Search
 from mercer.selection.sweep import ITERATED
-from mercer.selection.table import Choice, SearchTable, joined
+from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.route import EPS, digits_left
 from mercer.tuning.tune import tune
 
@@ -147,7 +147,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state, classifier=classifier
         )
 
-    def _fit_search(self, search: Search, kernels: list[Kernel], alphas: Array) -> tuple[Ordered, Plan, Choice]:
+    def _fit_search(self, search: Search, kernels: list[Kernel], alphas: Array) -> tuple[Ordered, Plan, Winner]:
         """Run the search, extend it if asked to, and choose."""
         ordered = search.ordered()
         route = search.plan(kernels, alphas)
@@ -179,8 +179,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         return ordered, route, choice
 
     def _extended(
-        self, search: Search, ordered: Ordered, table: SearchTable, choice: Choice
-    ) -> tuple[SearchTable, Choice]:
+        self, search: Search, ordered: Ordered, table: SearchTable, choice: Winner
+    ) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the winner stands on, until it does not."""
         for turn in range(_ROUNDS):
             alphas = further_alphas(table, choice)
@@ -200,8 +200,8 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
         return table, choice
 
     def _tuned(
-        self, search: Search, ordered: Ordered, table: SearchTable, choice: Choice
-    ) -> tuple[SearchTable, Choice]:
+        self, search: Search, ordered: Ordered, table: SearchTable, choice: Winner
+    ) -> tuple[SearchTable, Winner]:
         """Add the winner with its parameters tuned, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
         if not tunable(winner):
@@ -231,7 +231,7 @@ class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
             table = joined(table, found, axis)
         return table, table.choose(self.rule, search.folds, ordered.failures)
 
-    def _warn(self, table: SearchTable, choice: Choice, failures: list[str]) -> None:
+    def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
         tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice)

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.data.rows import Array, as_rows
 from mercer.errors import InputError, sentence
 from mercer.insight.counterexample import search
-from mercer.insight.spectrum import Spectrum, as_matrix, worst_asymmetry
+from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
 
@@ -126,7 +126,7 @@ def check_mercer(
 
 def _measured(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
     """Symmetry first, then the spectrum of the symmetric part."""
-    spectrum = Spectrum(K, precision)
+    spectrum = GramSpectrum(K, precision)
     gap, (i, j) = worst_asymmetry(K)
     lopsided = gap > spectrum.tolerance
     witness = spectrum.witness(rows) if spectrum.negative else None
@@ -193,7 +193,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         return MercerCheck(True, f"{kernel!r} is a Mercer kernel: proved, whatever the rows.", certificate=proof)
     if proof.witness is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness: {proof.witness}."
-        return _refuted(proof, said, proof.witness, Spectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
+        return _refuted(proof, said, proof.witness, GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
     known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
     if kernel.kind not in ("vectors", "any"):
         return MercerCheck(proof.valid, f"{kernel!r} {known}.\nGive X to check it on your rows.", certificate=proof)
@@ -208,7 +208,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
     return MercerCheck(proof.valid, f"{said}\nGive X to check it on your rows.", certificate=proof)
 
 
-def _refuted(proof: Certificate, said: str, witness: Witness, spectrum: Spectrum) -> MercerCheck:
+def _refuted(proof: Certificate, said: str, witness: Witness, spectrum: GramSpectrum) -> MercerCheck:
     measured = spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
     return MercerCheck(False, said, *measured, witness, None, proof)
 

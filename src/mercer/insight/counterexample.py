@@ -10,7 +10,7 @@ from itertools import islice, product
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.insight.spectrum import Spectrum
+from mercer.insight.spectrum import GramSpectrum
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Witness
 
@@ -24,14 +24,14 @@ _DRAWS, _CLIMBS, _STEPS = 60, 6, 80
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class CounterexampleSearch:
     """What came of a search.
 
     Attributes
     ----------
     witness : Witness or None
         What was found.
-    spectrum : Spectrum or None
+    spectrum : GramSpectrum or None
         The eigenvalues of the matrix of the witness.
     tried : int
         Tables that could be evaluated.
@@ -40,12 +40,14 @@ class Search:
     """
 
     witness: Witness | None
-    spectrum: Spectrum | None
+    spectrum: GramSpectrum | None
     tried: int
     problem: str
 
 
-def search(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS) -> Search:
+def search(
+    kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS
+) -> CounterexampleSearch:
     """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
     climber = _Climber(kernel, rng)
     for tables in (_simple, partial(_drawn, rng)):
@@ -67,11 +69,11 @@ class _Climber:
         self.kernel, self.rng = kernel, rng
         self.seen: list[tuple[float, Array]] = []
         self.tried, self.problem = 0, ""
-        self.caught: tuple[Witness, Spectrum] | None = None
+        self.caught: tuple[Witness, GramSpectrum] | None = None
 
-    def found(self) -> Search:
+    def found(self) -> CounterexampleSearch:
         witness, spectrum = self.caught or (None, None)
-        return Search(witness, spectrum, self.tried, self.problem)
+        return CounterexampleSearch(witness, spectrum, self.tried, self.problem)
 
     def look(self, X: Array) -> bool:
         """Whether this table is a counterexample; remembered where it may lead to one."""
@@ -108,7 +110,7 @@ class _Climber:
         largest = float(np.abs(spectrum.scaled_values).max())
         return float(spectrum.scaled_values[0]) / largest if largest else 0.0
 
-    def confirm(self, spectrum: Spectrum, X: Array) -> None:
+    def confirm(self, spectrum: GramSpectrum, X: Array) -> None:
         """Keep a counterexample if it stands by itself, and if large numbers are not to blame."""
         witness = spectrum.witness(Rows(X))
         if witness is None:
@@ -125,14 +127,14 @@ class _Climber:
         if shown is not None:
             self.caught = Witness(shown.rows, shown.vector, shown.value), alone
 
-    def evaluate(self, X: Array) -> Spectrum | None:
+    def evaluate(self, X: Array) -> GramSpectrum | None:
         try:
             with np.errstate(all="ignore"):
                 K = np.asarray(self.kernel(X))
         except Exception as problem:  # noqa: BLE001 - a function of the user's may raise anything
             self.problem = self.problem or f"{type(problem).__name__}: {problem}"
             return None
-        return Spectrum(K, PRECISION) if np.isfinite(K).all() else None
+        return GramSpectrum(K, PRECISION) if np.isfinite(K).all() else None
 
 
 def _simple(width: int) -> Iterator[Array]:

@@ -75,7 +75,7 @@ def worst_asymmetry(K: Array) -> tuple[float, tuple[int, int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class GramSpectrum:
     """The eigenvalues of (K + K') / 2, on which v'Kv depends alone.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import Any
 
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.features_only import without_rows
-from mercer.models.records import MISFITS, Stamp, checked_account, checked_model, layout, restored, written
+from mercer.models.records import MISFITS, FileStamp, checked_account, checked_model, layout, restored, written
 from mercer.runtime import readable
 from mercer.runtime.canonical import loads
 from mercer.runtime.container import VERSION, Header, packed, read_arrays, read_header
@@ -52,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None
     checked_model(model)
     model = model if rows else without_rows(model)
     try:
-        text, arrays = written(model, Stamp.now())
+        text, arrays = written(model, FileStamp.now())
         entries = layout(text, arrays)
         restored(text, entries, arrays)  # what cannot be read is not written
     except (ModelFileError, RecursionError) as problem:
@@ -168,7 +168,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
 def _described(header: Header, size: int) -> ModelFile:
     record = loads(header.text, "its record")
     try:
-        stamp, found = Stamp.read(record), checked_account(record)
+        stamp, found = FileStamp.read(record), checked_account(record)
     except ModelFileError:
         raise
     except MISFITS:

@@ -13,7 +13,7 @@ from mercer.estimators.base import RidgeCore
 from mercer.estimators.features_only import FeatureRegressor
 from mercer.estimators.names import NAMES
 from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
-from mercer.solvers import Choice, Route
+from mercer.solvers import Route, SolverChoice
 from mercer.solvers.fitted import FittedRidge
 
 
@@ -119,7 +119,7 @@ def _ridge(model: Any) -> int:
     some = weights is None or (is_finite_array(weights, n) and (weights >= 0).all() and weights.any())
     need(some, "sample weights must be finite and not negative, one for each row")
     need(type(held["_per_target"]) is bool, "_per_target must be true or false")
-    need(isinstance(choice, Choice) and isinstance(model.route_, Route), "a route must be there")
+    need(isinstance(choice, SolverChoice) and isinstance(model.route_, Route), "a route must be there")
     _primal(model, held["_primal"], choice, t)
     fields = {field: held.pop(name) for name, field in RIDGE_FIELDS.items()}
     model.fitted_ = FittedRidge(
@@ -133,7 +133,7 @@ def _ridge(model: Any) -> int:
     return t
 
 
-def _primal(model: Any, primal: Any, choice: Choice, t: int) -> None:
+def _primal(model: Any, primal: Any, choice: SolverChoice, t: int) -> None:
     need((choice.name == "primal") == (primal is not None), "weights of features belong to the primal")
     if primal is not None:
         need(is_finite_array(primal, None, t), "weights of features must be finite, one for each target")

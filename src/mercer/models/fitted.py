@@ -46,7 +46,7 @@ from mercer.models.parts import (
     is_whole,
     is_whole_array,
 )
-from mercer.selection.table import Choice as Winner
+from mercer.selection.table import Winner
 from mercer.tuning.committee import Committee
 
 CLASSES: dict[str, type] = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.encoding import TableEncoder
-from mercer.data.encoding.state import Settings
+from mercer.data.encoding.state import EncoderSettings
 from mercer.data.encoding.values import NumberStyle
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
@@ -19,8 +19,8 @@ from mercer.estimators.calibration import Temperature
 from mercer.kernels import Kernel
 from mercer.models.values import Reader, Writer
 from mercer.runtime.canonical import dumps, loads
-from mercer.selection.table import Choice as Winner
-from mercer.solvers import Choice, Route
+from mercer.selection.table import Winner
+from mercer.solvers import Route, SolverChoice
 from mercer.tuning.committee import Committee, Member
 
 Check = Callable[[Any], bool]
@@ -158,7 +158,7 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
         {"name": is_text, "reason": is_text, "condition": is_number, "rank": is_whole, "size": is_whole,
          "negative": is_finite, "residual": is_positive, "cancelled": is_positive},
     ),
-    "Choice": (Choice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
+    "Choice": (SolverChoice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
     "Temperature": (
         Temperature,
         {"scale": is_positive, "shifts": lambda v: type(v) is tuple and all(map(is_finite, v))},
@@ -231,7 +231,7 @@ class PartReader(Reader):
                 arrays = {name: self.value(given[name]) for name in given if name not in {"is", "record"}}
                 return TableEncoder.from_state(loads(given["record"], "the encoder"), arrays)
             case "encoder settings":
-                return TableEncoder.from_settings(Settings.read(loads(given["record"], "the encoder")))
+                return TableEncoder.from_settings(EncoderSettings.read(loads(given["record"], "the encoder")))
             case "folds":
                 return self._folds(given)
         return super().special(given)
@@ -241,7 +241,7 @@ class PartReader(Reader):
         found = {name: self.value(value) for name, value in given["with"].items()}
         for name, value in found.items():
             if not checks[name](value):
-                raise ModelFileError(f"{name} of a {cls.__name__} must not be {str(value)[:40]!r}.")
+                raise ModelFileError(f"{name} of a {given['class']} must not be {str(value)[:40]!r}.")
         return cls(**found)
 
     def _committee(self, given: dict[str, Any]) -> Committee:

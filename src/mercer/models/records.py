@@ -30,20 +30,20 @@ MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, 
 
 
 @dataclass(frozen=True)
-class Stamp:
+class FileStamp:
     """When a model was written, and with which versions of what."""
 
     when: str
     versions: dict[str, str]
 
     @classmethod
-    def now(cls) -> Stamp:
+    def now(cls) -> FileStamp:
         """Here and now."""
         when = datetime.now(UTC).replace(microsecond=0).isoformat()
         return cls(when, {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES})
 
     @classmethod
-    def read(cls, record: dict[str, Any]) -> Stamp:
+    def read(cls, record: dict[str, Any]) -> FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
         if not is_text(when) or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
@@ -109,7 +109,7 @@ class ModelReader(PartReader):
         return model
 
 
-def written(model: Any, stamp: Stamp, known: dict[int, str] | None = None) -> tuple[str, dict[str, Array]]:
+def written(model: Any, stamp: FileStamp, known: dict[int, str] | None = None) -> tuple[str, dict[str, Array]]:
     """The record of a model as text, and the arrays it names."""
     writer = ModelWriter(known)
     record = {"account": account(model), "model": writer.value(model, "The model")}
@@ -125,7 +125,7 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
-        stamp = Stamp.read(record)
+        stamp = FileStamp.read(record)
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
         need(type(model) in CLASSES.values(), "it holds no model")

@@ -19,7 +19,7 @@ _LETTERS = 120  # of a kernel
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RankedCandidate:
     """One kernel and alpha, and what it scored."""
 
     kernel: str
@@ -41,7 +41,7 @@ class SearchChoice:
         How many of each were tried.
     scoring, folds, rule : str
         How they were compared.
-    best : tuple of Candidate
+    best : tuple of RankedCandidate
         Those that scored best, with the winner.
     close : int
         How many are within one standard error of the best.
@@ -62,7 +62,7 @@ class SearchChoice:
     scoring: str
     folds: str
     rule: str
-    best: tuple[Candidate, ...]
+    best: tuple[RankedCandidate, ...]
     close: int
     edges: tuple[str, ...]
     agreed: tuple[int, int]
@@ -153,7 +153,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
     )
 
 
-def _best(model: Any) -> tuple[tuple[Candidate, ...], int]:
+def _best(model: Any) -> tuple[tuple[RankedCandidate, ...], int]:
     """The best candidates and the winner, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
     mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
@@ -167,7 +167,7 @@ def _best(model: Any) -> tuple[tuple[Candidate, ...], int]:
         k, a = divmod(i, len(table.alphas))
         numbers = float(mean[k, a]), float(error[k, a])
         best.append(
-            Candidate(legible(repr(table.kernels[k]), _LETTERS), f"{table.alphas[a]:.3g}", *numbers, i == winner)
+            RankedCandidate(legible(repr(table.kernels[k]), _LETTERS), f"{table.alphas[a]:.3g}", *numbers, i == winner)
         )
     first = np.unravel_index(int(order[0]), worth.shape)
     close = int(np.sum(worth >= worth[first] - np.nan_to_num(error[first])))

@@ -12,17 +12,17 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.displays import SpectrumDisplay
 from mercer.insight.intervals import Coverage
-from mercer.models.records import Stamp
+from mercer.models.records import FileStamp
 from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
 from mercer.report.data import Data, Origin, data_of
 from mercer.report.judging import Judgement, judge
-from mercer.report.labels import Labels, labels_of
+from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import Influence, coverages, influences, refitted, sampled
 from mercer.report.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutFacts:
     """Targets, what was predicted of them unseen, and the residuals that stand out.
 
     Attributes
@@ -90,8 +90,8 @@ class Facts:
     data: Data
     judged: Judgement
     choice: SearchChoice | CommitteeChoice
-    held: HeldOut | None
-    labels: Labels | None
+    held: HeldOutFacts | None
+    labels: LabelFacts | None
     coverage: tuple[Coverage, ...]
     coverage_how: str
     spectrum: SpectrumFact | None
@@ -154,7 +154,7 @@ def _relevance(subject: Subject) -> dict[str, float]:
 # -- held-out predictions -------------------------------------------------------------------------
 
 
-def held_out_of(y: Array, predicted: Array) -> HeldOut:
+def held_out_of(y: Array, predicted: Array) -> HeldOutFacts:
     """Predictions of unseen rows beside what was observed.
 
     A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
@@ -169,7 +169,7 @@ def held_out_of(y: Array, predicted: Array) -> HeldOut:
     off = np.abs(residual - np.median(residual))
     order = np.argsort(-off, kind="stable")
     outliers = tuple(int(i) for i in order if off[i] > 8.0 * max(float(np.median(off)), 1e-300))
-    return HeldOut(rows, observed, said, float(half), float(most), explained, outliers if np.median(off) else ())
+    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers if np.median(off) else ())
 
 
 # -- the spectrum ---------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
 
 def reproduction_of(subject: Subject, origin: Origin) -> Reproduction:
     """Command, versions, seed and the digest of the data."""
-    stamp = Stamp.now()
+    stamp = FileStamp.now()
     if origin.path and Path(origin.path).is_file():
         with Path(origin.path).open("rb") as file:
             digest, of = hashlib.file_digest(file, "sha256").hexdigest(), f"the file {origin.name or origin.path}"

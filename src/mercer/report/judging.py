@@ -12,9 +12,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, sentence
-from mercer.estimators.as_errors import AsError
 from mercer.estimators.auto_evaluation import Evaluation
 from mercer.estimators.calibration import Temperature
+from mercer.estimators.error_scale import AsError
 from mercer.estimators.evaluation import cross_validate
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.report.subject import Subject

@@ -49,7 +49,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class LabelFacts:
     """Right and wrong labels of unseen rows.
 
     Attributes
@@ -70,7 +70,7 @@ class Labels:
     calibration: Calibration
 
 
-def labels_of(subject: Subject, judged: Judgement) -> Labels:
+def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
     """What was said about rows that were held out."""
     said = np.asarray(judged.predicted, dtype=object)
     there = np.array([cell is not None for cell in said], dtype=bool)
@@ -86,7 +86,7 @@ def labels_of(subject: Subject, judged: Judgement) -> Labels:
         for k in order
     )
     names, matrix = _pooled([str(label) for label in classes], whole, order)
-    return Labels(names, matrix, each, calibration_of(*_probabilities(subject), [str(label) for label in classes]))
+    return LabelFacts(names, matrix, each, calibration_of(*_probabilities(subject), [str(label) for label in classes]))
 
 
 def _share(part: int, whole: int) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.errors import InputError, MemoryRefusal, MercerError, sentence
 from mercer.runtime.memory import readable
-from mercer.runtime.passes import Pass, State, Work, runs
+from mercer.runtime.passes import Pass, PassWork, State, runs
 
 Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
 
@@ -141,19 +141,21 @@ def _one_by_one(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
     return state, rows
 
 
-def _same(work: Work) -> Work:
+def _same(work: PassWork) -> PassWork:
     """The work as a task of its own: sent once, fetched by workers from each other, made again if it is lost."""
     return work
 
 
-def _begin(work: Work, begun: tuple[State, int] | None) -> tuple[State, int]:
+def _begin(work: PassWork, begun: tuple[State, int] | None) -> tuple[State, int]:
     """Fresh sums, or a copy of what came before: results of tasks must not change, they may be used again."""
     if begun is None:
         return work.begin(), 0
     return {name: array.copy(order="K") for name, array in begun[0].items()}, begun[1]
 
 
-def _fold(begun: tuple[State, int] | None, work: Work, parts: list[tuple[Any, int]], at_once: int) -> tuple[State, int]:
+def _fold(
+    begun: tuple[State, int] | None, work: PassWork, parts: list[tuple[Any, int]], at_once: int
+) -> tuple[State, int]:
     state, rows = _begin(work, begun)
     for part, skip in parts:
         for block in part.blocks(at_once, skip):
@@ -163,12 +165,12 @@ def _fold(begun: tuple[State, int] | None, work: Work, parts: list[tuple[Any, in
 
 
 def _fold_values(
-    begun: tuple[State, int] | None, work: Work, shell: Any, skip: int, at_once: int, *values: Any
+    begun: tuple[State, int] | None, work: PassWork, shell: Any, skip: int, at_once: int, *values: Any
 ) -> tuple[State, int]:
     return _fold(begun, work, [(shell.filled(values), skip)], at_once)
 
 
-def _merge(work: Work, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
+def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
     state, rows = _begin(work, a)
     return work.merge(state, b[0]), rows + b[1]
 

@@ -26,7 +26,7 @@ Backend: TypeAlias = Any  # None, "serial", "threads", "dask", an address, a dis
 _SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
 
 
-class Work(Protocol):
+class PassWork(Protocol):
     """What is done with the blocks; it can be pickled, and holds settings alone."""
 
     def begin(self) -> State:
@@ -66,7 +66,7 @@ class Pass:
     ----------
     source : Readable
         The table.
-    work : Work
+    work : PassWork
         What is done.
     at_once : int
         Rows of a block.
@@ -77,7 +77,7 @@ class Pass:
     """
 
     def __init__(
-        self, source: Readable, work: Work, at_once: int, checkpoint: PassCheckpoint | None, told: tuple[str, int]
+        self, source: Readable, work: PassWork, at_once: int, checkpoint: PassCheckpoint | None, told: tuple[str, int]
     ) -> None:
         self.source, self.work, self.at_once, self.checkpoint = source, work, at_once, checkpoint
         fresh = work.begin()
@@ -102,7 +102,7 @@ class Pass:
 
 def run_pass(
     source: Readable,
-    fold_rows: Work,
+    fold_rows: PassWork,
     *,
     at_once: int,
     backend: Backend = "serial",
@@ -126,7 +126,7 @@ def run_pass(
     ----------
     source : Source
         The table.
-    fold_rows : Work
+    fold_rows : PassWork
         What is done with its blocks.
     at_once : int
         Rows of a block.

@@ -23,7 +23,7 @@ from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients
 from mercer.solvers.gram import times
-from mercer.solvers.plan import Choice
+from mercer.solvers.plan import SolverChoice
 from mercer.solvers.route import EPS
 from mercer.solvers.streamed import StreamedSystem
 
@@ -69,7 +69,7 @@ class _Iterated:
         """The system of these rows, counted among all."""
         weights = None if self.problem.weights is None else self.problem.weights[chosen]
         rows = Rows(self.rows.values[chosen], self.rows.names)
-        choice = Choice("cg", f"dual, {len(chosen)} rows", 0)
+        choice = SolverChoice("cg", f"dual, {len(chosen)} rows", 0)
         return StreamedSystem(self.kernel, rows, weights, intercept=self.problem.intercept, choice=choice)
 
     def _warn(self, alpha: float, G: Conjugate) -> None:

@@ -22,7 +22,7 @@ from mercer.kernels import (
     parse,
 )
 from mercer.kernels.tiles import between, column_numbers, gram
-from mercer.selection.table import Choice, SearchTable
+from mercer.selection.table import SearchTable, Winner
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 
 _SAMPLE = 500
@@ -153,7 +153,7 @@ def _sample(rows: Rows) -> Rows:
 _LEAST = 1.2
 
 
-def further_alphas(table: SearchTable, choice: Choice) -> Array:
+def further_alphas(table: SearchTable, choice: Winner) -> Array:
     """Three rungs beyond the edge of the ladder that the winner stands on; none where it does not, nor where
     the next rung inward scores the same.
     """
@@ -174,7 +174,7 @@ def _beyond(edge: float, ratio: float) -> Array:
     return rounded(edge * ratio ** np.arange(1, 4))
 
 
-def further_kernels(table: SearchTable, choice: Choice) -> list[Kernel]:
+def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
     """Three widths beyond the edge that the winner stands on, where the kernels are a ladder of widths."""
     winner = table.kernels[choice.kernel]
     family = [kernel for kernel in table.kernels if _same_but_width(kernel, winner)]
@@ -197,7 +197,7 @@ def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
     return bool(table.mean[kernel, inward, t] == table.mean[kernel, a, t])
 
 
-def edges_in_words(table: SearchTable, choice: Choice) -> list[str]:
+def edges_in_words(table: SearchTable, choice: Winner) -> list[str]:
     """On which edges of the grid the winner stands."""
     edges = []
     rungs = further_alphas(table, choice)

@@ -21,16 +21,16 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, thread_count
 from mercer.runtime.progress import Progress
-from mercer.selection.plan import SCORE_BYTES, Plan, Rates, Work, plan
+from mercer.selection.plan import SCORE_BYTES, Plan, Rates, SearchWork, plan
 from mercer.selection.problem import Removals
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Ordered, Search, common_features
 from mercer.selection.sweep import Sweep
-from mercer.selection.table import Choice, SearchTable
+from mercer.selection.table import SearchTable, Winner
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class NestedSets:
     """What is left out for all inner and outer fits, in the order of the rows worked on.
 
     Attributes
@@ -59,7 +59,7 @@ class Layout:
         return Removals([*self.outer.sets, *self.pairs.sets], [*self.outer.tests, *self.pairs.tests], bases)
 
 
-def other_folds(folds: Folds) -> Layout:
+def other_folds(folds: Folds) -> NestedSets:
     """Algorithm 1: the inner folds are the other outer folds."""
     if not folds.partition or min(len(repeat) for repeat in folds.repeats) < 3:
         raise InputError(
@@ -77,10 +77,10 @@ def other_folds(folds: Folds) -> Layout:
             test_sets += [rows, rows]
             owner += [base + j, base + i]  # fold i is tested for outer fold j, and the other way round
         base += len(repeat)
-    return Layout(outer, Removals(sets, pair_tests), Removals(test_sets, tests), np.array(owner))
+    return NestedSets(outer, Removals(sets, pair_tests), Removals(test_sets, tests), np.array(owner))
 
 
-def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> Layout:
+def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
     """Any inner splitter: `inner(train rows)` draws splits within each outer training part."""
     outer = Removals.of(folds.splits, folds.n)
     sets, tests, owner, bases = [], [], [], []
@@ -93,7 +93,7 @@ def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> Layout:
             owner.append(o)
             bases.append(o if len(part.test) == 1 and len(sets[-1]) == len(outer.sets[o]) + 1 else -1)
     removals = Removals(sets, tests, np.array(bases))
-    return Layout(outer, removals, removals, np.array(owner))
+    return NestedSets(outer, removals, removals, np.array(owner))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class NestedRun:
 
     Attributes
     ----------
-    choices : list of Choice
+    choices : list of Winner
         The winner within each outer training part.
     inner_best : ndarray of shape (outer splits,)
         Its inner score.
@@ -120,7 +120,7 @@ class NestedRun:
         By which route.
     """
 
-    choices: list[Choice]
+    choices: list[Winner]
     inner_best: Array
     scores: Array
     predictions: Array
@@ -131,12 +131,12 @@ class NestedRun:
 
 
 def nested_plan(
-    search: Search, layout: Layout, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
+    search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
 ) -> Plan:
     """The route for all inner and outer fits."""
     t = search.problem.Y.shape[1]
     scores = SCORE_BYTES * len(layout.inner) * (t if search.per_target else 1)
-    work = Work.of(
+    work = SearchWork.of(
         layout.everything,
         n=search.problem.n,
         features=common_features(kernels, search.rows, search.problem),
@@ -184,7 +184,7 @@ def run_nested(
     return NestedRun(choices, best, scores, ordered.by_repeat(values), labels, worst, failures, route)
 
 
-def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> Layout:
+def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> NestedSets:
     if inner is None:
         return other_folds(ordered.folds)
     # drawn on the rows as the outer split names them, whatever order they are worked on in
@@ -192,7 +192,7 @@ def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> Layout:
 
 
 def _swept(
-    ordered: Ordered, layout: Layout, kernels: Sequence[Kernel], alphas: Array, route: Plan, verbose: int
+    ordered: Ordered, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, route: Plan, verbose: int
 ) -> tuple[SearchTable, Array, Array, list[str]]:
     """Inner scores of all candidates, to which outer split each belongs, outer values, and why scores failed."""
     scoring, per_target = ordered.search.scoring, ordered.search.per_target
@@ -229,7 +229,7 @@ def _ends(folds: Folds) -> Array:
     return np.cumsum([len(repeat) for repeat in folds.repeats])
 
 
-def _inner_truth(ordered: Ordered, layout: Layout) -> Truth:
+def _inner_truth(ordered: Ordered, layout: NestedSets) -> Truth:
     """The inner test sets as they are scored: one by one, or pooled where one row has no score."""
     inner = layout.inner
     if not ordered.search.scoring.pools(inner.counts):
@@ -240,7 +240,7 @@ def _inner_truth(ordered: Ordered, layout: Layout) -> Truth:
     return ordered.truth_of(together, fits)
 
 
-def _places(layout: Layout, scored: Removals) -> Any:
+def _places(layout: NestedSets, scored: Removals) -> Any:
     """Where the values of the scored test sets stand among those of the inner ones."""
     if scored is layout.inner:
         return slice(None)
@@ -248,7 +248,7 @@ def _places(layout: Layout, scored: Removals) -> Any:
     return np.concatenate([np.arange(layout.inner.part(i).start, layout.inner.part(i).stop) for i in order])
 
 
-def _inner_folds(layout: Layout, o: int) -> Folds:
+def _inner_folds(layout: NestedSets, o: int) -> Folds:
     """Sizes of the inner splits of an outer one, for standard errors."""
     mine = np.flatnonzero(layout.owner == o)
     n = sum(len(test) for test in layout.outer.tests)

@@ -93,7 +93,7 @@ def measure(size: int = 1000) -> Rates:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class SearchWork:
     """What is to be done.
 
     Attributes
@@ -153,12 +153,12 @@ class Work:
         kept: float = 0.0,
         iterable: bool = False,
         method: str = "folds",
-    ) -> Work:
+    ) -> SearchWork:
         """The work that these removals make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
         tests = removals.counts.astype(float)
         more = None if removals.bases is None else removals.bases >= 0
-        return Work(
+        return SearchWork(
             n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit, kept,
             iterable, method,
         )  # fmt: skip
@@ -213,7 +213,7 @@ class Plan:
 
     Attributes
     ----------
-    work : Work
+    work : SearchWork
         What is to be done.
     routes : tuple of RouteCost
         Every route that could be taken, cheapest first.
@@ -223,7 +223,7 @@ class Plan:
         Bytes available.
     """
 
-    work: Work
+    work: SearchWork
     routes: tuple[RouteCost, ...]
     chosen: RouteCost
     memory: int
@@ -250,7 +250,7 @@ class Plan:
         return head + "\n" + text_table(["", "route", "flops", "time", "memory", "how"], rows)
 
 
-def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -> Plan:
+def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str = "") -> Plan:
     """The cheapest route that fits.
 
     ========= ==================================== ====================================================
@@ -269,7 +269,7 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
 
     Parameters
     ----------
-    work : Work
+    work : SearchWork
         Sizes of everything.
     memory : int
         Bytes that may be taken.
@@ -295,7 +295,7 @@ def plan(work: Work, memory: int, rates: Rates | None = None, label: str = "") -
     return Plan(work, tuple(routes), fitting[0], memory, label)
 
 
-def _fitting_rows(work: Work, rates: Rates, memory: int) -> int:
+def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
     """Rows for which some route fits, with sets of the same share of them."""
     n = float(work.n)
     for _ in range(100):
@@ -309,19 +309,19 @@ def _fitting_rows(work: Work, rates: Rates, memory: int) -> int:
     return int(n)
 
 
-def _leaner(work: Work, memory: int) -> str:
+def _leaner(work: SearchWork, memory: int) -> str:
     """Which other `cv` would do with the memory, if one does."""
     if not work.iterable or work.method != "folds" or iterated_bytes(work, 1) > memory:
         return ""
     return "; with cv='gcv' or cv='held-out' all of them do"
 
 
-def iterated_bytes(work: Work, vectors: int) -> float:
+def iterated_bytes(work: SearchWork, vectors: int) -> float:
     """Memory of conjugate gradients on so many right-hand sides, without any kept tiles."""
     return cg_bytes(work.n, 0) + 176.0 * work.n * vectors + 24 * float(work.tests.sum()) + work.kept + _BASE
 
 
-def _iterated(work: Work, rates: Rates) -> list[RouteCost]:
+def _iterated(work: SearchWork, rates: Rates) -> list[RouteCost]:
     """Routes without a Gram matrix, where there are any."""
     n, sets = float(work.n), len(work.sizes)
     generalised = work.method == "gcv"
@@ -346,7 +346,7 @@ def _iterated(work: Work, rates: Rates) -> list[RouteCost]:
     ]
 
 
-def _routes(work: Work, rates: Rates, memory: float) -> list[RouteCost]:
+def _routes(work: SearchWork, rates: Rates, memory: float) -> list[RouteCost]:
     exact = [] if work.method == "gcv" else _exact(work, rates)
     many = work.method == "held-out" and work.n >= WORTH_ITERATING
     if many or not any(route.bytes <= memory for route in exact):
@@ -354,7 +354,7 @@ def _routes(work: Work, rates: Rates, memory: float) -> list[RouteCost]:
     return exact
 
 
-def _exact(work: Work, rates: Rates) -> list[RouteCost]:
+def _exact(work: SearchWork, rates: Rates) -> list[RouteCost]:
     n, kernels, alphas, threads = float(work.n), work.kernels, work.alphas, work.threads
     candidates = kernels * alphas
     active = min(threads, candidates)

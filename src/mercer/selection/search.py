@@ -20,7 +20,7 @@ from mercer.runtime.progress import Progress
 from mercer.selection.fingerprint import fingerprint
 from mercer.selection.heldout import HeldOut
 from mercer.selection.iterated import Candidate
-from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, Work, plan
+from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
 from mercer.selection.problem import Problem, Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.sweep import Sweep
@@ -89,7 +89,7 @@ class Search:
         removals, t = Removals.of(self.folds.splits, self.folds.n), self.problem.Y.shape[1]
         values = 8 * len(removals.rows) * t * len(kernels) * len(alphas)
         scores = SCORE_BYTES * len(removals) * (t if self.per_target else 1) * len(kernels) * len(alphas)
-        work = Work.of(
+        work = SearchWork.of(
             removals,
             n=self.problem.n,
             features=common_features(kernels, self.rows, self.problem),

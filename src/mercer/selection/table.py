@@ -18,7 +18,7 @@ from mercer.tables import text_table
 
 
 @dataclass(frozen=True)
-class Choice:
+class Winner:
     """Where the winner stands: its kernel, and its alpha for each target (or one for all)."""
 
     kernel: int
@@ -72,7 +72,7 @@ class SearchTable:
         spread = self.scores.std(axis=2, ddof=1)
         return np.asarray(spread * math.sqrt(correction(folds, count, corrected=folds.overlapping)))
 
-    def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Choice:
+    def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Winner:
         """The winner: the best mean, or the largest alpha of that kernel within one standard error.
 
         `why`: reasons for which scores failed, to be told where no candidate has one.
@@ -90,13 +90,13 @@ class SearchTable:
                 enough = mean[kernel, :, t] >= mean[kernel, a, t] - np.nan_to_num(error[a, t])
                 close = np.flatnonzero(enough & (self.alphas >= self.alphas[a]))
                 best[t] = close[np.argmax(self.alphas[close])]
-        return Choice(kernel, tuple(int(a) for a in best))
+        return Winner(kernel, tuple(int(a) for a in best))
 
-    def worst_condition(self, choice: Choice) -> float:
+    def worst_condition(self, choice: Winner) -> float:
         """Of the winner's systems."""
         return max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
 
-    def digits(self, choice: Choice) -> float:
+    def digits(self, choice: Winner) -> float:
         """Decimal digits to which the winner's numbers can be trusted."""
         return digits_left(self.worst_condition(choice))
 
@@ -127,7 +127,7 @@ class SearchTable:
         }
         return found
 
-    def text(self, choice: Choice, folds: Folds, most: int = 10) -> str:
+    def text(self, choice: Winner, folds: Folds, most: int = 10) -> str:
         """The best candidates as a table for people."""
         mean, error = self.mean.mean(axis=2), self.standard_error(folds).mean(axis=2)
         ranked = np.argsort(-np.nan_to_num(mean, nan=-np.inf).ravel(), kind="stable")[:most]

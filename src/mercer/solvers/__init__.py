@@ -5,9 +5,9 @@ targets. Every answer carries the route by which it was found and how far it can
 """
 
 from mercer.solvers.dual import DualSystem
-from mercer.solvers.plan import SOLVERS, Choice, choose
+from mercer.solvers.plan import SOLVERS, SolverChoice, choose
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.route import Route
 from mercer.solvers.solution import Penalised, Solution
 
-__all__ = ["SOLVERS", "Choice", "DualSystem", "Penalised", "PrimalSystem", "Route", "Solution", "choose"]
+__all__ = ["SOLVERS", "DualSystem", "Penalised", "PrimalSystem", "Route", "Solution", "SolverChoice", "choose"]

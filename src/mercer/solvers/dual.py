@@ -10,7 +10,7 @@ from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.mixed import Mixed, NotRefinable
 from mercer.solvers.plan import promise_spectrum
 from mercer.solvers.solution import DualSolved, Inverse, Solution, bordered, solve_bordered
-from mercer.solvers.spectral import Spectrum
+from mercer.solvers.spectral import Eigendecomposition
 
 
 class DualSystem:
@@ -55,7 +55,7 @@ class DualSystem:
             K *= self.root[:, None]
             K *= self.root
         self._K: Array | None = K
-        self._spectrum: Spectrum | None = None
+        self._spectrum: Eigendecomposition | None = None
         self._cholesky: Cholesky | None = None
 
     def at(self, alpha: float, solver: str = "cholesky") -> DualSolved:
@@ -91,11 +91,11 @@ class DualSystem:
             raise MercerError("The matrix has been given to its spectrum; ask for solver='spectral'.")
         return self._K
 
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> Eigendecomposition:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
         if self._spectrum is None:
             K = self._matrix()
             promise_spectrum(self.n)
             self._K = None
-            self._spectrum = Spectrum(K)
+            self._spectrum = Eigendecomposition(K)
         return self._spectrum

@@ -17,7 +17,7 @@ from mercer.kernels.tiles import TILE, between, blocks, column_numbers
 from mercer.runtime import promise
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import columns_against, times, training_matrix
-from mercer.solvers.plan import Choice
+from mercer.solvers.plan import SolverChoice
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.route import Route
 from mercer.solvers.solution import Penalised, Solution, likelihood
@@ -49,7 +49,7 @@ class FittedRidge:
         The penalty of each target.
     intercept : bool
         Whether the model has an unpenalised constant.
-    choice : Choice
+    choice : SolverChoice
         The solver that was planned.
     dual : ndarray of shape (n, t)
         Zero for rows of weight zero.
@@ -81,7 +81,7 @@ class FittedRidge:
     targets: Array
     alphas: Array
     intercept: bool
-    choice: Choice
+    choice: SolverChoice
     dual: Array
     constant: Array
     primal: Array | None
@@ -103,7 +103,7 @@ class FittedRidge:
         *,
         names: Any = None,
         intercept: bool,
-        choice: Choice,
+        choice: SolverChoice,
         keep: bool = False,
     ) -> FittedRidge:
         """Fit targets Y (n x t), each with its own alpha.

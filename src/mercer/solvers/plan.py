@@ -20,7 +20,7 @@ WORTH_ITERATING = 10_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class SolverChoice:
     """A route, why it was taken, the bytes it takes at its peak, and whether a factor may take over from it."""
 
     name: str
@@ -37,7 +37,7 @@ def choose(
     *,
     memory: int | None = None,
     iterable: bool = False,
-) -> Choice:
+) -> SolverChoice:
     """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
 
     ========== ====================================================== ==========================
@@ -71,18 +71,18 @@ def choose(
         )
     if solver == "primal" or (solver == "auto" and features is not None and features < n):
         count = features or 0
-        return Choice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 32 * (n * count + count * count))
+        return SolverChoice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 32 * (n * count + count * count))
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
-        return Choice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
+        return SolverChoice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
     too_large = int(8.8 * n * n) > there
     if solver == "cg" or (solver == "auto" and iterable and (n >= WORTH_ITERATING or too_large)):
         if not iterable:
             raise InputError("solver='cg' takes a kernel of rows; a matrix that is there already is factored faster.")
-        return Choice("cg", f"dual, {_many(n, 'row')}", cg_bytes(n, there), solver == "auto" and not too_large)
+        return SolverChoice("cg", f"dual, {_many(n, 'row')}", cg_bytes(n, there), solver == "auto" and not too_large)
     mixed = int(12.8 * n * n)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
-        return Choice("mixed", f"dual, {_many(n, 'row')}", mixed)
-    return Choice("cholesky", f"dual, {_many(n, 'row')}", int(8.8 * n * n))
+        return SolverChoice("mixed", f"dual, {_many(n, 'row')}", mixed)
+    return SolverChoice("cholesky", f"dual, {_many(n, 'row')}", int(8.8 * n * n))
 
 
 def pivots(n: int) -> int:
@@ -134,7 +134,7 @@ def promise_spectrum(n: int) -> None:
     )
 
 
-def refuse_if_too_large(choice: Choice, owner: str, n: int) -> None:
+def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
     """Refuse a fit that does not fit, before anything is allocated, with what would fit."""
     there = available_bytes()
     largest = int(math.sqrt(there / 8.8))

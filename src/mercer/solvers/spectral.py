@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.solvers.route import EPS, Route
 
 
-class Spectrum:
+class Eigendecomposition:
     """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten.
 
     Parameters
@@ -36,7 +36,7 @@ class Spectrum:
 class SpectralInverse:
     """G = U diag(1 / (d + alpha)) U' over the eigenvalues that are not rounding error."""
 
-    def __init__(self, spectrum: Spectrum, alpha: float, reason: str) -> None:
+    def __init__(self, spectrum: Eigendecomposition, alpha: float, reason: str) -> None:
         self.spectrum, self.alpha, self.n, self.reason = spectrum, alpha, spectrum.n, reason
         shifted = spectrum.values + alpha
         self.largest = float(np.abs(shifted).max(initial=0.0))

@@ -15,7 +15,7 @@ from mercer.solvers.conjugate import MOST, TOLERANCE, Conjugate, LowRank, NotSol
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import SUMS, KeptTiles, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
-from mercer.solvers.plan import Choice, pivots, room_for_tiles, worth_products
+from mercer.solvers.plan import SolverChoice, pivots, room_for_tiles, worth_products
 from mercer.solvers.solution import DualSolved, Solution
 
 # Tables of the size of the right-hand sides that an iteration holds at once, beside the sums of a product.
@@ -35,7 +35,7 @@ class StreamedSystem:
         Positive sample weights.
     intercept : bool
         Whether the model has an unpenalised constant.
-    choice : Choice
+    choice : SolverChoice
         Why, for the record.
 
     Attributes
@@ -58,7 +58,9 @@ class StreamedSystem:
     True
     """
 
-    def __init__(self, kernel: Kernel, rows: Rows, weights: Array | None, *, intercept: bool, choice: Choice) -> None:
+    def __init__(
+        self, kernel: Kernel, rows: Rows, weights: Array | None, *, intercept: bool, choice: SolverChoice
+    ) -> None:
         self.kernel, self.rows, self.intercept, self.choice = kernel, rows, intercept, choice
         self.n = len(rows)
         _refuse_infinite(kernel, rows)

@@ -23,7 +23,7 @@ BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class LabelLosses:
     """Targets that are labels: -1 and +1 for two classes, one-hot for more.
 
     Attributes
@@ -122,7 +122,7 @@ class HeldOutLosses:
         Name of the score.
     folds, seed, ranked : int, int, ndarray or None
         As in the first pass.
-    labels : Labels or None
+    labels : LabelLosses or None
         Of a classifier.
     present : ndarray of shape (folds, others, classes) or None
         Classes that each model was trained on.
@@ -138,7 +138,7 @@ class HeldOutLosses:
     folds: int
     seed: int
     ranked: Array | None = None
-    labels: Labels | None = None
+    labels: LabelLosses | None = None
     present: Array | None = None
 
     def begin(self) -> State:

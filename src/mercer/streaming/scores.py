@@ -15,7 +15,7 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.runtime import run
-from mercer.selection.table import Choice, SearchTable
+from mercer.selection.table import SearchTable, Winner
 from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.sums import State
 
@@ -233,13 +233,13 @@ class NestedScores:
     ----------
     scores, inner_scores : ndarray of shape (folds,)
         Of the winner of each outer fold: on that fold, and its mean on the others.
-    chosen : tuple of Choice
+    chosen : tuple of Winner
         Kernel and alpha of each.
     """
 
     scores: Array
     inner_scores: Array
-    chosen: tuple[Choice, ...]
+    chosen: tuple[Winner, ...]
 
     @property
     def mean(self) -> float:

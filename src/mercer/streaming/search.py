@@ -15,13 +15,13 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.checkpoint import PassCheckpoint
-from mercer.runtime.passes import Work, run_pass
+from mercer.runtime.passes import PassWork, run_pass
 from mercer.selection.fingerprint import fingerprint
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
 from mercer.selection.table import SearchTable
 from mercer.streaming.landmarks import reading_passes
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, Labels, classes_left, collected_scores
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collected_scores
 from mercer.streaming.models import Moments
 from mercer.streaming.plan import StreamPlan, block_rows, grouped, stream_plan
 from mercer.streaming.scores import (
@@ -70,7 +70,7 @@ class StreamedSearch:
 
     Attributes
     ----------
-    reading : Reading
+    reading : PassReading
         The table and how it is read.
     kernels, alphas : list of Kernel, ndarray
         Candidates.
@@ -90,7 +90,7 @@ class StreamedSearch:
         Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
     """
 
-    reading: Reading
+    reading: PassReading
     kernels: list[Kernel]
     alphas: Array
     sides: tuple[Side, ...]
@@ -107,7 +107,7 @@ class StreamedSearch:
     @property
     def route(self) -> str:
         """Where scores come from: "sums", "rows" (a second pass) or "predictions" (all of them kept)."""
-        if self.scoring.name in FROM_SUMS and not isinstance(self.targets, Labels):
+        if self.scoring.name in FROM_SUMS and not isinstance(self.targets, LabelLosses):
             return "sums"
         return "rows" if self.scoring.name in BY_ROWS and self.scoring.quick is not None else "predictions"
 
@@ -143,7 +143,7 @@ class StreamedSearch:
             second_pass=self.route != "sums",
             nested=self.nested,
             block=self.block,
-            before=reading_passes(source) + isinstance(self.targets, Labels),
+            before=reading_passes(source) + isinstance(self.targets, LabelLosses),
             rates=rates,
         )
 
@@ -186,7 +186,7 @@ class StreamedSearch:
         """What another run must share to go on from a checkpoint."""
         sides = [[self.kernels[k], side.features.landmarks, side.whitened, side.constant] for k in group
                  for side in (self.sides[k],)]  # fmt: skip
-        classes = self.targets.classes if isinstance(self.targets, Labels) else None
+        classes = self.targets.classes if isinstance(self.targets, LabelLosses) else None
         folds = [self.folds, self.seed] if self.ranked is None else [self.folds, self.seed, self.ranked]
         return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
 
@@ -209,7 +209,7 @@ class StreamedSearch:
             turned = side.features.coefficients(flat).reshape(r, folds, -1).transpose(1, 0, 2)
             coefficients.append(np.ascontiguousarray(turned))
             constants.append(each.intercepts.reshape(folds, others * alphas * t))
-        labels = self.targets if isinstance(self.targets, Labels) else None
+        labels = self.targets if isinstance(self.targets, LabelLosses) else None
         present = None
         if labels is not None:
             present = classes_left(state["sums"], state["weights"], len(labels.classes), paired=self.nested)
@@ -234,7 +234,7 @@ class StreamedSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class PassReading:
     """A table and how it is read.
 
     Attributes
@@ -257,7 +257,7 @@ class Reading:
     at_once: int | None = None
     verbose: int = 0
 
-    def run(self, work: Work, at_once: int, words: str, suffix: str, settings: list[Any]) -> State:
+    def run(self, work: PassWork, at_once: int, words: str, suffix: str, settings: list[Any]) -> State:
         """One pass; `settings` must be the same for a checkpoint to be gone on from."""
         kept = None
         if self.checkpoint is not None:

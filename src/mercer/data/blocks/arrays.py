@@ -8,7 +8,7 @@ from typing import Any
 
 from mercer.data.blocks.cells import as_labels, as_matrix, as_weights
 from mercer.data.blocks.roles import Roles
-from mercer.data.blocks.source import Layout, Source
+from mercer.data.blocks.source import BlockLayout, Source
 from mercer.data.blocks.stores import Frame, Store, names_of
 from mercer.data.blocks.table import Block
 from mercer.data.rows import Array
@@ -95,7 +95,7 @@ def stored_source(whole: StoredPart) -> Source:
     parts = tuple(whole.cut(first, min(first + step, whole.rows)) for first in range(0, whole.rows, step))
     flat = whole.Y is None or len(whole.Y.shape) == 1
     targets = None if whole.Y is None else 1 if flat else whole.Y.shape[1]
-    layout = Layout(whole.X.shape[1], whole.names, targets, whole.target_names, flat)
+    layout = BlockLayout(whole.X.shape[1], whole.names, targets, whole.target_names, flat)
     return Source(parts, layout, rows=whole.rows, identity=whole.identity, whole=whole)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.data.blocks.arrays import StoredPart, frame_part
 from mercer.data.blocks.cells import as_labels
-from mercer.data.blocks.roles import Asked, Roles, find_roles
-from mercer.data.blocks.source import Layout, Source
+from mercer.data.blocks.roles import Roles, RolesGiven, find_roles
+from mercer.data.blocks.source import BlockLayout, Source
 from mercer.data.blocks.stores import InMemory
 from mercer.data.blocks.table import Block
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
@@ -75,7 +75,7 @@ def is_lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__") and type(value).__module__.partition(".")[0].startswith("dask")
 
 
-def open_collection(X: Any, asked: Asked) -> Source:
+def open_collection(X: Any, asked: RolesGiven) -> Source:
     """A Dask array or DataFrame with what belongs to it."""
     names = [str(name) for name in X.columns] if hasattr(X, "npartitions") and hasattr(X, "columns") else None
     if names is None and getattr(X, "ndim", 0) != 2:
@@ -100,7 +100,7 @@ def open_collection(X: Any, asked: Asked) -> Source:
     return Source(parts, _layout(X, given.y, roles), rows=starts[-1], identity=identity)
 
 
-def _refuse_kinds(X: Any, asked: Asked, others: list[list[Any]], tables: list[Any]) -> None:
+def _refuse_kinds(X: Any, asked: RolesGiven, others: list[list[Any]], tables: list[Any]) -> None:
     """Refuse labels or keys that are of one kind in a partition and of another kind in the next.
 
     Their type settles it. Where Dask only knows that they are objects, each partition is asked for its kind.
@@ -122,8 +122,8 @@ def _kind(what: str, names: Any) -> str | None:
     return kind_of_names(what, as_labels(np.asarray(names), what))
 
 
-def _layout(X: Any, y: Any, roles: Roles | None) -> Layout:
-    own = Layout(int(X.shape[1])) if roles is None else roles.layout()
+def _layout(X: Any, y: Any, roles: Roles | None) -> BlockLayout:
+    own = BlockLayout(int(X.shape[1])) if roles is None else roles.layout()
     if y is None:
         return own
     shape = y.shape if is_lazy(y) else np.shape(y)

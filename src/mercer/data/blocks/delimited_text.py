@@ -10,9 +10,9 @@ from typing import Any
 
 from mercer.data.blocks.arrow import block_of, pyarrow
 from mercer.data.blocks.cells import ENCODE
-from mercer.data.blocks.roles import Asked, Place, Roles, find_roles
+from mercer.data.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.data.blocks.source import Source
-from mercer.data.blocks.stores import Stamp
+from mercer.data.blocks.stores import SourceStamp
 from mercer.data.blocks.table import Block, dropped, regroup
 from mercer.data.delimited import Delimited, read_delimited
 from mercer.data.encoding.cells import MISSING_WORDS
@@ -34,7 +34,7 @@ class TextPart:
 
     Attributes
     ----------
-    stamp : Stamp
+    stamp : SourceStamp
         The file.
     names : tuple of str
         All its columns.
@@ -54,7 +54,7 @@ class TextPart:
         Only a pass can tell.
     """
 
-    stamp: Stamp
+    stamp: SourceStamp
     names: tuple[str, ...]
     roles: Roles
     whole: tuple[str, ...]
@@ -118,7 +118,7 @@ def _no_number(column: str, what: str, cell: str, row: int) -> InputError:
     return InputError(sentence(f"Column {column!r} of {what}", "numbers", f"{short!r} in row {row}", ENCODE))
 
 
-def open_text(path: Path, asked: Asked) -> Source:
+def open_text(path: Path, asked: RolesGiven) -> Source:
     """A delimited text file: separator, decimal sign and columns are found in its first 64 kB."""
     head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
     roles = find_roles(head.names, asked, path.name)
@@ -132,7 +132,7 @@ def open_text(path: Path, asked: Asked) -> Source:
     others = [name for name in roles.wanted if name not in roles.numbers]
     whole = tuple(name for name in others if all(map(_WHOLE.fullmatch, cells[name])))
     size = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
-    stamp = Stamp.of(path)
+    stamp = SourceStamp.of(path)
     part = TextPart(stamp, tuple(head.names), roles, whole, head.separator, style.decimal, head.lines[0] - 1, size)
     return Source((part,), roles.layout(), rows=None, identity=lambda: repr((stamp, roles)), what=path.name)
 

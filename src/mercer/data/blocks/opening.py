@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.blocks.arrays import StoredPart, frame_part, stored_source
 from mercer.data.blocks.cells import refuse_kind
-from mercer.data.blocks.roles import Asked, find_roles
+from mercer.data.blocks.roles import RolesGiven, find_roles
 from mercer.data.blocks.source import Source
 from mercer.data.blocks.stores import Store, as_store, names_of, open_npy
 from mercer.data.checks import as_names
@@ -73,7 +73,7 @@ def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any =
     """
     if isinstance(X, Source):
         return X
-    asked = Asked(y, sample_weight, groups, labels)
+    asked = RolesGiven(y, sample_weight, groups, labels)
     if isinstance(X, str | os.PathLike):
         return _path(table_path(os.fspath(X)), asked)
     if hasattr(X, "__dask_graph__"):
@@ -106,7 +106,7 @@ def _is_blocks(X: Any) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def _path(path: Path, asked: Asked) -> Source:
+def _path(path: Path, asked: RolesGiven) -> Source:
     suffix = path.suffix.lower()
     if not path.exists():
         raise no_file(path)
@@ -155,7 +155,7 @@ def _column(values: Any, what: str, rows: int) -> Store | None:
     return found
 
 
-def _arrays(table: Store, asked: Asked) -> Source:
+def _arrays(table: Store, asked: RolesGiven) -> Source:
     if len(table.shape) != 2:
         got = f"{table.shape[0]} numbers" if len(table.shape) == 1 else f"{len(table.shape)} dimensions"
         raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mercer.data.blocks.arrow import block_of, kind_of_type, plain, pyarrow, refuse_type
-from mercer.data.blocks.roles import Asked, Place, Roles, find_roles
+from mercer.data.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.data.blocks.source import Source
-from mercer.data.blocks.stores import Stamp
+from mercer.data.blocks.stores import SourceStamp
 from mercer.data.blocks.table import Block, dropped, regroup
 from mercer.data.checks import one_kind
 from mercer.data.reading import one_line
@@ -27,7 +27,7 @@ class ParquetPart:
 
     Attributes
     ----------
-    stamp : Stamp
+    stamp : SourceStamp
         The file.
     groups : tuple of int
         Its row groups.
@@ -41,7 +41,7 @@ class ParquetPart:
         Which column is what.
     """
 
-    stamp: Stamp
+    stamp: SourceStamp
     groups: tuple[int, ...]
     sizes: tuple[int, ...]
     before: int
@@ -92,7 +92,7 @@ def guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
         raise InputError(f"{path!r} is a damaged Parquet file: {one_line(problem)}.") from None
 
 
-def open_parquet(path: Path, asked: Asked) -> Source:
+def open_parquet(path: Path, asked: RolesGiven) -> Source:
     """A Parquet file, or all files of a directory in the order of their names."""
     files = files_of(path) if path.is_dir() else [path]
     parts: list[ParquetPart] = []
@@ -118,7 +118,7 @@ def open_parquet(path: Path, asked: Asked) -> Source:
         for name in roles.numbers:
             refuse_type(schema.field(name).type, name, file.name)
         sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
-        parts += _cut(Stamp.of(file), sizes, start, roles)
+        parts += _cut(SourceStamp.of(file), sizes, start, roles)
         start += sum(sizes)
     if roles is None:
         raise InputError(sentence(f"The directory {str(path)!r}", "one with Parquet files", "none"))
@@ -142,7 +142,7 @@ def files_of(folder: Path) -> list[Path]:
     return found
 
 
-def _cut(stamp: Stamp, sizes: list[int], start: int, roles: Roles) -> list[ParquetPart]:
+def _cut(stamp: SourceStamp, sizes: list[int], start: int, roles: Roles) -> list[ParquetPart]:
     """Row groups together until they are worth a task."""
     least = max(_LEAST, -(-sum(sizes) // _MOST))
     parts: list[ParquetPart] = []

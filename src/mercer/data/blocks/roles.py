@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.data.blocks.cells import as_labels, as_matrix, as_weights
-from mercer.data.blocks.source import Layout
+from mercer.data.blocks.source import BlockLayout
 from mercer.data.blocks.table import Block
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
@@ -55,9 +55,9 @@ class Roles:
         labels = [("y", name) for name in self.Y or () if self.labels]
         return labels + ([] if self.keys is None else [("groups", self.keys)])
 
-    def layout(self) -> Layout:
+    def layout(self) -> BlockLayout:
         """As a source has it."""
-        return Layout(len(self.X), self.X, None if self.Y is None else len(self.Y), self.Y, self.flat)
+        return BlockLayout(len(self.X), self.X, None if self.Y is None else len(self.Y), self.Y, self.flat)
 
     def block(self, matrix: Callable[[tuple[str, ...]], Array], values: Callable[[str], Array], at: Place) -> Block:
         """A block from what reads numbers by columns, and what reads one column as it is."""
@@ -76,7 +76,7 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RolesGiven:
     """What goes with the rows of X, as it was given: arrays, names of columns, or None.
 
     Attributes
@@ -96,17 +96,17 @@ class Asked:
         """Each with its name."""
         return [("y", self.y), ("sample_weight", self.weights), ("groups", self.groups)]
 
-    def names(self) -> Asked:
+    def names(self) -> RolesGiven:
         """Those that are names of columns."""
         return self._where(named=True)
 
-    def arrays(self) -> Asked:
+    def arrays(self) -> RolesGiven:
         """Those that are not."""
         return self._where(named=False)
 
-    def _where(self, *, named: bool) -> Asked:
+    def _where(self, *, named: bool) -> RolesGiven:
         y, weights, groups = (value if self._is_name(what, value) is named else None for what, value in self.items())
-        return Asked(y, weights, groups, self.labels)
+        return RolesGiven(y, weights, groups, self.labels)
 
     def _is_name(self, what: str, value: Any) -> bool:
         if isinstance(value, str):
@@ -124,7 +124,7 @@ class Place:
     start: int
 
 
-def find_roles(names: Sequence[Any], asked: Asked, what: str, index: Collection[str] = ()) -> Roles:
+def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collection[str] = ()) -> Roles:
     """Which column is what, from the names that were given; those in `index` are no inputs.
 
     Examples

@@ -18,7 +18,7 @@ _AT_ONCE = 65_536  # rows read together where only a few of them are kept
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """What the columns of a table are.
 
     Attributes
@@ -49,7 +49,7 @@ class Source:
     ----------
     parts : tuple of Part
         Its stretches in order.
-    layout : Layout
+    layout : BlockLayout
         Its columns.
     rows : int or None
         How many there are; None where only a pass can tell.
@@ -76,7 +76,7 @@ class Source:
     def __init__(
         self,
         parts: tuple[Part, ...],
-        layout: Layout,
+        layout: BlockLayout,
         *,
         rows: int | None,
         identity: Callable[[], str],

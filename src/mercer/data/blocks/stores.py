@@ -49,7 +49,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Stamp:
+class SourceStamp:
     """What tells that a file is still the one that was opened: its size and the time of its last change."""
 
     path: str
@@ -57,7 +57,7 @@ class Stamp:
     changed: int
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> Stamp:
+    def of(cls, path: str | os.PathLike[str]) -> SourceStamp:
         """The stamp of a file as it is now."""
         found = Path(path).stat()
         return cls(str(Path(path).absolute()), found.st_size, found.st_mtime_ns)
@@ -65,7 +65,7 @@ class Stamp:
     def check(self) -> None:
         """Refuse a file that has changed since."""
         try:
-            same = Stamp.of(self.path) == self
+            same = SourceStamp.of(self.path) == self
         except OSError as problem:
             raise InputError(f"{self.path!r} can no longer be read: {problem.strerror or problem}.") from None
         if not same:
@@ -115,12 +115,12 @@ class InMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class MappedFile:
     """A stretch of an array in a file, mapped afresh for every block so that memory stays small.
 
     Attributes
     ----------
-    stamp : Stamp
+    stamp : SourceStamp
         The file.
     dtype : dtype
         Of the array.
@@ -134,7 +134,7 @@ class Mapped:
         The stretch.
     """
 
-    stamp: Stamp
+    stamp: SourceStamp
     dtype: Any
     whole: tuple[int, ...]
     offset: int
@@ -159,7 +159,7 @@ class Mapped:
         """A copy of some rows."""
         return np.array(self._map()[self.first + places])
 
-    def cut(self, start: int, stop: int) -> Mapped:
+    def cut(self, start: int, stop: int) -> MappedFile:
         """A shorter stretch."""
         return replace(self, first=self.first + start, last=self.first + stop)
 
@@ -243,7 +243,7 @@ def as_store(values: Array) -> Store:
     return found or InMemory(np.asarray(values))
 
 
-def _mapped(values: np.memmap[Any, Any]) -> Mapped | None:
+def _mapped(values: np.memmap[Any, Any]) -> MappedFile | None:
     """A stretch of a file; None where the array is none, or holds what the file does not."""
     root: Any = values
     while isinstance(root.base, np.memmap):
@@ -254,7 +254,7 @@ def _mapped(values: np.memmap[Any, Any]) -> Mapped | None:
     if root.mode != "r":
         root.flush()
     offset = int(root.offset + values.ctypes.data - root.ctypes.data)
-    return Mapped(Stamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
+    return MappedFile(SourceStamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
 
 
 def open_npy(path: Path) -> Store:

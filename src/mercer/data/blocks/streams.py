@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mercer.data.blocks.cells import as_labels, as_matrix, as_weights
-from mercer.data.blocks.roles import Asked
-from mercer.data.blocks.source import Layout, Source
+from mercer.data.blocks.roles import RolesGiven
+from mercer.data.blocks.source import BlockLayout, Source
 from mercer.data.blocks.table import Block, dropped, regroup
 from mercer.data.checks import as_names, kind_of_names, one_kind
 from mercer.data.rows import Array
@@ -108,7 +108,7 @@ class StreamPart:
         return as_labels(Y, "y", row) if self.labels else as_matrix(Y[:, None] if Y.ndim == 1 else Y, "y", row)
 
 
-def open_stream(X: Any, asked: Asked) -> Source:
+def open_stream(X: Any, asked: RolesGiven) -> Source:
     """An iterable of blocks, or a function without arguments that starts one."""
     labels = asked.labels
     for what, given in asked.items():
@@ -125,7 +125,7 @@ def open_stream(X: Any, asked: Asked) -> Source:
     given_y = raw[1] if isinstance(raw, tuple) and len(raw) > 1 else None
     flat = given_y is None or np.ndim(given_y) == 1
     targets = None if first.Y is None else 1 if first.Y.ndim == 1 else first.Y.shape[1]
-    layout = Layout(first.X.shape[1], None, targets, None, flat)
+    layout = BlockLayout(first.X.shape[1], None, targets, None, flat)
     mark = _mark(first)
     part = StreamPart(begin, labels, layout.width, mark)
     reason = "an iterable of blocks, which lives in this process alone"

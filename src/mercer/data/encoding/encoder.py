@@ -12,7 +12,7 @@ from mercer.data.encoding.cells import read_cells, texts_of
 from mercer.data.encoding.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.data.encoding.kinds import as_read, decide
 from mercer.data.encoding.report import Encoded, EncoderReport, Unfamiliar
-from mercer.data.encoding.state import Settings, read, written
+from mercer.data.encoding.state import EncoderSettings, read, written
 from mercer.data.encoding.tables import Table, as_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
@@ -79,7 +79,7 @@ class TableEncoder:
         thousands: str = "",
         missing: str = "mark",
     ) -> None:
-        self.settings = Settings.checked(kinds, drop, decimal, thousands, missing)
+        self.settings = EncoderSettings.checked(kinds, drop, decimal, thousands, missing)
         self._named = False
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class TableEncoder:
         return encoder
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> TableEncoder:
+    def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
         """An encoder of which this was asked, and which has seen nothing yet."""
         encoder = cls()
         encoder.settings = settings

@@ -21,7 +21,7 @@ _MISSING = ("mark", "mean")
 
 
 @dataclass(frozen=True)
-class Settings:
+class EncoderSettings:
     """What was asked of an encoder: kinds, columns to leave out, how numbers are written, what becomes of gaps."""
 
     kinds: tuple[tuple[str | int, str], ...]
@@ -30,7 +30,7 @@ class Settings:
     missing: str = "mark"
 
     @classmethod
-    def checked(cls, kinds: Any, drop: Any, decimal: str, thousands: str, missing: str = "mark") -> Settings:
+    def checked(cls, kinds: Any, drop: Any, decimal: str, thousands: str, missing: str = "mark") -> EncoderSettings:
         """Settings as given, looked at."""
         if kinds is not None and not isinstance(kinds, Mapping):
             must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
@@ -55,7 +55,7 @@ class Settings:
         return record if self.missing == "mark" else record | {"missing": self.missing}
 
     @classmethod
-    def read(cls, record: Any) -> Settings:
+    def read(cls, record: Any) -> EncoderSettings:
         """From a record."""
         try:
             drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
@@ -64,7 +64,9 @@ class Settings:
             raise _spoilt("what state() gives") from error
 
 
-def written(settings: Settings, columns: list[Column], *, named: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+def written(
+    settings: EncoderSettings, columns: list[Column], *, named: bool
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Everything an encoder knows: what JSON can hold, and arrays."""
     record = settings.record() | {"named": named, "columns": [_column_record(column) for column in columns]}
     texts = [column.parts for column in columns if column.parts is not None]
@@ -94,10 +96,10 @@ def _column_record(column: Column) -> dict[str, Any]:
     return record if column.marked else record | {"marked": False}
 
 
-def read(record: Any, arrays: Any) -> tuple[Settings, list[Column], bool]:
+def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], bool]:
     """The settings, the columns, and whether they had names."""
     try:
-        settings = Settings.read(record)
+        settings = EncoderSettings.read(record)
         scales = np.asarray(arrays["scales"], dtype=np.float64)
         named, records = record["named"], record["columns"]
         if not isinstance(named, bool) or not isinstance(records, list) or scales.shape != (len(records), 5):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError
-from mercer.selection.named import method_of, named_folds
+from mercer.selection.cv_names import method_of, named_folds
 
 X, Y = np.zeros((40, 1)), np.zeros(40)
 

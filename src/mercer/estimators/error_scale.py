@@ -37,7 +37,7 @@ class AsError:
 
         Examples
         --------
-        >>> from mercer.estimators.as_errors import AsError
+        >>> from mercer.estimators.error_scale import AsError
         >>> squares = AsError.of(None, classifier=False)
         >>> squares.measure, squares.value(-4.0), squares.spread(0.4, -4.0)
         ('root mean squared error', 2.0, 0.1)

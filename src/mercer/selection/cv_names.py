@@ -20,7 +20,7 @@ def method_of(cv: Any) -> str:
 
     Examples
     --------
-    >>> from mercer.selection.named import method_of
+    >>> from mercer.selection.cv_names import method_of
     >>> method_of("gcv"), method_of(10)
     ('gcv', 'folds')
     """
@@ -56,7 +56,7 @@ def named_folds(cv: str, X: Any, y: Any, *, groups: Any = None, random_state: An
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.named import named_folds
+    >>> from mercer.selection.cv_names import named_folds
     >>> named_folds("held-out", np.zeros((12, 1)), np.zeros(12)).splits[0].test.tolist()
     [4, 9]
     """
