@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,37 +30,33 @@ from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 
 
-class KernelSetter:
-    """Kernels are values: setting a parameter of one puts a new kernel in its place."""
+def set_kernel_params(self: Any, **params: Any) -> Any:
+    """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
+    Kernels are values: the `set_params` of every estimator that holds some.
 
-        Parameters
-        ----------
-        **params : dict
-            Names as in `get_params`.
+    Parameters
+    ----------
+    **params : dict
+        Names as in `get_params`.
 
-        Returns
-        -------
-        self
-        """
-        outer = {name: value for name, value in params.items() if "__" not in name}
-        for name, value in params.items():
-            head, _, inner = name.partition("__")
-            held = outer.get(head, getattr(self, head, None))
-            if not inner:
-                continue
-            if isinstance(held, Kernel):
-                outer[head] = held.set_params(**{inner: value})
-            else:
-                outer[name] = value
-        super().set_params(**outer)  # type: ignore[misc]
-        return self
+    Returns
+    -------
+    self
+    """
+    outer = {name: value for name, value in params.items() if "__" not in name}
+    for name, value in params.items():
+        head, _, inner = name.partition("__")
+        held = outer.get(head, getattr(self, head, None))
+        if inner:
+            outer |= {head: held.set_params(**{inner: value})} if isinstance(held, Kernel) else {name: value}
+    return BaseEstimator.set_params(self, **outer)
 
 
-class KernelEstimator(KernelSetter, BaseEstimator):  # type: ignore[misc]
+class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator with a `kernel` parameter."""
+
+    set_params = set_kernel_params
 
     kernel: Any
     # Parameters that predictions depend on, as they were at fit: setting others changes the next fit only.

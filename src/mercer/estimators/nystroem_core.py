@@ -15,7 +15,7 @@ from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_alpha, checked_intercept
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, SingularSystemWarning, sentence
-from mercer.estimators.base import KernelSetter
+from mercer.estimators.base import set_kernel_params
 from mercer.estimators.names import is_positive_only, resolve
 from mercer.estimators.nystroem_input import (
     checked_kernel,
@@ -42,8 +42,10 @@ from mercer.streaming.sums import FoldSums, State, Targets
 _ENDLESS = 10**9  # rows, where more may come
 
 
-class NystroemCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
+class NystroemCore(BaseEstimator):  # type: ignore[misc]
     """A ridge on the features of landmarks, from sums over the rows."""
+
+    set_params = set_kernel_params
 
     kernel_: Kernel
     landmarks_: Array

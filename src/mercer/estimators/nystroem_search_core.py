@@ -16,7 +16,7 @@ from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_intercept
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
-from mercer.estimators.base import KernelSetter
+from mercer.estimators.base import set_kernel_params
 from mercer.estimators.names import is_positive_only
 from mercer.estimators.nystroem_input import (
     checked_kernel,
@@ -43,8 +43,10 @@ from mercer.streaming.sums import Targets
 _FAMILY = 10  # kernels that a name stands for, about
 
 
-class NystroemSearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
+class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
     """A search on the features of landmarks."""
+
+    set_params = set_kernel_params
 
     _words: str
 

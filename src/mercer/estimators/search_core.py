@@ -16,7 +16,7 @@ from mercer.data.checks import checked_gram, checked_intercept, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
-from mercer.estimators.base import KernelSetter
+from mercer.estimators.base import set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import Refitting
@@ -37,8 +37,10 @@ _REPLAYED = 5  # splits refitted by verify=True
 _WORTH_A_WORD = 1e-6  # relative error of scores
 
 
-class SearchCore(KernelSetter, BaseEstimator):  # type: ignore[misc]
+class SearchCore(BaseEstimator):  # type: ignore[misc]
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
+
+    set_params = set_kernel_params
 
     kernels: Any
     alphas: Any
