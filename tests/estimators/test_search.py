@@ -724,22 +724,21 @@ class Interrupted(Exception):
     pass
 
 
-class Bomb:
+FUSE = []  # an error, and a file that must be there for it
+
+
+def bomb(X, Z):
     """A kernel's function that goes off when it is first used, as long as its fuse is there: then it is a Gaussian."""
-
-    def __init__(self, error, fuse=None):
-        self.error, self.fuse = error, fuse
-
-    def __call__(self, X, Z):
-        if self.fuse is None or self.fuse.exists():
-            raise self.error
-        return np.exp(-0.5 * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+    error, fuse = FUSE
+    if fuse is None or fuse.exists():
+        raise error
+    return np.exp(-0.5 * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
 def test_a_killed_search_resumes_where_it_was(data, tmp_path):
     path, fuse = tmp_path / "search", tmp_path / "fuse"
     fuse.touch()
-    bomb = Bomb(Interrupted(), fuse)
+    FUSE[:] = Interrupted(), fuse
     kernels = [Gaussian(0.5), Gaussian(1.0), Custom(bomb), Gaussian(4.0)]
     search = KernelRidgeCV(kernels, ALPHAS, cv=4, checkpoint=path)
     with pytest.raises(Interrupted):
@@ -767,7 +766,8 @@ def test_a_checkpoint_serves_an_extended_search_too(data, tmp_path):
 
 
 def test_ctrl_c_leaves_the_finished_rows_readable(data):
-    kernels = [Gaussian(0.5), Gaussian(1.0), Custom(Bomb(KeyboardInterrupt()))]
+    FUSE[:] = KeyboardInterrupt(), None
+    kernels = [Gaussian(0.5), Gaussian(1.0), Custom(bomb)]
     search = KernelRidgeCV(kernels, np.geomspace(1e-3, 10, 9), cv=4)
     with pytest.raises(KeyboardInterrupt):
         search.fit(*data)

@@ -18,6 +18,7 @@ from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import checked_table, dealt
+from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
@@ -71,20 +72,12 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         return self.encoder_.transform(table)
 
     def _settled(self) -> None:
-        """Refuse settings that are none."""
-        budget = self.time_budget
-        if budget is not None and (not isinstance(budget, int | float) or isinstance(budget, bool) or not budget > 0):
-            raise InputError(
-                sentence(f"time_budget of {type(self).__name__}", "a positive number of seconds, or None", repr(budget))
-            )
-        if self.encoder is not None and not isinstance(self.encoder, TableEncoder):
-            raise InputError(
-                sentence(f"encoder of {type(self).__name__}", "a TableEncoder, or None", repr(self.encoder))
-            )
+        """Validate parameters."""
+        validate(self)
 
     def _outer_folds(self, n: int, strata: Array | None, folds: Any) -> Array:
         """The folds of `evaluate`."""
-        if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
+        if not is_whole(folds, 2):
             raise InputError(sentence("folds of evaluate", "a whole number of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
         return dealt(n, strata, np.random.default_rng(seed), int(folds))

@@ -16,13 +16,13 @@ from mercer.data.checks import (
     bad_pair,
     checked_alpha,
     checked_gram,
-    checked_intercept,
     checked_weights,
 )
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
 from mercer.estimators.names import KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
+from mercer.estimators.parameters import validate
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
 from mercer.solvers import Route, SolverChoice, choose
@@ -167,7 +167,7 @@ class RidgeCore(KernelEstimator):
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
-        checked_intercept(owner, self.fit_intercept)
+        validate(self)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else checked_weights(owner, weights.copy())

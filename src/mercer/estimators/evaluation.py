@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _check_sample_weight
 
-from mercer.data.checks import checked_alpha, checked_gram, checked_intercept, checked_weights
+from mercer.data.checks import checked_alpha, checked_gram, checked_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.inputs import refuse_mixed_labels, width_of
+from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_classifier import checked_class_weight
@@ -122,7 +123,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
     if weights is not None:
         checked_weights(owner, weights)
-    checked_intercept(owner, model.fit_intercept)
+    validate(model)
     kernel: Kernel = model.resolved_kernel(width_of(X))
     classes, balance, given = None, None, weights
     if classifier:

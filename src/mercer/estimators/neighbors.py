@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, checked_diagonal
 from mercer.estimators.classifier import checked_labels
 from mercer.estimators.inputs import width_of
+from mercer.estimators.parameters import is_whole
 from mercer.kernels import Kernel
 from mercer.kernels.tiles import finite_on
 from mercer.solvers.gram import nearest_rows
@@ -29,7 +29,7 @@ class KernelNeighbors(KernelEstimator):
     _diagonal_fit: Array
 
     def _check_count(self, count: Any, n: int) -> None:
-        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or not 1 <= int(count) <= n:
+        if not is_whole(count, 1) or int(count) > n:
             must_be = f"a whole number between 1 and n_samples = {n}"
             raise InputError(sentence(f"n_neighbors of {type(self).__name__}", must_be, repr(count)))
 

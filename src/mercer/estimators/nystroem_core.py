@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.blocks import Block, Source
-from mercer.data.checks import checked_alpha, checked_intercept
+from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, SingularSystemWarning, sentence
 from mercer.estimators.base import set_kernel_params
@@ -112,7 +112,6 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         """Everything that a pass needs, from a sample; `more` rows may come later."""
         owner = type(self).__name__
         checked_settings(self)
-        checked_intercept(owner, self.fit_intercept)
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         kernel = checked_kernel(owner, resolve(owner, self.kernel, source.width))
         sample = drawn_sample(source, choice, 1, 1, seed, self.backend)

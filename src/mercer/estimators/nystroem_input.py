@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 import os
 import warnings
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from mercer.data.blocks import Source, as_source
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.parameters import is_whole, validate
 from mercer.kernels import Kernel
 from mercer.runtime.passes import checked_backend
 from mercer.solvers.landmarks import METHODS, Features
@@ -109,21 +109,10 @@ def checked_settings(estimator: Any) -> None:
     """The parameters that say how a table is read."""
     owner = type(estimator).__name__
     checked_backend(estimator.backend)
-    if estimator.block_rows is not None and not _whole(estimator.block_rows):
-        must_be = "a whole number above 0, or None"
-        raise InputError(sentence(f"block_rows of {owner}", must_be, repr(estimator.block_rows)))
-    good = isinstance(estimator.budget, numbers.Real) and not isinstance(estimator.budget, bool)
-    if not good or not 0 < estimator.budget < np.inf:
-        raise InputError(sentence(f"budget of {owner}", "a number of seconds above 0", repr(estimator.budget)))
-    if not isinstance(estimator.verbose, numbers.Integral):
-        raise InputError(sentence(f"verbose of {owner}", "0, 1 or 2", repr(estimator.verbose)))
+    validate(estimator)
     if estimator.checkpoint is not None and estimator.random_state is None:
         way_out = "Without a seed the next run would draw other landmarks and folds, and could not go on."
         raise InputError(sentence(f"random_state of {owner}", "a number where checkpoint is given", "None", way_out))
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
@@ -132,7 +121,7 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if not isinstance(method, str) or method not in METHODS:
         way_out = nearest(method, METHODS) if isinstance(method, str) else ""
         raise InputError(sentence(f"method of {owner}", "'pivoted', 'kmeans' or 'uniform'", repr(method), way_out))
-    if given is None or _whole(given):
+    if given is None or is_whole(given, 1):
         return LandmarkChoice(given, method, float(estimator.budget))
     if np.ndim(given) != 2:
         must_be = "None, a whole number above 0, or a table of rows"
@@ -202,6 +191,6 @@ def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
 
 def seed_of(random_state: Any) -> int:
     """`random_state` as the seed of landmarks and folds."""
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+    if is_whole(random_state, 0):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

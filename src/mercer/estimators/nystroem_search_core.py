@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.blocks import Block, Source
-from mercer.data.checks import checked_intercept
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
 from mercer.estimators.base import set_kernel_params
@@ -27,6 +25,7 @@ from mercer.estimators.nystroem_input import (
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
+from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
 from mercer.kernels import Kernel
 from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
@@ -100,16 +99,11 @@ class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a second fit forgets the first
         checked_settings(self)
-        checked_intercept(owner, self.fit_intercept)
         least = 3 if self.nested else 2
-        if not isinstance(self.cv, numbers.Integral) or isinstance(self.cv, bool) or self.cv < least:
+        if not is_whole(self.cv, least):
             way_out = "Rows that come in blocks are assigned to folds by a hash."
             must_be = f"a number of folds of at least {least}"
             raise InputError(sentence(f"cv of {owner}", must_be, repr(self.cv), way_out))
-        if self.rule not in ("best", "one_se"):
-            raise InputError(sentence(f"rule of {owner}", "'best' or 'one_se'", repr(self.rule)))
-        if not isinstance(self.nested, bool | np.bool_):
-            raise InputError(sentence(f"nested of {owner}", "True or False", repr(self.nested)))
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
         raise NotImplementedError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 import warnings
 from typing import Any
 
@@ -12,13 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.data.checks import checked_gram, checked_intercept, checked_weights
+from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
+from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.kernels.slopes import tunable
@@ -75,11 +75,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a second fit forgets the first
-        if self.rule not in ("best", "one_se"):
-            raise InputError(sentence(f"rule of {type(self).__name__}", "'best' or 'one_se'", repr(self.rule)))
-        checked_intercept(type(self).__name__, self.fit_intercept)
-        if not isinstance(self.verbose, numbers.Integral):
-            raise InputError(sentence(f"verbose of {type(self).__name__}", "0, 1 or 2", repr(self.verbose)))
+        validate(self)
         X, y = self.checked_data(X, y, least=2, **how)
         weights = None
         if sample_weight is not None:
