@@ -48,10 +48,11 @@ class StreamedSystem:
     >>> import numpy as np
     >>> from mercer.data import as_rows
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.solvers.plan import Choice
+    >>> from mercer.solvers.plan import SolverChoice
     >>> from mercer.solvers.streamed import StreamedSystem
     >>> X = np.linspace(0.0, 9.0, 200)[:, None]
-    >>> system = StreamedSystem(Gaussian(1.0), as_rows(X), None, intercept=False, choice=Choice("cg", "an example", 0))
+    >>> choice = SolverChoice("cg", "an example", 0)
+    >>> system = StreamedSystem(Gaussian(1.0), as_rows(X), None, intercept=False, choice=choice)
     >>> solution = system.solve(np.sin(X), 0.1, "cg")
     >>> exact = np.linalg.solve(Gaussian(1.0)(X) + 0.1 * np.eye(200), np.sin(X))
     >>> bool(np.abs(solution.dual - exact).max() < 1e-6 * np.abs(exact).max())

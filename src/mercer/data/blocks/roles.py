@@ -129,8 +129,8 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
 
     Examples
     --------
-    >>> from mercer.data.blocks.roles import Asked, find_roles
-    >>> find_roles(["age", "income", "city"], Asked(y="income", groups="city"), "table.csv").X
+    >>> from mercer.data.blocks.roles import RolesGiven, find_roles
+    >>> find_roles(["age", "income", "city"], RolesGiven(y="income", groups="city"), "table.csv").X
     ('age',)
     """
     known = [str(name) for name in names]
