@@ -40,7 +40,7 @@ HARD = (
     "alpha",
 )  # fmt: skip
 FAMILIES = (*STATIONARY, Linear, Polynomial)
-LARGEST = 70.0  # power of ten of targets; scores and their variance hold squares
+LARGEST = 200.0  # power of ten of targets
 DRAWN: list[int] = []
 
 
@@ -100,11 +100,9 @@ def made(rng, kinds, family, *, intercept, least=5, most=25, weighted=0.4):
     if "constant" in kinds:
         X = np.column_stack([X, np.full(n, rng.normal() * 10.0 ** rng.uniform(0, 8))])
     finite = family not in STATIONARY
-    if "far row" in kinds and not finite:
+    if "far row" in kinds:
         X[rng.integers(n), 0] = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(2, 20)
-    scale = (
-        power(-30, 30, "scale X") if finite else power(-100, 100, "scale X")
-    )  # kernels of scalar products hold squares
+    scale = power(-200, 200, "scale X") if finite else power(-140, 140, "scale X")  # of widths the squares must exist
     X = (X + power(0, 12, "offset X") * ("offset X" in kinds)) * scale
     kernel = family() if finite else family(width * scale)
     alpha = 10.0 ** (rng.uniform(-14, 200) if "alpha" in kinds else rng.uniform(-6, 2))

@@ -220,26 +220,38 @@ def test_one_standard_error_of_one_score_is_told(data):
 # -- long work ------------------------------------------------------------------------------------------
 
 
-def scaled_loss(q):
-    return lambda y, p: np.maximum(q * (y - p), (q - 1) * (y - p)).mean()
+def low(y, p):
+    return np.maximum(0.1 * (y - p), -0.9 * (y - p)).mean()
+
+
+def high(y, p):
+    return np.maximum(0.9 * (y - p), -0.1 * (y - p)).mean()
+
+
+def halved(X):
+    return 0.5 * X
+
+
+def doubled(X):
+    return 2.0 * X
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda q: {"kernels": KERNELS, "scoring": scaled_loss(q)},
-        lambda q: {"kernels": KERNELS, "scoring": make_scorer(scaled_loss(q), greater_is_better=False)},
-        lambda q: {"kernels": Gaussian().map(lambda X: q * X)},
+        lambda first: {"kernels": KERNELS, "scoring": low if first else high},
+        lambda first: {"kernels": KERNELS, "scoring": make_scorer(low if first else high, greater_is_better=False)},
+        lambda first: {"kernels": Gaussian().map(halved if first else doubled)},
     ],
     ids=["loss", "scorer", "kernel"],
 )
 def test_a_checkpoint_is_not_taken_for_that_of_another_function(make, data, tmp_path):
     path = tmp_path / "search"
-    first = quietly(KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(0.1)), *data)
-    again = quietly(KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(0.1)), *data)
+    first = quietly(KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(True)), *data)
+    again = quietly(KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(True)), *data)
     assert again.best_score_ == first.best_score_
     with pytest.raises(InputError, match="belongs to other data or settings"):
-        KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(0.9)).fit(*data)
+        KernelRidgeCV(alphas=ALPHAS, cv=5, checkpoint=path, **make(False)).fit(*data)
 
 
 @pytest.mark.parametrize("how", [{"cv": 5, "repeats": 2}, {"cv": ShuffleSplit(3)}], ids=["repeats", "splitter"])

@@ -7,9 +7,9 @@ import pytest
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian
-from mercer.selection import alphas as module
 from mercer.selection.problem import Problem
 from mercer.solvers import SolverChoice
+from mercer.tuning import alphas as module
 from mercer.tuning.alphas import Predictor, downhill, predicted
 from oracles import kernel_ridge
 

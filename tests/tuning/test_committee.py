@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Matern
-from mercer.selection import committee as module
 from mercer.selection.problem import Problem
+from mercer.tuning import committee as module
 from mercer.tuning.alphas import downhill, predicted, start_alpha, taken
 from mercer.tuning.committee import (
     CLASSIFICATION,

@@ -101,6 +101,9 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
     positive = distances[distances > 0]
     if not positive.size:
         return np.ones(1)
+    if not np.isfinite(positive).all():
+        must_be = "so close together that squared distances exist, below 1e150"
+        raise InputError(sentence("Rows of X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
     return rounded(np.geomspace(0.5 * short, 8.0 * long, count))
 

@@ -13,6 +13,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
+from mercer.selection.metrics import sizes
 from mercer.solvers.route import digits_left
 from mercer.tables import text_table
 
@@ -69,7 +70,8 @@ class SearchTable:
         count = self.scores.shape[2]
         if count < 2:
             return np.full(self.mean.shape, np.nan)
-        spread = self.scores.std(axis=2, ddof=1)
+        unit = float(sizes(self.scores.ravel()))  # so that squares exist
+        spread = unit * (self.scores / unit).std(axis=2, ddof=1)
         return np.asarray(spread * math.sqrt(correction(folds, count, corrected=folds.overlapping)))
 
     def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Winner:
@@ -105,7 +107,7 @@ class SearchTable:
         pairs = [(kernel, float(alpha)) for kernel in self.kernels for alpha in self.alphas]
         scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
         mean = scores.mean(axis=1)
-        unit = max(float(np.nanmax(np.abs(scores[np.isfinite(scores)]), initial=0.0)), 1e-300)  # squares must exist
+        unit = float(sizes(scores[np.isfinite(scores)]))
         spread = unit * (scores / unit).std(axis=1)
         kernels = np.empty(len(pairs), dtype=object)
         kernels[:] = [kernel for kernel, _ in pairs]

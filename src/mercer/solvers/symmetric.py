@@ -159,7 +159,9 @@ class Tridiagonal:
 
         if len(self.diagonal) == 1:
             return float(self.diagonal[0])
-        return float(eigvalsh_tridiagonal(self.diagonal, self.beside, select="i", select_range=(0, 0))[0])
+        unit = max(self.largest(), 1e-300)  # bisection squares what is beside the diagonal
+        d, e = self.diagonal / unit, self.beside / unit
+        return float(unit * eigvalsh_tridiagonal(d, e, select="i", select_range=(0, 0))[0])
 
     def largest(self) -> float:
         """The largest eigenvalue, or a little more (Gershgorin)."""

@@ -15,6 +15,7 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.runtime import run
+from mercer.selection.metrics import sizes
 from mercer.selection.table import SearchTable, Winner
 from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.sums import State
@@ -221,7 +222,9 @@ def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkChec
     own = swept.losses[folds, folds if swept.paired else 0]
     whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
     best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
-    error = float((best_half - best).std(ddof=1) / np.sqrt(len(folds)))
+    gap = best_half - best
+    unit = float(sizes(gap))  # so that squares exist
+    error = unit * float((gap / unit).std(ddof=1) / np.sqrt(len(folds)))
     return LandmarkCheck(landmarks, max(1, landmarks // 2), float(best.mean()), float(best_half.mean()), error)
 
 
