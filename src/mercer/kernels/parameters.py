@@ -24,14 +24,10 @@ def positive_width(owner: object, value: Width, name: str = "width") -> None:
         array = as_numbers(value)
     except (TypeError, ValueError, OverflowError):
         array = None
-    if array is None or array.ndim > 1 or not array.size or not _sized(array):
-        raise InputError(
-            sentence(f"{name} of {type(owner).__name__}", "a positive number, or one per column", repr(value))
-        )
-
-
-def _sized(array: Any) -> bool:
-    return bool(((array >= _SMALLEST) & (array <= _LARGEST)).all())
+    positive = array is not None and array.ndim <= 1 and array.size > 0 and bool(((array > 0) & (array < np.inf)).all())
+    if array is None or not positive or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
+        must_be = "between 1e-150 and 1e150" if positive else "a positive number"
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"{must_be}, or one per column", repr(value)))
 
 
 def positive_number(owner: object, name: str, value: Any) -> None:
