@@ -217,8 +217,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         rows = self.checked_rows(X, diag)
         folds = None
         if method == "cv+":
-            drawn = isinstance(cv, Folds)
-            folds = cv if drawn else draw(cv, self.X_fit_, self.fitted_.targets, random_state=random_state)
+            given = isinstance(cv, Folds)
+            folds = cv if given else draw(cv, self.X_fit_, self.fitted_.targets, random_state=random_state)
         diagonal = self._diagonal(rows, diag) if method == "gaussian" else None
         lower, upper = interval_bounds(self.fitted_, rows, confidence, method, folds, diagonal)
         return self._out(lower), self._out(upper)

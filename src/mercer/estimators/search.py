@@ -247,8 +247,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         check_is_fitted(self, "best_estimator_")
         self.checked_data(X, reset=False)
         winner: KernelRidge = self.best_estimator_
-        folds = self.folds_ if cv is None else None
-        return winner.predict_interval(X, confidence, method, cv=folds or cv, random_state=random_state, diag=diag)
+        cv = self.folds_ if cv is None else cv
+        return winner.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
 
     def coverage(
         self,

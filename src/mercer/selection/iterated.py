@@ -18,7 +18,8 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning
 from mercer.kernels.base import Kernel
-from mercer.selection.heldout import HeldOut, lost_labels
+from mercer.selection.digits import lost_labels
+from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import PROBES
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers.conjugate import Conjugate, NotSolved, solved_by_gradients

@@ -11,18 +11,16 @@ is computed by itself: `predictions` and `single_predictions` use the model with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.selection.problem import Runs, as_runs
 from mercer.solvers.lapack import potrf, potrs
 
 # Sets up to this size are gathered and solved many at a time.
 _SMALL = 48
 _BATCH_BYTES = 32_000_000
-
-Runs: TypeAlias = tuple[slice, ...]
 
 
 class SingularError(ArithmeticError):
@@ -156,12 +154,6 @@ class LeaveOut:
     def _divisible(self, P: Array) -> Array:
         """Whether each of these blocks may be divided by."""
         return np.ones(len(P), dtype=bool)
-
-
-def as_runs(rows: Array) -> Runs:
-    """Ascending row numbers as slices of consecutive ones."""
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    return tuple(slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part))
 
 
 def solved_with(factor: Array, v: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
-from mercer.selection.leave_out import LeaveOut, Runs, SingularError, as_runs, solved_with
-from mercer.selection.problem import Problem
+from mercer.selection.leave_out import LeaveOut, SingularError, solved_with
+from mercer.selection.problem import Problem, Runs, as_runs
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.lapack import add_outer, potrf, potri
 from mercer.solvers.route import EPS, SINGULAR
@@ -315,6 +316,7 @@ class Spectral(Dual):
             raise SingularError
         least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
         self._solve(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
+        self.largest = float(np.abs(d).max(initial=0.0))
         smallest = float(np.abs(shifted).min(initial=math.inf))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
@@ -329,6 +331,10 @@ class Spectral(Dual):
 
     def diagonal(self) -> Array:
         """diag P, from the squares of U."""
+        return self._pivots
+
+    @cached_property
+    def _pivots(self) -> Array:
         result = self.U2 @ self.w
         return np.asarray(result if self.border is None else result - (self.border.unit * self.border.signed)[:, 0])
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.selection.leave_out import LeaveOut, Runs, SingularError
-from mercer.selection.problem import Problem
+from mercer.selection.leave_out import LeaveOut, SingularError
+from mercer.selection.problem import Problem, Runs
 from mercer.solvers.lapack import potrf, potrs
 from mercer.solvers.primal import PrimalSolved
 
@@ -40,15 +40,11 @@ class Explicit(LeaveOut):
         self.condition = solved.route().condition
         self.degenerate = solved.alpha == 0
         self.h = problem.root[:, None] / np.linalg.norm(problem.root) if problem.intercept else None
-        self.Z: Array | None = (
-            None
-            if self.system.sparse and solved.cholesky is not None
-            else self._with_constant(solved.spanned(), slice(None))
-        )
-        if self.Z is not None:
-            if self.degenerate and (self.Z.any(axis=0)).sum() >= len(self.Z):
+        self.Z: Array | None = None
+        if not self.system.sparse or solved.cholesky is None:
+            self.Z = np.ascontiguousarray(self._with_constant(solved.spanned(), slice(None)))
+            if self.degenerate and self.Z.any(axis=0).sum() >= len(self.Z):
                 raise SingularError
-            self.Z = np.ascontiguousarray(self.Z)
         self.y = problem.root[:, None] * problem.Y
         self.a = self._residuals(problem)
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
@@ -74,8 +70,8 @@ class Explicit(LeaveOut):
 
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""
-        parts = [slice(0, len(self.y))] if self.Z is not None else [rows for rows, _ in self.system.blocks()]
         everything = np.arange(len(self.y))
+        parts = [slice(None)] if self.Z is not None else blocks(len(everything))
         pieces = (self._rows(everything[part]) for part in parts)
         return np.concatenate([1.0 - np.einsum("ij,ij->i", Z, Z) for Z in pieces])
 
@@ -129,10 +125,10 @@ class Explicit(LeaveOut):
                     for S, R, row, e in pairs
                 ]
             )
-        pivots, found = self.diagonal(), np.empty(E.shape)
+        pivots, found, every = self.diagonal(), np.empty(E.shape), self._rows(np.arange(len(self.y)))
         for part in blocks(len(rows)):
             some = rows[part]
-            shares = self._rows(some) @ self._rows(np.arange(len(self.y))).T
+            shares = self._rows(some) @ every.T
             shares[np.arange(len(some)), some] = 0.0
             found[part] = shares @ self.y / pivots[some, None]
         return found

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.folds import Split
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+
+Runs: TypeAlias = tuple[slice, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,11 @@ class Problem:
         w = self.root**2
         centre = (w / w.sum()) @ self.Y[self.used]
         return replace(self, Y=self.Y - centre, centre=self.centre + centre)
+
+    def taken(self, part: Array) -> Problem:
+        """The problem of these rows, in this order."""
+        weights, balance = (None if given is None else given[part] for given in (self.weights, self.balance))
+        return replace(self, Y=self.Y[part], weights=weights, balance=balance)
 
     @property
     def n(self) -> int:
@@ -138,6 +147,68 @@ class Removals:
     def part(self, i: int) -> slice:
         """Where the test rows of removal i stand in `rows`."""
         return slice(int(self.starts[i]), int(self.starts[i] + self.counts[i]))
+
+    def renumbered(self, order: Array) -> Removals:
+        """The same removals in the row numbers of X[order]."""
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
+
+
+class UsedSets:
+    """The sets of `Removals` among the rows that have weight, as `LeaveOut` takes them; shared by all candidates.
+
+    Attributes
+    ----------
+    rows : list of ndarray of int
+        Each set, counted among the rows with weight.
+    runs : list of tuple of slice
+        Each set as slices of consecutive rows.
+    single : bool
+        Whether every row has weight and is left out alone, so that diagonals are all that is needed.
+    groups : dict of int to list of int
+        Removals that are another one and a single row besides, by that other one.
+    closed : list of int
+        The other removals that leave out at most half of the rows. Fitting the rest of the rows is cheaper for larger
+        ones, and more exact.
+    at : dict of int to ndarray or None
+        For each of `closed`, where its test rows stand in the set; None where the two are the same.
+    scattered : bool
+        Whether some set is not a few runs of consecutive rows.
+    """
+
+    def __init__(self, problem: Problem, removals: Removals) -> None:
+        place, every = problem.place, not len(problem.unused)
+        self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
+        if not every and any(len(rows) == len(problem.used) for rows in self.rows):
+            must_be = "positive for at least one training row of every split"
+            raise InputError(sentence("sample_weight", must_be, "a split whose training rows all weigh nothing"))
+        self.single = removals.single and every
+        self.runs: list[Runs] = [] if self.single else [as_runs(rows) for rows in self.rows]
+        self.groups: dict[int, list[int]] = {}
+        for i, base in enumerate(removals.bases if removals.bases is not None and every else []):
+            if base >= 0:
+                self.groups.setdefault(int(base), []).append(i)
+        self.grouped = {i for members in self.groups.values() for i in members}
+        few = [2 * len(rows) <= len(problem.used) for rows in self.rows]
+        self.closed = [i for i in range(len(removals)) if few[i] and i not in self.grouped]
+        self.at = {i: _within(self.rows[i], place[removals.tests[i]]) for i in ([] if self.single else self.closed)}
+        self.scattered = not removals.single and any(int((np.diff(rows) != 1).sum()) > 3 for rows in self.rows)
+
+
+def as_runs(rows: Array) -> Runs:
+    """Ascending row numbers as slices of consecutive ones."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    return tuple(slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part))
+
+
+def used_only(places: Array) -> Array:
+    """Places among the rows with weight, without the -1 of rows that have none."""
+    return places[places >= 0]
+
+
+def _within(rows: Array, places: Array) -> Array | None:
+    return None if np.array_equal(places, rows) else np.searchsorted(rows, places[places >= 0])
 
 
 def balanced(numbers: Array, weights: Array) -> Array:

@@ -1,0 +1,166 @@
+"""How many digits of held-out predictions are left after rounding, as a number that stands for a condition number.
+
+Two targets of noise are solved for beside the others: one of the size in which products with V K V are rounded, one of
+the size in which P is. What the leave-out formulas make of them is what they make of rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.kernels.tiles import blocks
+from mercer.selection.leave_out import LeaveOut
+from mercer.selection.leave_out_dual import Dual, Spectral
+from mercer.selection.problem import Problem, Removals, UsedSets
+from mercer.solvers.route import EPS
+
+_LUCK = 2.0  # noise of one draw may be so much smaller than rounding
+_UNDECIDED = 0.01  # rounding may change the label of a prediction of which it may be this share
+
+
+class Rounding:
+    """The effect of rounding on held-out predictions of one kernel, for every alpha.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        V K V of the rows with weight.
+    new : ndarray of shape (n, m) or None
+        V k(X, x0) of rows of weight zero.
+    problem : Problem
+        Targets, t columns.
+    removals : Removals
+        What is left out.
+    sets : UsedSets
+        The same among the rows with weight.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, t + 2)
+        The targets, and the two of noise. The second is zero here: `add_noise` puts it in place of P V Y.
+    """
+
+    def __init__(self, K: Array, new: Array | None, problem: Problem, removals: Removals, sets: UsedSets) -> None:
+        self.K, self.new, self.problem, self.removals, self.sets = K, new, problem, removals, sets
+        self.t = problem.Y.shape[1]
+        self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
+        self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used)))
+        noise = np.zeros((problem.n, 2))
+        noise[problem.used, 0] = self._noise[0] * self._roots / problem.root
+        self.Y = np.column_stack([problem.Y, noise])
+
+    def add_noise(self, left: Dual) -> None:
+        """Put noise of the size in which P is rounded in the last column of P V Y."""
+        left.a[:, -1] = self._noise[1] * np.sqrt(np.abs(left.diagonal()))
+
+    def condition(self, left: LeaveOut, values: Array) -> float:
+        """Condition number of the system, or how much larger the terms are whose sums predictions are.
+
+        Larger than the targets, for numbers. Of labels the sign counts: terms are held against the predictions
+        themselves, and where rounding may decide a label, against that row's own.
+        """
+        if not isinstance(left, Dual) or left.degenerate:
+            return left.condition
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            condition = min(left.condition, self._felt(left, values))
+            if self.problem.labels:
+                return lost_labels(values[:, : self.t], self._terms(left), condition)
+            terms = np.linalg.norm(self._roots[:, None] * left.a[:, : self.t], axis=0) * _size(self._roots)
+            lost = terms / _size(self.problem.Y)
+        return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+
+    @cached_property
+    def _groups(self) -> tuple[Array, Array, Array]:
+        """Which test rows are scored together; how many are in each group, and its largest set left out.
+
+        Rows left out alone are scored together: all of them, or those that share another removal.
+        """
+        removals, counts = self.removals, self.removals.counts
+        if removals.bases is None:
+            alone = counts == 1
+            groups = np.where(alone, 0, np.cumsum(~alone) - (not alone.any()))
+        else:
+            own = np.where(removals.bases >= 0, removals.bases + len(removals), np.arange(len(removals)))
+            groups = np.unique(own, return_inverse=True)[1]
+        largest = np.zeros(int(groups.max()) + 1)
+        np.maximum.at(largest, groups, [len(rows) for rows in removals.sets])
+        return np.repeat(groups, counts), np.bincount(groups, counts)[:, None], largest[:, None]
+
+    def _felt(self, left: Dual, values: Array) -> float:
+        """What stands for the condition of predictions and residuals.
+
+        Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1 P_S.
+        and P_SS^-1 times noise, so that their size times that of a and E_S is the error, up to the precision. It is
+        held against the residuals of each set, or of all rows where each is left out alone.
+        """
+        t, problem, rows = self.t, self.problem, self.removals.rows
+        E = self.Y[rows] - values
+        p = np.zeros(problem.n)
+        p[problem.used] = problem.root * np.sqrt(np.abs(left.diagonal()))
+        squares = np.column_stack([E**2, (p[rows, None] * E[:, :t]) ** 2])
+        group, counts, largest = self._groups
+        sums = np.column_stack([np.bincount(group, column) for column in squares.T])
+        E, known, inverse, scaled = np.split(np.sqrt(sums / counts), [t, t + 1, t + 2], axis=1)
+        size = np.linalg.norm(self._roots[:, None] * left.a[:, :t], axis=0)
+        if isinstance(left, Spectral):  # errors of eigenvalues are relative to the largest
+            size = left.largest * np.linalg.norm(left.a[:, :t], axis=0) / _size(self._roots)
+        whole = _size(problem.Y)
+        errors = _LUCK * (known * size + inverse * np.sqrt(largest) * scaled)
+        felt = errors / (whole if problem.labels else np.minimum(whole, E / 2))
+        return float(np.nan_to_num(felt, nan=1.0).max(initial=1.0))
+
+    def _terms(self, left: Dual) -> Array:
+        """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and of the terms of b, for every tested row."""
+        problem, removals, sets = self.problem, self.removals, self.sets
+        a = np.abs(left.a[:, : self.t]).max(axis=1)
+        found = np.full(len(removals.rows), left.b_terms[: self.t].max())
+        if sets.single:
+            every = np.empty(len(a))
+            for part in blocks(len(a)):
+                K = np.abs(self.K[part])
+                every[part] = (K @ a - K.diagonal(part.start) * a[part]) / problem.root[part]
+            return found + every[removals.rows]
+        for base, members in sets.groups.items():
+            rows, kept = removals.rows[removals.starts[members]], a.copy()
+            kept[sets.rows[base]] = 0.0
+            K = np.abs(self.K[rows])
+            K[np.arange(len(rows)), rows] = 0.0
+            found[removals.starts[members]] += K @ kept / problem.root[rows]
+        for i in range(len(removals)):
+            if i in sets.grouped:
+                continue
+            test, kept = removals.tests[i], a.copy()
+            kept[sets.rows[i]] = 0.0
+            places = problem.place[test]
+            mine, others = places >= 0, np.searchsorted(problem.unused, test[places < 0])
+            terms = np.empty(len(test))
+            terms[mine] = np.abs(self.K[places[mine]]) @ kept / problem.root[places[mine]]
+            if len(others) and self.new is not None:
+                terms[~mine] = np.abs(self.new[:, others]).T @ kept
+            found[removals.part(i)] += terms
+        return found
+
+
+def _size(values: Array) -> Array:
+    """Root of the mean square of each column."""
+    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+
+
+def lost_labels(values: Array, terms: Array, condition: float) -> float:
+    """Condition that stands for what the labels of these decision values lose.
+
+    Of one column the sign counts, of several how far the largest is ahead. The sizes of the terms that were summed are
+    held against all rows together, and where rounding may decide a label, against that row alone.
+    """
+    ranked = np.sort(values, axis=1)
+    ahead = ranked[:, -1] - ranked[:, -2] if values.shape[1] > 1 else np.abs(values[:, 0])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        undecided = (EPS * condition * terms > _UNDECIDED * ahead) & (ahead > 0)  # a tie is one in a refit, too
+        whole = np.linalg.norm(terms) / np.linalg.norm(ahead)
+        exponent = abs(math.log(float(ahead.max(initial=0.0)) or 1.0))  # exp of so large a number
+        lost = np.nan_to_num(np.append((terms / ahead)[undecided], [whole, exponent]), nan=1.0)
+    return max(condition, float(lost.max(initial=1.0)))
