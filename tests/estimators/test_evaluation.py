@@ -177,19 +177,18 @@ def test_groups_are_honoured_at_both_levels(data, rng, monkeypatch):
         assert_same_nested(ours, found, splits)
     from mercer.selection import nested as module
 
-    layouts, real = [], module._layout
-    monkeypatch.setattr(module, "_layout", lambda *args: layouts.append((args[0], real(*args))) or layouts[-1][1])
+    layouts, real = [], module.nested_plan
+    monkeypatch.setattr(module, "nested_plan", lambda *args: layouts.append(args[1]) or real(*args))
     for inner in (None, 3, GroupKFold(2)):
         nested_cross_validate(SEARCH, *data, cv=4, inner=inner, groups=groups)
-        ordered, layout = layouts[-1]
-        own = groups[ordered.order]
+        layout = layouts[-1]
         for removals in (layout.outer, layout.inner):
             for rows, test in zip(removals.sets, removals.tests, strict=True):
                 trained = np.setdiff1d(np.arange(41), rows)
-                assert not set(own[trained]) & set(own[test])
+                assert not set(groups[trained]) & set(groups[test])
         for i, owner in enumerate(layout.owner):
             trained = np.setdiff1d(np.arange(41), layout.inner.sets[i])
-            assert not set(own[trained]) & set(own[layout.outer.tests[owner]])
+            assert not set(groups[trained]) & set(groups[layout.outer.tests[owner]])
 
 
 def test_groups_are_honoured_by_inner_leave_one_out(data):

@@ -176,9 +176,9 @@ def test_the_predicted_peak_is_the_real_one(rng):
         ):
             predicted = search.explain(X, y)
             system, kernels, alphas = search._search(X, y, None, None)
-            ordered = system.ordered()
+            system.candidates(kernels, alphas, predicted)  # rows in the order of their folds, once
             tracemalloc.start()
-            ordered.run(kernels, alphas, predicted)
+            system.run(kernels, alphas, predicted)
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             traced = predicted.chosen.bytes - 1e7  # what BLAS keeps for itself is not seen here

@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear, Polynomial, Precomputed
 from mercer.selection.problem import Problem
 from mercer.selection.scoring import resolve_scoring
-from mercer.selection.search import Search, common_features
+from mercer.selection.search import Search
 from refits import all_held_out, by_repeat, held_out
 
 KERNELS, ALPHAS = [Gaussian(0.5), Gaussian(2.0), Linear()], np.array([0.01, 1.0])
@@ -30,7 +30,7 @@ def search_of(rng, cv=SHUFFLED, n=22, t=2, scoring=None, gram=False, **how):
 
 
 def run(search, **how):
-    return search.ordered().run(KERNELS, ALPHAS, search.plan(KERNELS, ALPHAS), **how)
+    return search.run(KERNELS, ALPHAS, search.plan(KERNELS, ALPHAS), **how)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,8 @@ def test_predictions_stand_in_the_rows_own_order(gram, rng):
     search = search_of(rng, 4, repeats=3, gram=gram)
     kernel = Precomputed() if gram else KERNELS[0]
     K = search.rows.values if gram else kernel(search.rows.values)
-    ordered = search.ordered()
-    values, worst = ordered.values(kernel, [0.1, 0.1], search.plan([kernel], np.array([0.1])))
-    found = ordered.by_repeat(values)
+    values, worst = search.values(kernel, [0.1, 0.1], search.plan([kernel], np.array([0.1])))
+    found = search.by_repeat(values)
     expected = by_repeat(all_held_out(K, search.problem.Y, 0.1, search.folds.splits), search.folds, 22)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert worst == pytest.approx(np.linalg.cond(K + 0.1 * np.eye(22)), rel=0.5)
@@ -63,17 +62,16 @@ def test_predictions_stand_in_the_rows_own_order(gram, rng):
 
 def test_every_target_may_have_an_alpha_of_its_own(rng):
     search = search_of(rng)
-    ordered, route = search.ordered(), search.plan(KERNELS[:1], ALPHAS)
-    both, _ = ordered.values(KERNELS[0], [0.01, 1.0], route)
+    route = search.plan(KERNELS[:1], ALPHAS)
+    both, _ = search.values(KERNELS[0], [0.01, 1.0], route)
     for t, alpha in enumerate((0.01, 1.0)):
-        np.testing.assert_array_equal(both[:, t], ordered.values(KERNELS[0], [alpha, alpha], route)[0][:, t])
+        np.testing.assert_array_equal(both[:, t], search.values(KERNELS[0], [alpha, alpha], route)[0][:, t])
 
 
 def test_rows_tested_twice_get_the_mean_and_rows_never_tested_get_nothing(rng):
     search = search_of(rng, [(np.arange(10), [10, 11]), (np.arange(5), [11, 12])], t=1)
-    ordered = search.ordered()
-    values, _ = ordered.values(Linear(), [1.0], search.plan([Linear()], np.array([1.0])))
-    found = ordered.by_repeat(values)[0, :, 0]
+    values, _ = search.values(Linear(), [1.0], search.plan([Linear()], np.array([1.0])))
+    found = search.by_repeat(values)[0, :, 0]
     K, Y = Linear()(search.rows.values), search.problem.Y
     first, second = (
         held_out(K, Y, 1.0, np.arange(10), [10, 11])[:, 0],
@@ -102,14 +100,17 @@ def test_r2_of_folds_with_one_row_is_pooled(rng):
 
 
 def test_explicit_features_are_counted_only_where_they_can_be_used(rng):
-    X = rng.normal(size=(6, 2))
-    plain = Problem(np.zeros((6, 1)), None, False)
-    assert common_features([Linear(), Polynomial(2)], Rows(X), plain) == 6
-    assert common_features([Linear(), Gaussian()], Rows(X), plain) is None
-    assert common_features([Linear()], Rows(sparse.csr_matrix(X)), plain) is None
-    assert (
-        common_features([Linear()], Rows(X), Problem(np.zeros((6, 1)), np.array([1.0, 0, 1, 1, 1, 1]), False)) is None
-    )
+    X, Y, weights = rng.normal(size=(6, 2)), rng.normal(size=(6, 1)), np.array([1.0, 0, 1, 1, 1, 1])
+    folds, scoring = draw(3, X, Y), resolve_scoring(None, classifier=False)
+
+    def features(kernels, X=X, weights=None):
+        search = Search(Rows(X), Y, Problem(Y, weights, False), folds, scoring)
+        return search.plan(kernels, ALPHAS).work.features
+
+    assert features([Linear(), Polynomial(2)]) == 6
+    assert features([Linear(), Gaussian()]) is None
+    assert features([Linear()], X=sparse.csr_matrix(X)) is None
+    assert features([Linear()], weights=weights) is None
 
 
 # -- long work ----------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def test_a_killed_search_resumes_bit_for_bit(after, tmp_path, rng, monkeypatch):
     search = search_of(rng, 4)
     whole = run(search)
     path = tmp_path / "search"
-    from mercer.selection import sweep as module
+    from mercer.selection import candidates as module
 
     made, real = [], module.KernelSystem
 
@@ -181,7 +182,7 @@ def test_an_interrupted_search_keeps_what_was_finished(rng):
     whole = run(search)
     kernels = broken(KERNELS, KeyboardInterrupt(), after=2)
     with pytest.raises(KeyboardInterrupt) as stopped:
-        search.ordered().run(kernels, ALPHAS, search.plan(KERNELS, np.ones(20)))
+        search.run(kernels, ALPHAS, search.plan(KERNELS, np.ones(20)))
     table = stopped.value.table
     np.testing.assert_allclose(table.scores[:2], whole.scores[:2], rtol=1e-9)
     assert np.isnan(table.scores[2]).all()
@@ -192,7 +193,7 @@ def test_a_checkpoint_of_anything_else_is_refused(tmp_path, rng):
     path = tmp_path / "search"
     search = search_of(rng, 4)
     route = search.plan(KERNELS, ALPHAS)
-    search.ordered().run(KERNELS, ALPHAS, route, checkpoint=path)
+    search.run(KERNELS, ALPHAS, route, checkpoint=path)
     others = {
         "y": Search(search.rows, search.y + 1, search.problem, search.folds, search.scoring),
         "weights": Search(
@@ -206,10 +207,10 @@ def test_a_checkpoint_of_anything_else_is_refused(tmp_path, rng):
     }
     for other in others.values():
         with pytest.raises(InputError, match="belongs to other data or settings"):
-            other.ordered().run(KERNELS, ALPHAS, route, checkpoint=path)
+            other.run(KERNELS, ALPHAS, route, checkpoint=path)
     for kernels, alphas in ((KERNELS[::-1], ALPHAS), (KERNELS, ALPHAS * 2), (KERNELS[:2], ALPHAS)):
         with pytest.raises(InputError, match="belongs to other data or settings"):
-            search.ordered().run(kernels, alphas, route, checkpoint=path)
+            search.run(kernels, alphas, route, checkpoint=path)
 
 
 def test_a_loss_without_a_name_is_refused_with_a_checkpoint(tmp_path, rng):
@@ -230,10 +231,10 @@ def test_columns_of_other_names_are_other_data(tmp_path, rng):
         return Search(Rows(base.rows.values, names), base.y, base.problem, base.folds, base.scoring)
 
     route = named("a", "b").plan(kernels, ALPHAS)
-    named("a", "b").ordered().run(kernels, ALPHAS, route, checkpoint=path)
-    expected = named("b", "a").ordered().run(kernels, ALPHAS, route)
+    named("a", "b").run(kernels, ALPHAS, route, checkpoint=path)
+    expected = named("b", "a").run(kernels, ALPHAS, route)
     try:
-        found = named("b", "a").ordered().run(kernels, ALPHAS, route, checkpoint=path)
+        found = named("b", "a").run(kernels, ALPHAS, route, checkpoint=path)
     except InputError as refused:
         assert "belongs to other data or settings" in str(refused)  # noqa: PT017
     else:
@@ -241,7 +242,7 @@ def test_columns_of_other_names_are_other_data(tmp_path, rng):
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(tmp_path, rng, monkeypatch):
-    from mercer.selection import sweep as module
+    from mercer.selection import candidates as module
 
     def too_late(*args, **how):
         raise AssertionError("work was done before the file was tried")

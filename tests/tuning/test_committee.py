@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Matern
-from mercer.selection.problem import Problem
+from mercer.selection.problem import Problem, taken
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import downhill, predicted, start_alpha, taken
+from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,

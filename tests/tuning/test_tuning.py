@@ -12,8 +12,8 @@ from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
 from mercer.kernels.slopes import tunable
-from mercer.selection.problem import Problem
-from mercer.tuning.alphas import leave_one_out, leave_one_out_values, predicted, start_alpha, taken
+from mercer.selection.problem import Problem, taken
+from mercer.tuning.alphas import leave_one_out, leave_one_out_values, predicted, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.tune import scaled_widths
 from oracles import kernel_ridge

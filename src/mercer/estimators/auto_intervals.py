@@ -18,8 +18,8 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, ranks
 from mercer.insight.left_out import left_out_of
-from mercer.selection.problem import Problem
-from mercer.tuning.alphas import predicted, taken
+from mercer.selection.problem import Problem, taken
+from mercer.tuning.alphas import predicted
 from mercer.tuning.committee import Committee, Member
 
 AUTO_METHODS = ("residuals", *METHODS)

@@ -151,17 +151,16 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
 
 def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) -> CrossValidation:
     """The closed forms of one kernel, each target at its own alpha."""
-    ordered, how = search.ordered(), search.scoring
-    route = search.plan([kernel], np.array(sorted(set(alphas))))
-    values, condition = ordered.values(kernel, alphas, route)
-    scores = how.by_split(ordered.pooled_truth if ordered.pool_only else ordered.truth, values)
-    held_out = ordered.by_repeat(values)
+    how, plan = search.scoring, search.plan([kernel], np.array(sorted(set(alphas))))
+    values, condition = search.values(kernel, alphas, plan)
+    scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
+    held_out = search.by_repeat(values)
     if search.classes is not None:
-        predictions = ordered.labels_by_repeat(ordered.truth.outcome(values))
+        predictions = search.labels_by_repeat(search.truth.outcome(values))
     else:
         predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
-    warn_if_ill(f"{owner} in cross_validate", condition, 5, route.chosen.name)
-    name = route.chosen.name
+    name = plan.chosen.name
+    warn_if_ill(f"{owner} in cross_validate", condition, 5, name)
     words = "refitted" if name == "refit" else f"closed form, {name} route"
     return _result(scores, predictions, how, search.folds, words, digits_left(condition))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.estimators.inputs import coverage_of
@@ -143,39 +142,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         found = Search(rows, y, problem, folds, scoring, per_target=per_target, method=method, sample_weight=weights)
         return found, kernels, alphas
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Search, choose, and fit the winner to all rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Rows; for precomputed kernels the Gram matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of training; scores are not weighted.
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are never on both sides of a split.
-
-        Returns
-        -------
-        self
-        """
-        given = X
-        search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
-        y, weights = search.y, search.sample_weight
-        ordered, route, choice = self._fit_search(search, kernels, alphas)
-        chosen = [float(self.alphas_[a]) for a in choice.alphas]
-        self.alpha_ = np.array(chosen) if self.alpha_per_target and y.ndim == 2 else chosen[0]
-        spread = chosen if self.alpha_per_target else chosen * search.problem.Y.shape[1]
-        values = self._held_out(ordered, route, spread)
-        held_out = ordered.by_repeat(values)
-        self.cv_predictions_ = held_out[:, :, 0] if y.ndim == 1 else held_out
-        self.best_estimator_ = KernelRidge(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept)
-        if self.verify:
-            self._verify(Refitting(self.best_estimator_, given, y, weights), ordered, values)
-        self.best_estimator_.fit(given, y, weights)
-        return self
+    def _model(self) -> KernelRidge:
+        return KernelRidge(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept)
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
         model, X = fit(train, test)
@@ -195,9 +163,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         -------
         ndarray, or two of them
         """
-        check_is_fitted(self, "best_estimator_")
-        self.checked_data(X, reset=False)
-        return self.best_estimator_.predict(X, return_std=return_std, diag=diag)
+        return self._winner_for(X).predict(X, return_std=return_std, diag=diag)
 
     def predict_interval(
         self,
@@ -244,9 +210,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         >>> lower.round(1), upper.round(1)
         (array([0.5]), array([1.2]))
         """
-        check_is_fitted(self, "best_estimator_")
-        self.checked_data(X, reset=False)
-        winner: KernelRidge = self.best_estimator_
+        winner: KernelRidge = self._winner_for(X)
         cv = self.folds_ if cv is None else cv
         return winner.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
@@ -140,45 +139,23 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         )
         return found, kernels, alphas
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Search, choose, calibrate, and fit the winner to all rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Rows; for precomputed kernels the Gram matrix.
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of training; scores are not weighted.
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are never on both sides of a split.
-
-        Returns
-        -------
-        self
-        """
-        given = X
-        search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
-        y, weights = search.y, search.sample_weight
-        ordered, route, choice = self._fit_search(search, kernels, alphas)
-        self.alpha_ = float(self.alphas_[choice.alphas[0]])
-        values = self._held_out(ordered, route, [self.alpha_] * search.problem.Y.shape[1])
-        held_out = ordered.by_repeat(values)
-        self.cv_predictions_ = held_out[:, :, 0] if held_out.shape[2] == 1 else held_out
-        self.best_estimator_ = KernelRidgeClassifier(
+    def _model(self) -> KernelRidgeClassifier:
+        return KernelRidgeClassifier(
             self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, class_weight=self.class_weight
         )
-        if self.verify:
-            self._verify(Refitting(self.best_estimator_, given, y, weights), ordered, values)
-        self.best_estimator_.fit(given, y, weights)
+
+    def _one_column(self, search: Search) -> bool:
+        return len(search.problem.Y[0]) == 1
+
+    def _finish(self, search: Search, X: Any, values: Array) -> None:
+        super()._finish(search, X, values)
         self.classes_ = self.best_estimator_.classes_
+        held_out, weights = search.by_repeat(values), search.sample_weight
         tested = ~np.isnan(held_out[:, :, 0])
-        numbers = np.broadcast_to(checked_labels(y)[1], tested.shape)
-        counts = np.ones(len(y)) if weights is None else weights * (np.count_nonzero(weights) / weights.sum())
+        numbers = np.broadcast_to(checked_labels(search.y)[1], tested.shape)
+        counts = np.ones(len(search.y)) if weights is None else weights * (np.count_nonzero(weights) / weights.sum())
         counts = np.broadcast_to(counts, tested.shape)  # only how rows weigh beside one another counts
         self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], counts[tested])
-        return self
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
         labels, there = np.unique(fit.y), np.unique(fit.y[train])
@@ -189,11 +166,6 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
             columns = np.searchsorted(labels, there)
             values = values[:, columns] if len(there) > 2 else values[:, columns[1:]] - values[:, columns[:1]]
         return float(np.abs(model.decision_function(X).reshape(values.shape) - values).max())
-
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        self.checked_data(X, reset=False)
-        return X
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the winner.
@@ -207,8 +179,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        X = self._rows(X)
-        return self.best_estimator_.decision_function(X)
+        return np.asarray(self._winner_for(X).decision_function(X))
 
     def predict(self, X: Any) -> Array:
         """Labels by the winner.
@@ -222,8 +193,7 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         -------
         ndarray of shape (n_rows,)
         """
-        X = self._rows(X)
-        return self.best_estimator_.predict(X)
+        return np.asarray(self._winner_for(X).predict(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, calibrated on held-out decision values.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,11 +23,11 @@ from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.runtime.checkpoint import checked_path
+from mercer.selection.candidates import ITERATED
 from mercer.selection.cv_names import method_of, named_folds
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Plan, Rates, counted
-from mercer.selection.search import Ordered, Search
-from mercer.selection.sweep import ITERATED
+from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.route import EPS, digits_left
 from mercer.tuning.tune import tune
@@ -145,40 +145,64 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state, classifier=classifier
         )
 
-    def _fit_search(self, search: Search, kernels: list[Kernel], alphas: Array) -> tuple[Ordered, Plan, Winner]:
-        """Run the search, extend it if asked to, and choose."""
-        ordered = search.ordered()
-        route = search.plan(kernels, alphas)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Search, choose, and fit the winner to all rows; a classifier is calibrated on held-out decision values.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows; for precomputed kernels the Gram matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; for a classifier labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of training; scores are not weighted.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are never on both sides of a split.
+
+        Returns
+        -------
+        self
+        """
+        search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
+        choice = self._choose(search, kernels, alphas)
+        chosen = [float(self.alphas_[a]) for a in choice.alphas]
+        self.alpha_ = np.array(chosen) if search.per_target and search.y.ndim == 2 else chosen[0]
+        spread = chosen if search.per_target else chosen * search.problem.Y.shape[1]
+        values, _ = search.values(self.best_kernel_, spread, self.plan_)
+        self._finish(search, X, values)
+        return self
+
+    def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
+        """Score the candidates, extend or tune them if asked to, and choose."""
+        plan = search.plan(kernels, alphas)
         try:
-            table = ordered.run(kernels, alphas, route, verbose=self.verbose, checkpoint=self.checkpoint)
-            choice = table.choose(self.rule, search.folds, ordered.failures)
+            table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
+            choice = table.choose(self.rule, search.folds, search.failures)
             if self.extend_grid:
-                table, choice = self._extended(search, ordered, table, choice)
-                route = search.plan(table.kernels, table.alphas)
+                table, choice = self._extended(search, table, choice)
             if self.tune:
-                table, choice = self._tuned(search, ordered, table, choice)
-                route = search.plan(table.kernels, table.alphas)
+                table, choice = self._tuned(search, table, choice)
         except KeyboardInterrupt as stop:
             if hasattr(stop, "table"):
                 self.cv_results_ = stop.table.results()
             raise
         self.kernels_, self.alphas_ = list(table.kernels), table.alphas
-        self.folds_, self.plan_, self.table_ = search.folds, route, table
+        grown = self.extend_grid or self.tune
+        self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
+        self.folds_, self.table_ = search.folds, table
         self.cv_results_ = table.results()
         if search.method == "gcv":
-            self.cv_results_ |= ordered.probe_errors(table)
+            self.cv_results_ |= search.probe_errors(table)
         self.best_kernel_ = self.kernels_[choice.kernel]
         mean = table.mean[choice.kernel]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
         self.digits_ = table.digits(choice)
         self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
         self.choice_ = choice
-        self._warn(table, choice, ordered.failures)
-        return ordered, route, choice
+        self._warn(table, choice, search.failures)
+        return choice
 
-    def _extended(
-        self, search: Search, ordered: Ordered, table: SearchTable, choice: Winner
-    ) -> tuple[SearchTable, Winner]:
+    def _extended(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the winner stands on, until it does not."""
         for turn in range(_ROUNDS):
             alphas = further_alphas(table, choice)
@@ -187,19 +211,17 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
                 break
             axis, alphas = (1, alphas) if len(alphas) else (0, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            route = search.plan(kernels, alphas)
+            plan = search.plan(kernels, alphas)
             try:
-                found = ordered.run(kernels, alphas, route, verbose=self.verbose, checkpoint=again)
+                found = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=again)
             except KeyboardInterrupt as stop:
                 stop.table = joined(table, getattr(stop, "table", table), axis)  # type: ignore[attr-defined]
                 raise
             table = joined(table, found, axis)
-            choice = table.choose(self.rule, search.folds, ordered.failures)
+            choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
 
-    def _tuned(
-        self, search: Search, ordered: Ordered, table: SearchTable, choice: Winner
-    ) -> tuple[SearchTable, Winner]:
+    def _tuned(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the winner with its parameters tuned, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
         if not tunable(winner):
@@ -225,9 +247,26 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             return table, choice
         for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
             rungs = table.alphas if alphas is None else np.array(alphas)
-            found = ordered.run(kernels, rungs, search.plan(kernels, rungs), verbose=self.verbose)
+            found = search.run(kernels, rungs, search.plan(kernels, rungs), verbose=self.verbose)
             table = joined(table, found, axis)
-        return table, table.choose(self.rule, search.folds, ordered.failures)
+        return table, table.choose(self.rule, search.folds, search.failures)
+
+    def _finish(self, search: Search, X: Any, values: Array) -> None:
+        """Fit the winner to all rows; keep its held-out values, which `verify` has refits confirm."""
+        self.best_estimator_ = self._model()
+        if self.verify:
+            self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
+        self.best_estimator_.fit(X, search.y, search.sample_weight)
+        held_out = search.by_repeat(values)
+        self.cv_predictions_ = held_out[:, :, 0] if self._one_column(search) else held_out
+
+    def _model(self) -> Any:
+        """The winner, not fitted."""
+        raise NotImplementedError
+
+    def _one_column(self, search: Search) -> bool:
+        """Whether predictions have no axis for targets."""
+        return search.y.ndim == 1
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
@@ -251,23 +290,16 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
 
-    def _held_out(self, ordered: Ordered, route: Plan, alphas: list[float]) -> Array:
-        """Held-out values of the winner, at every tested row of every split."""
-        values = ordered.kept_values(self.best_kernel_, alphas)
-        return ordered.values(self.best_kernel_, alphas, route)[0] if values is None else values
-
-    def _verify(self, fit: Refitting, ordered: Ordered, values: Array) -> None:
+    def _verify(self, fit: Refitting, search: Search, values: Array) -> None:
         """Refit a random handful of splits from the rows themselves; keep the largest difference."""
         splits = self.folds_.splits
         chosen = check_random_state(self.random_state).choice(len(splits), min(_REPLAYED, len(splits)), replace=False)
         self._replayed, self.verified_ = len(chosen), 0.0
         for i in map(int, chosen):
-            # closed forms are read in the order of the folds, models predict in the rows' own
-            rows = ordered.order[ordered.removals.tests[i]]
+            held_out = values[search.removals.part(i)] + search.problem.centre
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MercerWarning)
-                held_out = values[ordered.removals.part(i)] + ordered.problem.centre
-                gap = self._gap(fit, splits[i].train, rows, held_out)
+                gap = self._gap(fit, splits[i].train, splits[i].test, held_out)
             self.verified_ = max(self.verified_, gap)
 
     def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
@@ -297,13 +329,18 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 sentence("cv of explain", "splits that can be read again", f"a {type(self.cv).__name__}", way_out)
             )
-        search, kernels, alphas = copy.copy(self).prepare(
-            X, y, sample_weight, groups
-        )  # nothing looks fitted that is not
+        # of a copy, so that nothing looks fitted that is not
+        search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
 
     def _how(self) -> dict[str, Any]:
         return {}
+
+    def _winner_for(self, X: Any) -> Any:
+        """The winner, after these new rows were checked."""
+        check_is_fitted(self, "best_estimator_")
+        self.checked_data(X, reset=False)
+        return self.best_estimator_
 
     def summary(self) -> str:
         """What was tried, what won and how far to trust it, for people.

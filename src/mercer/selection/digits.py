@@ -93,9 +93,9 @@ class Rounding:
     def _felt(self, left: Dual, values: Array) -> float:
         """What stands for the condition of predictions and residuals.
 
-        Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1 P_S.
-        and P_SS^-1 times noise, so that their size times that of a and E_S is the error, up to the precision. It is
-        held against the residuals of each set, or of all rows where each is left out alone.
+        Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1
+        P_S. and P_SS^-1 times noise, so that their size times that of a and E_S is the error, up to the precision. It
+        is held against the residuals of each set, or of all rows where each is left out alone.
         """
         t, problem, rows = self.t, self.problem, self.removals.rows
         E = self.Y[rows] - values

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -38,13 +37,6 @@ class Trace:
 
     value: float
     error: float
-
-
-class Candidate(Protocol):
-    """One kernel, tried with one alpha after the other."""
-
-    def at(self, alpha: float) -> HeldOut:
-        """Held-out predictions."""
 
 
 class _Iterated:

@@ -19,19 +19,17 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.runtime import available_bytes, thread_count
 from mercer.runtime.progress import Progress
-from mercer.selection.plan import SCORE_BYTES, Plan, Rates, SearchWork, plan
+from mercer.selection.plan import SCORE_BYTES, Plan, Rates
 from mercer.selection.problem import Removals
 from mercer.selection.scoring import Truth
-from mercer.selection.search import Ordered, Search, common_features
-from mercer.selection.sweep import Sweep
+from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner
 
 
 @dataclass(frozen=True, eq=False)
 class NestedSets:
-    """What is left out for all inner and outer fits, in the order of the rows worked on.
+    """What is left out for all inner and outer fits.
 
     Attributes
     ----------
@@ -98,7 +96,7 @@ def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
 
 @dataclass(frozen=True, eq=False)
 class NestedRun:
-    """Raw outcome of a nested cross-validation, in the rows' own order.
+    """Raw outcome of a nested cross-validation.
 
     Attributes
     ----------
@@ -134,21 +132,8 @@ def nested_plan(
     search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
 ) -> Plan:
     """The route for all inner and outer fits."""
-    t = search.problem.Y.shape[1]
-    scores = SCORE_BYTES * len(layout.inner) * (t if search.per_target else 1)
-    work = SearchWork.of(
-        layout.everything,
-        n=search.problem.n,
-        features=common_features(kernels, search.rows, search.problem),
-        kernels=len(kernels),
-        alphas=len(alphas),
-        targets=t,
-        threads=thread_count(),
-        refit_only=search.refit_only,
-        refit=False,
-        kept=len(kernels) * len(alphas) * (scores + 8 * t * len(layout.outer.rows)),
-    )
-    return plan(work, available_bytes(), rates, f"nested, {search.folds.label}")
+    kept = SCORE_BYTES * len(layout.inner) * search.targets + 8 * search.problem.Y.shape[1] * len(layout.outer.rows)
+    return search.plan_for(layout.everything, kernels, alphas, kept, rates=rates, nested=True)
 
 
 def run_nested(
@@ -160,15 +145,14 @@ def run_nested(
     verbose: int = 0,
 ) -> NestedRun:
     """All inner and outer fits of all candidates, and the winner of every outer fold."""
-    ordered = search.ordered()
-    layout = _layout(ordered, inner)
-    route = nested_plan(search, layout, kernels, alphas)
-    table, owner, outer_values, failures = _swept(ordered, layout, kernels, alphas, route, verbose)
+    layout = other_folds(search.folds) if inner is None else own_folds(search.folds, inner)
+    plan = nested_plan(search, layout, kernels, alphas)
+    table, owner, outer_values = _tried(search, layout, kernels, alphas, plan, verbose)
     choices, best, worst = [], np.empty(len(layout.outer)), 1.0
     values = np.empty_like(outer_values[0, 0])
     for o in range(len(layout.outer)):
         part = replace(table, scores=table.scores[:, :, owner == o])
-        choice = part.choose(rule, _inner_folds(layout, o), failures)
+        choice = part.choose(rule, _inner_folds(layout, o), search.failures)
         where = layout.outer.part(o)
         columns = choice.alphas if len(choice.alphas) == values.shape[1] else choice.alphas * values.shape[1]
         for column, a in enumerate(columns):
@@ -176,76 +160,48 @@ def run_nested(
         best[o] = float(np.mean([part.mean[choice.kernel, a, j] for j, a in enumerate(choice.alphas)]))
         worst = max(worst, part.worst_condition(choice))
         choices.append(choice)
-    truth = ordered.truth_of(layout.outer)
-    scores = search.scoring.by_split(ordered.pooled_truth if ordered.pool_only else truth, values)
-    if ordered.pool_only:
-        best = np.array([part.mean() for part in np.split(best, _ends(ordered.folds)[:-1])])
-    labels = None if ordered.classes is None else ordered.labels_by_repeat(truth.outcome(values))
-    return NestedRun(choices, best, scores, ordered.by_repeat(values), labels, worst, failures, route)
+    scores = search.scoring.by_split(search.pooled_truth if search.pool_only else search.truth, values)
+    if search.pool_only:
+        ends = np.cumsum([len(repeat) for repeat in search.folds.repeats])
+        best = np.array([part.mean() for part in np.split(best, ends[:-1])])
+    labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
+    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, search.failures, plan)
 
 
-def _layout(ordered: Ordered, inner: Callable[[Array], Folds] | None) -> NestedSets:
-    if inner is None:
-        return other_folds(ordered.folds)
-    # drawn on the rows as the outer split names them, whatever order they are worked on in
-    return own_folds(ordered.folds, lambda train: inner(ordered.order[train]))
-
-
-def _swept(
-    ordered: Ordered, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, route: Plan, verbose: int
-) -> tuple[SearchTable, Array, Array, list[str]]:
-    """Inner scores of all candidates, to which outer split each belongs, outer values, and why scores failed."""
-    scoring, per_target = ordered.search.scoring, ordered.search.per_target
-    truth = _inner_truth(ordered, layout)
+def _tried(
+    search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, plan: Plan, verbose: int
+) -> tuple[SearchTable, Array, Array]:
+    """Inner scores of all candidates, to which outer split each belongs, and outer held-out values."""
+    truth, place = _inner_truth(search, layout)
     owner = layout.owner if truth.removals is layout.inner else np.arange(len(layout.outer))
-    t, shape, count = ordered.problem.Y.shape[1], (len(kernels), len(alphas)), len(layout.outer.rows)
-    targets = t if per_target else 1
-    table = SearchTable(
-        kernels,
-        alphas,
-        np.empty((*shape, len(truth.removals), targets)),
-        np.zeros((*shape, targets)),
-        np.empty(shape),
-        np.empty(shape, dtype=np.intp),
-        scoring.name,
-    )
-    outer_values, failures = np.empty((*shape, count, t)), ordered.failures
-    place = _places(layout, truth.removals)
-
+    table = SearchTable.empty(kernels, alphas, len(truth.removals), search.targets, search.scoring.name)
+    count = len(layout.outer.rows)
+    outer_values = np.empty((len(kernels), len(alphas), count, search.problem.Y.shape[1]))
     progress = Progress("nested cross-validation", len(kernels) * len(alphas), verbose)
-    sweep = Sweep(kernels, alphas, ordered.rows, ordered.problem, layout.everything, route)
-    with closing(sweep.run()) as found:
+    candidates = search.candidates(kernels, alphas, plan, layout.everything)
+    with closing(candidates.all_held_out()) as found:
         for k, a, held_out in found:
             outer_values[k, a] = held_out.values[:count]
-            inner = held_out.values[count:][place]
-            scores = scoring.by_split(truth, inner, per_target=per_target, failures=failures)
-            table.scores[k, a] = scores if per_target else scores[:, None]
+            table.scores[k, a] = search.scored(truth, held_out.values[count:][place])
             table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
             progress.step()
-    return table, owner, outer_values, failures
+    return table, owner, outer_values
 
 
-def _ends(folds: Folds) -> Array:
-    return np.cumsum([len(repeat) for repeat in folds.repeats])
+def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, Any]:
+    """The inner test sets as they are scored, and where their values stand among those of the inner ones.
 
-
-def _inner_truth(ordered: Ordered, layout: NestedSets) -> Truth:
-    """The inner test sets as they are scored: one by one, or pooled where one row has no score."""
+    One by one, or pooled where one row has no score.
+    """
     inner = layout.inner
-    if not ordered.search.scoring.pools(inner.counts):
-        return ordered.truth_of(inner)
+    if not search.scoring.pools(inner.counts):
+        return search.truth_of(inner), slice(None)
     mine = [np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))]
+    order = np.concatenate(mine)
     together = Removals(list(layout.outer.sets), [np.concatenate([inner.tests[i] for i in each]) for each in mine])
-    fits = Removals([inner.sets[i] for each in mine for i in each], [inner.tests[i] for each in mine for i in each])
-    return ordered.truth_of(together, fits)
-
-
-def _places(layout: NestedSets, scored: Removals) -> Any:
-    """Where the values of the scored test sets stand among those of the inner ones."""
-    if scored is layout.inner:
-        return slice(None)
-    order = np.concatenate([np.flatnonzero(layout.owner == o) for o in range(len(layout.outer))])
-    return np.concatenate([np.arange(layout.inner.part(i).start, layout.inner.part(i).stop) for i in order])
+    fits = Removals([inner.sets[i] for i in order], [inner.tests[i] for i in order])
+    place = np.concatenate([np.arange(inner.part(i).start, inner.part(i).stop) for i in order])
+    return search.truth_of(together, fits), place
 
 
 def _inner_folds(layout: NestedSets, o: int) -> Folds:

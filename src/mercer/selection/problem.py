@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.data.folds import Split
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 
 Runs: TypeAlias = tuple[slice, ...]
@@ -57,11 +57,6 @@ class Problem:
         centre = (w / w.sum()) @ self.Y[self.used]
         return replace(self, Y=self.Y - centre, centre=self.centre + centre)
 
-    def taken(self, part: Array) -> Problem:
-        """The problem of these rows, in this order."""
-        weights, balance = (None if given is None else given[part] for given in (self.weights, self.balance))
-        return replace(self, Y=self.Y[part], weights=weights, balance=balance)
-
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -88,6 +83,13 @@ class Problem:
         place = np.full(self.n, -1, dtype=np.intp)
         place[self.used] = np.arange(len(self.used))
         return place
+
+
+def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
+    """Some of the rows and their targets, in the order of `part`."""
+    values = rows.values[part][:, part] if problem.gram else rows.values[part]
+    weights, balance = (None if given is None else given[part] for given in (problem.weights, problem.balance))
+    return Rows(values, rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
 
 
 @dataclass(frozen=True, eq=False)

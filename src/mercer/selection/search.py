@@ -1,10 +1,10 @@
-"""A search: every candidate scored on every split, resumable, interruptible, and able to prove itself."""
+"""A search: every candidate scored on every split, resumable and interruptible."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,29 +17,19 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, thread_count
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.progress import Progress
+from mercer.selection.candidates import Candidates, System
 from mercer.selection.fingerprint import fingerprint
 from mercer.selection.heldout import HeldOut
-from mercer.selection.iterated import Candidate
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.problem import Problem, Removals, taken
 from mercer.selection.scoring import Classes, Scoring, Truth
-from mercer.selection.sweep import Sweep
 from mercer.selection.table import SearchTable
 
 
-def common_features(kernels: Sequence[Kernel], rows: Rows, problem: Problem) -> int | None:
-    """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
-    if rows.sparse or len(problem.unused):
-        return None
-    counts = [kernel.count_features(rows) for kernel in kernels]
-    return None if None in counts else max(count for count in counts if count is not None)
-
-
-@dataclass(frozen=True, eq=False)
 class Search:
-    """One search over kernels and alphas, on folds that were drawn once.
+    """One search over kernels and alphas, on folds that were drawn once; everything in the order of the rows given.
 
-    Attributes
+    Parameters
     ----------
     rows : Rows
         All rows.
@@ -61,24 +51,47 @@ class Search:
         "gcv" or "held-out" where `cv` was one of them; otherwise "folds".
     sample_weight : ndarray of shape (n,) or None
         As given, without weights of classes, for scorers that ask for them.
+
+    Attributes
+    ----------
+    removals : Removals
+        What the splits leave out.
+    pool_only : bool
+        Whether scores are of all test rows of a repeat together.
+    failures : list of str
+        Why scores are missing, where some are.
     """
 
-    rows: Rows
-    y: Array
-    problem: Problem
-    folds: Folds
-    scoring: Scoring
-    classes: Classes | None = None
-    per_target: bool = False
-    refit_only: bool = False
-    method: str = "folds"
-    sample_weight: Array | None = None
+    def __init__(
+        self,
+        rows: Rows,
+        y: Array,
+        problem: Problem,
+        folds: Folds,
+        scoring: Scoring,
+        classes: Classes | None = None,
+        *,
+        per_target: bool = False,
+        refit_only: bool = False,
+        method: str = "folds",
+        sample_weight: Array | None = None,
+    ) -> None:
+        self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
+        self.problem = problem if problem.labels else problem.centred()  # labels are near zero as they are
+        self.per_target, self.refit_only, self.method = per_target, refit_only, method
+        self.sample_weight = sample_weight
+        self.removals = Removals.of(folds.splits, folds.n)
+        self.pool_only = scoring.pools(self.removals.counts)
+        self.failures: list[str] = []
+        self._tried: list[Candidates] = []
+        self._found: dict[tuple[Kernel, float], HeldOut] = {}
 
-    def ordered(self) -> Ordered:
-        """The same search with rows ordered by fold, so that sets are slices."""
-        order = self.folds.order()
-        values = self.rows.values[order]
-        return Ordered(self, order, Rows(values, self.rows.names))
+    @property
+    def targets(self) -> int:
+        """Targets that are scored apart."""
+        return self.problem.Y.shape[1] if self.per_target else 1
+
+    # -- the plan and the candidates --------------------------------------------------------------------
 
     def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
         """Which route would be taken, at what cost; nothing is run."""
@@ -86,182 +99,178 @@ class Search:
             raise InputError(
                 "cv='gcv' takes kernels of rows; a matrix that is given has room for leave-one-out, cv=None."
             )
-        removals, t = Removals.of(self.folds.splits, self.folds.n), self.problem.Y.shape[1]
-        values = 8 * len(removals.rows) * t * len(kernels) * len(alphas)
-        scores = SCORE_BYTES * len(removals) * (t if self.per_target else 1) * len(kernels) * len(alphas)
+        values = 8 * len(self.removals.rows) * self.problem.Y.shape[1]
+        kept = SCORE_BYTES * len(self.removals) * self.targets
+        kept += values if values * len(kernels) * len(alphas) <= KEPT else 0
+        return self.plan_for(self.removals, kernels, alphas, kept, rates=rates)
+
+    def plan_for(
+        self,
+        removals: Removals,
+        kernels: Sequence[Kernel],
+        alphas: Array,
+        kept: int,
+        *,
+        rates: Rates | None = None,
+        nested: bool = False,
+    ) -> Plan:
+        """The plan for any removals; `kept` bytes of each candidate stay until the end."""
         work = SearchWork.of(
             removals,
             n=self.problem.n,
-            features=common_features(kernels, self.rows, self.problem),
+            features=self._features(kernels),
             kernels=len(kernels),
             alphas=len(alphas),
-            targets=t,
+            targets=self.problem.Y.shape[1],
             threads=thread_count(),
             refit_only=self.refit_only,
-            kept=scores + (values if values <= KEPT else 0),
-            iterable=all(kernel.kind != "gram" for kernel in kernels),
-            method=self.method,
+            refit=not nested,
+            kept=kept * len(kernels) * len(alphas),
+            iterable=not nested and all(kernel.kind != "gram" for kernel in kernels),
+            method="folds" if nested else self.method,
         )
-        return plan(work, available_bytes(), rates, self.folds.label)
+        label = f"nested, {self.folds.label}" if nested else self.folds.label
+        return plan(work, available_bytes(), rates, label)
 
+    def _features(self, kernels: Sequence[Kernel]) -> int | None:
+        """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
+        if self.rows.sparse or len(self.problem.unused):
+            return None
+        counts = [kernel.count_features(self.rows) for kernel in kernels]
+        return None if None in counts else max(count for count in counts if count is not None)
 
-class Ordered:
-    """A search in the order of its folds: runs candidates, and gives predictions in the rows' own order.
+    @cached_property
+    def _sorted(self) -> tuple[Array, Rows, Problem]:
+        order = self.folds.order()
+        return order, *taken(self.rows, self.problem, order)
 
-    Parameters
-    ----------
-    search : Search
-        What is searched.
-    order : ndarray of int
-        rows[order] are worked on.
-    rows : Rows
-        The rows in that order.
-    """
+    def candidates(
+        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, removals: Removals | None = None
+    ) -> Candidates:
+        """Kernels and alphas on the rows of this search, which are worked on in the order of their folds.
 
-    def __init__(self, search: Search, order: Array, rows: Rows) -> None:
-        self.search, self.order = search, order
-        self.rows = rows
-        problem, classes = search.problem, search.classes
-        if problem.gram:
-            self.rows = Rows(rows.values[:, order], rows.names)
-        weights = None if problem.weights is None else problem.weights[order]
-        balance = None if problem.balance is None else problem.balance[order]
-        self.problem = replace(problem, Y=problem.Y[order], weights=weights, balance=balance)
-        self.classes = None if classes is None else Classes(classes.labels, classes.numbers[order])
-        if not problem.labels:  # which are near zero as they are
-            self.problem = self.problem.centred()
-        self.folds = search.folds.reordered(order)
-        self.removals = Removals.of(self.folds.splits, self.folds.n)
-        self.truth = self.truth_of(self.removals)
-        self.pooled_truth = self.truth_of(_pooled(self.folds, self.removals), self.removals)
-        self.kept: dict[Kernel, dict[float, Array]] = {}
-        self.runs: list[Sweep] = []
-        self.failures: list[str] = []
-        self.spreads: dict[tuple[Kernel, float], float] = {}
-        self.pool_only = search.scoring.pools(self.removals.counts)
+        Sets are slices then, which are fastest. Held-out values do not depend on that order.
+        """
+        order, rows, problem = self._sorted
+        return Candidates(kernels, alphas, rows, problem, (removals or self.removals).renumbered(order), plan)
 
-    def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
-        """What held-out values at these test sets are held against."""
-        weights = None if self.search.sample_weight is None else self.search.sample_weight[self.order]
-        return Truth(self.search.y[self.order], removals, self.classes, fits, self.problem.centre, weights)
+    # -- the search -------------------------------------------------------------------------------------
 
     def run(
-        self, kernels: Sequence[Kernel], alphas: Array, route: Plan, *, verbose: int = 0, checkpoint: Any = None
+        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, *, verbose: int = 0, checkpoint: Any = None
     ) -> SearchTable:
         """Score every candidate; with `checkpoint`, what is finished survives."""
-        table = self._empty(kernels, alphas)
-        saved, skip = None, [False] * len(kernels)
+        splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
+        table = SearchTable.empty(kernels, alphas, splits, self.targets, self.scoring.name)
+        candidates = self.candidates(kernels, alphas, plan)
+        saved, finished = None, np.zeros(len(kernels), dtype=bool)
         if checkpoint is not None:
-            saved = Checkpoint(checkpoint, self._mark(kernels, alphas, route))
-            skip = _restore(table, saved, skip)
+            saved = Checkpoint(checkpoint, self._mark(candidates))
+            _restore(table, saved, finished)
             saved.try_folder()  # refused now rather than after the work
-        progress = Progress("model selection", len(alphas) * (len(kernels) - sum(skip)), verbose)
-        sweep = Sweep(kernels, alphas, self.rows, self.problem, self.removals, route)
-        self.runs.append(sweep)
-        kept = [self.kept.setdefault(kernel, {}) for kernel in kernels]
-        size = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1]
+        progress = Progress("model selection", len(alphas) * int((~finished).sum()), verbose)
+        self._tried.append(candidates)
+        keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
+        nothing = np.empty((0, 0))
         left = np.full(len(kernels), len(alphas))
         try:
-            with closing(sweep.run(list(skip), by_kernel=saved is not None)) as found:
+            with closing(candidates.all_held_out(finished.tolist(), by_kernel=saved is not None)) as found:
                 for k, a, held_out in found:
                     self._score(table, k, a, held_out)
-                    self.spreads[kernels[k], float(alphas[a])] = held_out.spread
-                    if size <= KEPT:
-                        kept[k][float(alphas[a])] = held_out.values
+                    self._found[kernels[k], float(alphas[a])] = held_out if keep else replace(held_out, values=nothing)
                     progress.step()
                     left[k] -= 1
                     if saved is not None and not left[k]:
-                        skip[k] = True
-                        saved.save(_arrays(table) | {"finished": np.array(skip)})
+                        finished[k] = True
+                        saved.save(table.arrays() | {"finished": finished})
         except KeyboardInterrupt as stop:
             stop.add_note("The search was interrupted; what was finished is in the search's cv_results_.")
             stop.table = table  # type: ignore[attr-defined]
             raise
         return table
 
-    def probe_errors(self, table: SearchTable) -> dict[str, Array]:
-        """Standard error of every squared score that is due to the random vectors of its trace."""
-        pairs = [(kernel, float(alpha)) for kernel in table.kernels for alpha in table.alphas]
-        spread = np.array([self.spreads.get(pair, np.nan) for pair in pairs])
-        return {"probe_error": spread * np.abs(table.mean.mean(axis=2).ravel())}
-
-    def _empty(self, kernels: Sequence[Kernel], alphas: Array) -> SearchTable:
-        targets = self.problem.Y.shape[1] if self.search.per_target else 1
-        splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
-        shape = (len(kernels), len(alphas))
-        return SearchTable(
-            kernels,
-            alphas,
-            np.full((*shape, splits, targets), np.nan),
-            np.full((*shape, targets), np.nan),
-            np.full(shape, np.nan),
-            np.zeros(shape, dtype=np.intp),
-            self.search.scoring.name,
-        )
-
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
-        scoring, per_target = self.search.scoring, self.search.per_target
-
-        def scored(truth: Truth) -> Array:
-            scores = scoring.by_split(truth, held_out.values, per_target=per_target, failures=self.failures)
-            return scores if per_target else scores[:, None]
-
-        pooled = scored(self.pooled_truth)
-        table.scores[k, a] = pooled if self.pool_only else scored(self.truth)
+        pooled = self.scored(self.pooled_truth, held_out.values)
+        table.scores[k, a] = pooled if self.pool_only else self.scored(self.truth, held_out.values)
         table.pooled[k, a] = pooled.mean(axis=0)
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
-    def _mark(self, kernels: Sequence[Kernel], alphas: Array, route: Plan) -> str:
-        problem, search = self.problem, self.search
+    def scored(self, truth: Truth, values: Array) -> Array:
+        """Scores of held-out values, test sets x targets; why some are missing is added to `failures`."""
+        scores = self.scoring.by_split(truth, values, per_target=self.per_target, failures=self.failures)
+        return scores if self.per_target else scores[:, None]
+
+    def truth_of(self, removals: Removals, fits: Removals | None = None) -> Truth:
+        """What held-out values at these test sets are held against."""
+        return Truth(self.y, removals, self.classes, fits, self.problem.centre, self.sample_weight)
+
+    @cached_property
+    def truth(self) -> Truth:
+        """The test rows of every split."""
+        return self.truth_of(self.removals)
+
+    @cached_property
+    def pooled_truth(self) -> Truth:
+        """All test rows of a repeat as one set; what was left out differs from row to row."""
+        ends = np.cumsum([len(repeat) for repeat in self.folds.repeats])
+        tests = [
+            np.concatenate(self.removals.tests[end - len(repeat) : end])
+            for end, repeat in zip(ends, self.folds.repeats, strict=True)
+        ]
+        return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
+
+    def _mark(self, candidates: Candidates) -> str:
+        problem, sets, tests = candidates.problem, candidates.removals.sets, candidates.removals.tests
         return fingerprint(
-            self.rows.values, self.rows.names, search.y, problem.weights, problem.intercept, problem.balance,
-            *self.removals.sets, *self.removals.tests, list(kernels), alphas, search.scoring.name, search.scoring.loss,
-            search.scoring.scorer, search.per_target, route.chosen.name,
+            candidates.rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *sets,
+            *map(np.sort, tests), list(candidates.kernels), candidates.alphas, self.scoring.name, self.scoring.loss,
+            self.scoring.scorer, self.per_target, candidates.route,
         )  # fmt: skip
 
-    def kept_values(self, kernel: Kernel, alphas: Sequence[float]) -> Array | None:
-        """Held-out values of a candidate that was tried, each target at its own alpha; None if not kept."""
-        kept = self.kept.get(kernel, {})
-        if not kept.keys() >= set(alphas):
-            return None
-        return np.stack([kept[alpha][:, t] for t, alpha in enumerate(alphas)], axis=1)
+    # -- held-out predictions of one candidate ------------------------------------------------------------
 
-    def values(self, kernel: Kernel, alphas: Sequence[float], route: Plan) -> tuple[Array, float]:
+    def probe_errors(self, table: SearchTable) -> dict[str, Array]:
+        """Standard error of every squared score that is due to the random vectors of its trace."""
+        pairs = [(kernel, float(alpha)) for kernel in table.kernels for alpha in table.alphas]
+        spread = np.array([self._found[pair].spread if pair in self._found else np.nan for pair in pairs])
+        return {"probe_error": spread * np.abs(table.mean.mean(axis=2).ravel())}
+
+    def values(self, kernel: Kernel, alphas: Sequence[float], plan: Plan) -> tuple[Array, float]:
         """Held-out values of one kernel at every tested row, each target at its own alpha; and the worst condition.
 
-        A candidate that was tried is done again as it was then; any other by this route.
+        A candidate that was tried and not kept is done again as it was then; any other by this plan.
         """
         found: dict[float, HeldOut] = {}
-        systems: dict[int, Candidate] = {}
-        other = Sweep([kernel], np.array(alphas), self.rows, self.problem, self.removals, route)
+        systems: dict[int, System] = {}
+        other = self.candidates([kernel], np.array(alphas), plan)
         for alpha in sorted(set(alphas)):
-            tried = (sweep for sweep in self.runs if kernel in sweep.kernels and alpha in sweep.alphas)
-            sweep = next(tried, other)
-            if id(sweep) not in systems:
-                systems[id(sweep)] = sweep.system(kernel)
-            found[alpha] = sweep.held_out(systems[id(sweep)], alpha)
-        worst = max(each.condition for each in found.values())
-        if len(found) == 1:
-            return found[alphas[0]].values, worst
+            known = self._found.get((kernel, alpha))
+            if known is not None and len(known.values):
+                found[alpha] = known
+                continue
+            tried = (each for each in self._tried if kernel in each.kernels and alpha in each.alphas)
+            candidates = next(tried, other)
+            if id(candidates) not in systems:
+                systems[id(candidates)] = candidates.system(kernel)
+            found[alpha] = candidates.held_out(systems[id(candidates)], alpha)
+        worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
     @cached_property
     def _tested(self) -> tuple[Array, Array]:
-        """Repeat and row, in the rows' own order, of every tested row."""
+        """Repeat and row of every held-out value."""
         repeats = np.repeat(np.arange(len(self.folds.repeats)), [len(repeat) for repeat in self.folds.repeats])
-        return np.repeat(repeats, self.removals.counts), self.order[self.removals.rows]
+        return np.repeat(repeats, self.removals.counts), self.removals.rows
 
     def labels_by_repeat(self, labels: Array) -> Array:
-        """Held-out labels in the rows' own order, repeats x n; None for rows that are never tested."""
+        """Held-out labels, repeats x n; None for rows that are never tested."""
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
         result[self._tested] = labels
         whole = all(label is not None for label in result.ravel())
         return result.astype(labels.dtype) if whole else result
 
     def by_repeat(self, values: Array) -> Array:
-        """Held-out predictions in the rows' own order, repeats x n x t; a row tested more than once in a
-        repeat gets the mean, one that never is gets NaN.
-        """
+        """Held-out predictions, repeats x n x t: the mean for a row tested more than once in a repeat, else NaN."""
         result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
         count = np.zeros(result.shape[:2])
         np.add.at(result, self._tested, values)
@@ -270,24 +279,10 @@ class Ordered:
             return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None] + self.problem.centre)
 
 
-def _pooled(folds: Folds, removals: Removals) -> Removals:
-    """All test sets of a repeat as one; what was left out differs from row to row."""
-    tests, i = [], 0
-    for repeat in folds.repeats:
-        tests.append(np.concatenate(removals.tests[i : i + len(repeat)]))
-        i += len(repeat)
-    return Removals([np.empty(0, dtype=np.intp)] * len(tests), tests)
-
-
-def _arrays(table: SearchTable) -> dict[str, Array]:
-    return {name: getattr(table, name) for name in ("scores", "pooled", "condition", "refits")}
-
-
-def _restore(table: SearchTable, saved: Checkpoint, skip: list[bool]) -> list[bool]:
-    stored = saved.load(_arrays(table) | {"finished": np.array(skip)})
-    if stored is None:
-        return skip
-    done = stored["finished"]
-    for name, array in _arrays(table).items():
-        array[done] = stored[name][done]
-    return [bool(value) for value in done]
+def _restore(table: SearchTable, saved: Checkpoint, finished: Array) -> None:
+    """Put what a checkpoint holds into the table, and say which kernels it finished."""
+    stored = saved.load(table.arrays() | {"finished": finished})
+    if stored is not None:
+        finished[:] = stored["finished"]
+        for name, array in table.arrays().items():
+            array[finished] = stored[name][finished]

@@ -56,6 +56,19 @@ class SearchTable:
     refits: Array
     scoring: str
 
+    @staticmethod
+    def empty(kernels: Sequence[Kernel], alphas: Array, splits: int, targets: int, scoring: str) -> SearchTable:
+        """A table with no score yet."""
+        shape = (len(kernels), len(alphas))
+        scores, pooled = np.full((*shape, splits, targets), np.nan), np.full((*shape, targets), np.nan)
+        return SearchTable(
+            kernels, alphas, scores, pooled, np.full(shape, np.nan), np.zeros(shape, dtype=np.intp), scoring
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """What is known of every candidate, by name; kernels are the first axis, alphas the second."""
+        return {name: getattr(self, name) for name in ("scores", "pooled", "condition", "refits")}
+
     @property
     def mean(self) -> Array:
         """Mean over splits, for each kernel, alpha and target."""
@@ -152,17 +165,11 @@ def correction(folds: Folds, count: int, *, corrected: bool) -> float:
 
 def joined(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:
     """Two tables side by side: further kernels (0) or further alphas (1)."""
-
-    def both(name: str) -> Array:
-        return np.concatenate([getattr(first, name), getattr(second, name)], axis=axis)
-
-    kernels = [*first.kernels, *second.kernels] if axis == 0 else first.kernels
-    alphas = first.alphas if axis == 0 else np.concatenate([first.alphas, second.alphas])
-    table = SearchTable(
-        kernels, alphas, both("scores"), both("pooled"), both("condition"), both("refits"), first.scoring
-    )
-    if axis == 1:
-        order = np.argsort(alphas, kind="stable")
-        arrays = {name: getattr(table, name)[:, order] for name in ("scores", "pooled", "condition", "refits")}
-        table = SearchTable(kernels, alphas[order], scoring=first.scoring, **arrays)
-    return table
+    more = second.arrays()
+    arrays = {name: np.concatenate([array, more[name]], axis=axis) for name, array in first.arrays().items()}
+    if axis == 0:
+        return SearchTable([*first.kernels, *second.kernels], first.alphas, scoring=first.scoring, **arrays)
+    alphas = np.concatenate([first.alphas, second.alphas])
+    order = np.argsort(alphas, kind="stable")
+    arrays = {name: array[:, order] for name, array in arrays.items()}
+    return SearchTable(first.kernels, alphas[order], scoring=first.scoring, **arrays)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.problem import Problem, Removals, taken
 from mercer.solvers import DualSystem, choose
 from mercer.solvers.conjugate import solved_by_gradients
 from mercer.solvers.gram import times, training_matrix
@@ -22,21 +21,15 @@ _LADDER_ROWS = 500  # a first alpha needs no more
 _QUARTERS = 16  # of a decade: no search goes further in one direction
 
 
-def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
-    """Some of the rows and their targets."""
-    weights, balance = (None if each is None else each[part] for each in (problem.weights, problem.balance))
-    return Rows(rows.values[part], rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
-
-
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
     """Mean squared leave-one-out error for every alpha, from one eigendecomposition."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral", whole=False)
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral")
     return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
 
 
 def leave_one_out_values(rows: Rows, problem: Problem, kernel: Kernel, alpha: float) -> Array:
     """Predictions of every row by the model of all others, at one alpha."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse", whole=False)
+    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse")
     return system.at(alpha).values
 
 

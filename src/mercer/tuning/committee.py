@@ -20,8 +20,8 @@ from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem
-from mercer.tuning.alphas import Predictor, downhill, start_alpha, taken
+from mercer.selection.problem import Problem, taken
+from mercer.tuning.alphas import Predictor, downhill, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import Descent, descend, least_alpha, per_column
 

@@ -16,8 +16,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem
-from mercer.tuning.alphas import downhill, predicted, start_alpha, taken
+from mercer.selection.problem import Problem, taken
+from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column
 
