@@ -6,10 +6,8 @@ from mercer.estimators.classifier import KernelRidgeClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
-from mercer.estimators.nystroem import NystroemRidge
-from mercer.estimators.nystroem_classifier import NystroemRidgeClassifier
-from mercer.estimators.nystroem_search import NystroemRidgeCV
-from mercer.estimators.nystroem_search_classifier import NystroemRidgeClassifierCV
+from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
+from mercer.estimators.nystroem_search import NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search import KernelRidgeCV
 from mercer.estimators.search_classifier import KernelRidgeClassifierCV

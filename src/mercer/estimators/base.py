@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +51,18 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
         if inner:
             outer |= {head: held.set_params(**{inner: value})} if isinstance(held, Kernel) else {name: value}
     return BaseEstimator.set_params(self, **outer)
+
+
+class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
+    """scikit-learn's mixin for classifiers by least squares."""
+
+    fit_intercept: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Without a constant, classes of very different weight all look alike far from the origin.
+        tags.classifier_tags.poor_score = not self.fit_intercept
+        return tags
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]

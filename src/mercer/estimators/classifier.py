@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.base import RidgeCore
+from mercer.estimators.base import LabelsMixin, RidgeCore
 from mercer.selection.problem import balanced, label_targets
 
 
@@ -42,7 +41,7 @@ def at_least_two(owner: str, labels: Array, numbers: Array, weights: Array | Non
         raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
 
 
-class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
+class KernelRidgeClassifier(LabelsMixin, RidgeCore):
     """Least squares on labels: +-1 for two classes, one-hot for more; the largest value wins.
 
     Parameters
@@ -98,12 +97,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeCore):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Without a constant, classes of very different weight all look alike far from the origin.
-        tags.classifier_tags.poor_score = not self.fit_intercept
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.

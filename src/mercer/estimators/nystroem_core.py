@@ -5,24 +5,22 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, SingularSystemWarning, sentence
-from mercer.estimators.base import set_kernel_params
-from mercer.estimators.names import is_positive_only, resolve
-from mercer.estimators.nystroem_input import (
+from mercer.estimators.names import resolve
+from mercer.estimators.nystroem_base import (
+    StreamingEstimator,
     checked_kernel,
-    checked_settings,
-    cloned,
     landmark_choice,
     new_blocks,
+    opened,
     seed_of,
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
@@ -37,15 +35,13 @@ from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, reading_pas
 from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan, block_rows, stream_plan
 from mercer.streaming.search import PassReading
-from mercer.streaming.sums import FoldSums, State, Targets
+from mercer.streaming.sums import FoldSums, State
 
 _ENDLESS = 10**9  # rows, where more may come
 
 
-class NystroemCore(BaseEstimator):  # type: ignore[misc]
+class NystroemCore(StreamingEstimator):
     """A ridge on the features of landmarks, from sums over the rows."""
-
-    set_params = set_kernel_params
 
     kernel_: Kernel
     landmarks_: Array
@@ -53,8 +49,6 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
     _intercept: Array
     _work: FoldSums
     _state: State
-
-    _labels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -71,26 +65,15 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            landmarks=landmarks, method=method, fit_intercept=fit_intercept, budget=budget, backend=backend,
+            checkpoint=checkpoint, block_rows=block_rows, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.alpha = alpha
         self.kernel = kernel
-        self.landmarks = landmarks
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def __sklearn_clone__(self) -> Any:
-        return cloned(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        tags.input_tags.positive_only = is_positive_only(self.kernel)
-        return tags
+    def _kernels(self) -> list[Any]:
+        return [self.kernel]
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -98,20 +81,10 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(names)
 
-    def _targets_of(self, sample: Block, source: Source) -> Targets:
-        raise NotImplementedError
-
-    def _forget(self) -> None:
-        """A second fit forgets the first."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        for name in ("_state", "_work", "_dual"):
-            self.__dict__.pop(name, None)
-
     def _settled(self, source: Source, *, more: bool = False) -> tuple[FoldSums, StreamPlan]:
         """Everything that a pass needs, from a sample; `more` rows may come later."""
         owner = type(self).__name__
-        checked_settings(self)
+        self._validate()
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         kernel = checked_kernel(owner, resolve(owner, self.kernel, source.width))
         sample = drawn_sample(source, choice, 1, 1, seed, self.backend)
@@ -135,7 +108,7 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
             rows=int(source.rows or 0), columns=source.width, landmarks=[side.features.count],
             whitened=[side.whitened], alphas=1, folds=1, targets=len(work.targets.offset), groups=[[0]], beside=False,
             second_pass=False, nested=False, block=self.block_rows or block_rows(work.sizes()[0]),
-            before=reading_passes(source) + self._labels, rates=rates,
+            before=reading_passes(source) + self._classifies, rates=rates,
         )  # fmt: skip
 
     def _summed(self, source: Source, work: FoldSums, checkpoint: Any = None) -> State:
@@ -158,9 +131,11 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         system, features = moments.without(), work.sides[0].features
         models = system.solve(ladder)
         targets = np.arange(len(alphas))
-        self._keep(features, models.weights[places, :, targets].T, models.intercept[places, targets])
-        self._alphas, self.n_rows_ = alphas, int(state["rows"].sum())
-        self.condition_ = max(float(system.condition(ladder).max()), float(moments.lost(models).max()))
+        self.hold(
+            features, models.weights[places, :, targets].T, models.intercept[places, targets], alphas,
+            int(state["rows"].sum()), max(float(system.condition(ladder).max()), float(moments.lost(models).max())),
+            one_target=self._one_target,
+        )  # fmt: skip
         if self._as_fitted["landmarks"] is not None:
             warn_if_landmarks_lost(owner, features, stacklevel=5)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
@@ -178,11 +153,38 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         """Decimal digits of predictions that can be trusted."""
         return digits_left(SUMMED * self.condition_)
 
-    def _keep(self, features: Features, weights: Array, intercept: Array) -> None:
-        """What predictions need."""
+    def hold(
+        self,
+        features: Features,
+        weights: Array,
+        intercept: Array,
+        alphas: Array,
+        rows: int,
+        condition: float,
+        *,
+        one_target: bool,
+    ) -> None:
+        """Keep a solution: what predictions need, and what is known of it.
+
+        Parameters
+        ----------
+        features : Features
+            Kernel and landmarks.
+        weights, intercept : ndarray
+            Of the features, one column per target.
+        alphas : ndarray of shape (n_targets,)
+            By which they were found.
+        rows : int
+            How many rows were summed.
+        condition : float
+            A bound of the condition number of the system.
+        one_target : bool
+            Whether predictions have no axis for targets.
+        """
         self.kernel_, self.landmarks_ = features.kernel, features.landmarks
         self._dual = np.ascontiguousarray(features.coefficients(np.ascontiguousarray(weights)))
         self._intercept = np.array(intercept, dtype=np.float64)
+        self._alphas, self.n_rows_, self.condition_, self._one_target = alphas, rows, condition, one_target
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None, rates: Rates | None = None) -> StreamPlan:
         """Passes, time and memory that `fit` on this data would take; only a sample is read.
@@ -205,10 +207,10 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
         return fresh._plan(source, work, rates)  # noqa: SLF001 - a copy of itself
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
-        raise NotImplementedError
+        return opened(self, X, y, sample_weight, labels=self._classifies, reset=reset)
 
     def _fitted(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
-        self._forget()
+        self._begin()
         source = self._opened(X, y, sample_weight)
         work, self.plan_ = self._settled(source, more=more)
         needed, count = self.plan_.bytes, self.plan_.landmarks[0]
@@ -234,7 +236,7 @@ class NystroemCore(BaseEstimator):  # type: ignore[misc]
                 "search does not keep. Fit again, with its landmarks_ as landmarks."
             )
         source, work = self._opened(X, y, sample_weight, reset=False), self._work
-        if not self._labels and source.targets != len(work.targets.offset):
+        if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as at the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
         self._refuse_another(work)

@@ -1,17 +1,16 @@
-"""Ridge regression on landmarks that chooses its kernel and alpha by exact cross-validation, from one pass."""
+"""Ridge regression and classification on landmarks that choose kernel and alpha by exact cross-validation."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.blocks import Block, Source
-from mercer.estimators.nystroem import NystroemRidge
-from mercer.estimators.nystroem_input import opened
+from mercer.data.rows import Array
+from mercer.estimators.base import LabelsMixin
+from mercer.estimators.nystroem import NystroemRidgeClassifier
 from mercer.estimators.nystroem_search_core import NystroemSearchCore
-from mercer.streaming.landmarks import numbers_of
-from mercer.streaming.sums import Targets
 
 
 class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # type: ignore[misc]
@@ -83,30 +82,56 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     (Gaussian(width=1.0), 0.1)
     """
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
-        return opened(self, X, y, sample_weight, groups, labels=False, least=2)
 
-    def _targets_of(self, sample: Block, source: Source) -> Targets:
-        return numbers_of(sample)
+class NystroemRidgeClassifierCV(LabelsMixin, NystroemSearchCore):
+    """Least squares on labels with landmarks, kernel and alpha chosen by exact cross-validation.
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Draw landmarks, read all rows once (or a few times), choose, and keep the winner.
+    One pass sums, a second one decides on every row with the models that have not seen its fold.
+
+    Parameters
+    ----------
+    kernels, alphas, cv, landmarks, method, nested, fit_intercept, rule, budget, backend, checkpoint, block_rows, \
+random_state, verbose
+        As for `NystroemRidgeCV`.
+    scoring : str, scorer, callable or None, default=None
+        None is accuracy. Any other keeps all held-out predictions.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    best_estimator_ : NystroemRidgeClassifier
+        The winner fitted to all rows.
+    best_kernel_, alpha_, best_score_, cv_results_, kernels_, alphas_, digits_, folds_, landmark_check_, nested_, plan_
+        As for `NystroemRidgeCV`; the landmark check is of squared errors on the labels' numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NystroemRidgeClassifierCV
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "odd")
+    >>> kernels, alphas = [Gaussian(w) for w in (0.3, 1.0, 3.0)], [1e-4, 0.01, 1.0, 100.0]
+    >>> search = NystroemRidgeClassifierCV(kernels, alphas, cv=5, landmarks=40).fit(X, y)
+    >>> search.predict([[1.0, 1.0], [1.0, -1.0]]).tolist()
+    ['same', 'odd']
+    """
+
+    _classifies: ClassVar[bool] = True
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of the winner.
 
         Parameters
         ----------
-        X, y
-            As for `NystroemRidge`.
-        sample_weight : float, array-like, column name or path, default=None
-            Weights of training; scores are not weighted.
-        groups : array-like, column name or path, default=None
-            Keys; rows with the same key are always in the same fold.
+        X : array-like, DataFrame, path, memory map, Dask collection, or blocks
+            New rows.
 
         Returns
         -------
-        self
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        search = self._settled(X, y, sample_weight, groups)
-        found, k, a = self._searched(search)
-        self.best_estimator_ = self._winner(NystroemRidge, search, found, k, a)
-        self.best_estimator_.publish()
-        return self
+        check_is_fitted(self, "best_estimator_")
+        winner: NystroemRidgeClassifier = self.best_estimator_
+        return winner.decision_function(X)

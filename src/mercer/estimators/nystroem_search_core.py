@@ -5,22 +5,19 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.blocks import Block, Source
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
-from mercer.estimators.base import set_kernel_params
-from mercer.estimators.names import is_positive_only
-from mercer.estimators.nystroem_input import (
+from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
+from mercer.estimators.nystroem_base import (
+    StreamingEstimator,
     checked_kernel,
-    checked_settings,
-    cloned,
     landmark_choice,
+    opened,
     seed_of,
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
@@ -37,15 +34,12 @@ from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
 from mercer.streaming.search import PassReading, StreamedResult, StreamedSearch
-from mercer.streaming.sums import Targets
 
 _FAMILY = 10  # kernels that a name stands for, about
 
 
-class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
+class NystroemSearchCore(StreamingEstimator):
     """A search on the features of landmarks."""
-
-    set_params = set_kernel_params
 
     _words: str
 
@@ -68,57 +62,34 @@ class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            landmarks=landmarks, method=method, fit_intercept=fit_intercept, budget=budget, backend=backend,
+            checkpoint=checkpoint, block_rows=block_rows, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.kernels = kernels
         self.alphas = alphas
         self.cv = cv
-        self.landmarks = landmarks
-        self.method = method
         self.nested = nested
         self.scoring = scoring
-        self.fit_intercept = fit_intercept
         self.rule = rule
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def __sklearn_clone__(self) -> Any:
-        return cloned(self)
+    def _kernels(self) -> list[Any]:
+        return list(self.kernels) if isinstance(self.kernels, list | tuple) else [self.kernels]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
-        tags.input_tags.sparse = False
-        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
-        return tags
-
-    def _checked(self) -> None:
-        owner = type(self).__name__
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)  # a second fit forgets the first
-        checked_settings(self)
+    def _validate(self) -> None:
+        super()._validate()
         least = 3 if self.nested else 2
         if not is_whole(self.cv, least):
             way_out = "Rows that come in blocks are assigned to folds by a hash."
             must_be = f"a number of folds of at least {least}"
-            raise InputError(sentence(f"cv of {owner}", must_be, repr(self.cv), way_out))
-
-    def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Source:
-        raise NotImplementedError
-
-    def _targets_of(self, sample: Block, source: Source) -> Targets:
-        raise NotImplementedError
-
-    def _classifies(self) -> bool:
-        return False
+            raise InputError(sentence(f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out))
 
     def _settled(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
         """Everything that the passes need, from a sample."""
-        self._checked()
+        self._begin()
+        self._validate()
         owner, folds = type(self).__name__, int(self.cv)
-        source = self._opened(X, y, sample_weight, groups)
+        source = opened(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = drawn_sample(source, choice, _guess(self.kernels), folds, seed, self.backend)
         ranked = ranked_words(source, sample, folds, seed, self.backend)
@@ -134,7 +105,7 @@ class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
         features = [choice.features(kernel, sample.X, named, count, seed) for kernel in kernels]
         intercept = bool(self.fit_intercept)
         sides = sides_of(features, n, float(alphas.min()), sample, targets, intercept=intercept)
-        scoring = resolve_scoring(self.scoring, classifier=self._classifies())
+        scoring = resolve_scoring(self.scoring, classifier=self._classifies)
         if scoring.weighted:
             raise InputError(f"scoring of {owner} asks for sample_weight, which {owner} does not pass to scorers.")
         reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
@@ -142,6 +113,29 @@ class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
             reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,
             bool(self.nested), self.rule, ranked,
         )  # fmt: skip
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Draw landmarks, read all rows once or a few times, choose, and keep the winner.
+
+        Parameters
+        ----------
+        X, y
+            As for `NystroemRidge` and `NystroemRidgeClassifier`.
+        sample_weight : float, array-like, column name or path, default=None
+            Weights of training; scores are not weighted.
+        groups : array-like, column name or path, default=None
+            Keys; rows with the same key are always in the same fold.
+
+        Returns
+        -------
+        self
+        """
+        search = self._settled(X, y, sample_weight, groups)
+        self.best_estimator_ = self._winner(search, *self._searched(search))
+        if self._classifies:
+            self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
+        self.best_estimator_.publish()
+        return self
 
     def _searched(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
         """Run, choose, and keep what the search has to say; the numbers of the winning kernel and alpha."""
@@ -181,19 +175,22 @@ class NystroemSearchCore(BaseEstimator):  # type: ignore[misc]
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
 
-    def _winner(self, cls: Any, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
+    def _winner(self, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
         """The winner fitted to all rows: its weights are already there."""
-        model = cls(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
+        family = NystroemRidgeClassifier if self._classifies else NystroemRidge
+        model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         final = found.swept[k].final
-        model._keep(search.sides[k].features, final.weights[a], final.intercept[a])
-        model._alphas = np.full(final.weights.shape[2], self.alpha_)
-        model.n_rows_, model.condition_ = int(found.totals.rows.sum()), float(found.swept[k].condition[a])
+        alphas = np.full(final.weights.shape[2], self.alpha_)
+        condition, rows = float(found.swept[k].condition[a]), int(found.totals.rows.sum())
+        model.hold(
+            search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
+            one_target=search.reading.source.targets_1d,
+        )  # fmt: skip
         if self.landmarks is not None:
             warn_if_landmarks_lost(type(self).__name__, search.sides[k].features, stacklevel=4)
-        model._one_target = search.reading.source.targets_1d
         return model
 
     def predict(self, X: Any) -> Array:

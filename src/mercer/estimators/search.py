@@ -114,20 +114,12 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.cv = cv
-        self.repeats = repeats
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.rule = rule
+        super().__init__(
+            kernels, alphas, cv=cv, repeats=repeats, scoring=scoring, fit_intercept=fit_intercept, rule=rule,
+            extend_grid=extend_grid, verify=verify, checkpoint=checkpoint, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.alpha_per_target = alpha_per_target
-        self.extend_grid = extend_grid
         self.tune = tune
-        self.verify = verify
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _how(self) -> dict[str, Any]:
         return {"multi_output": True, "y_numeric": True}

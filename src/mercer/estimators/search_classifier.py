@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.estimators.base import LabelsMixin
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.refitting import Refitting
@@ -25,7 +25,7 @@ def checked_class_weight(owner: str, given: Any) -> None:
         raise InputError(sentence(f"class_weight of {owner}", "a dict, 'balanced' or None", repr(given)))
 
 
-class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc]
+class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
     """Kernel ridge classification that chooses its kernel and alpha by exact cross-validation.
 
     Probabilities are calibrated on held-out decision values.
@@ -79,25 +79,11 @@ class KernelRidgeClassifierCV(ClassifierMixin, SearchCore):  # type: ignore[misc
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.cv = cv
-        self.repeats = repeats
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
+        super().__init__(
+            kernels, alphas, cv=cv, repeats=repeats, scoring=scoring, fit_intercept=fit_intercept, rule=rule,
+            extend_grid=extend_grid, verify=verify, checkpoint=checkpoint, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.class_weight = class_weight
-        self.rule = rule
-        self.extend_grid = extend_grid
-        self.verify = verify
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Without a constant, classes of very different weight all look alike far from the origin.
-        tags.classifier_tags.poor_score = not self.fit_intercept
-        return tags
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
         checked_class_weight(type(self).__name__, self.class_weight)

@@ -42,19 +42,36 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
 
     set_params = set_kernel_params
 
-    kernels: Any
-    alphas: Any
-    cv: Any
-    repeats: int
-    scoring: Any
-    fit_intercept: bool
-    rule: str
-    extend_grid: bool
     tune: bool = False
-    verify: bool
-    checkpoint: Any
-    random_state: Any
-    verbose: int
+
+    def __init__(
+        self,
+        kernels: Any,
+        alphas: Any,
+        *,
+        cv: Any,
+        repeats: int,
+        scoring: Any,
+        fit_intercept: bool,
+        rule: str,
+        extend_grid: bool,
+        verify: bool,
+        checkpoint: Any,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.kernels = kernels
+        self.alphas = alphas
+        self.cv = cv
+        self.repeats = repeats
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.rule = rule
+        self.extend_grid = extend_grid
+        self.verify = verify
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

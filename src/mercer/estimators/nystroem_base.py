@@ -1,4 +1,4 @@
-"""What the streaming estimators take: tables in memory, checked as scikit-learn does, and everything read in passes."""
+"""What the estimators on landmarks share: parameters, tables in memory or read in passes, landmarks, labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,20 +14,93 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.blocks import Source, as_source
+from mercer.data.blocks import Block, Source, as_source
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
+from mercer.estimators.base import set_kernel_params
 from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.names import is_positive_only
 from mercer.estimators.parameters import is_whole, validate
 from mercer.kernels import Kernel
-from mercer.runtime.passes import checked_backend
+from mercer.runtime.passes import checked_backend, run_pass
 from mercer.solvers.landmarks import METHODS, Features
-from mercer.streaming.landmarks import LandmarkChoice
+from mercer.streaming.landmarks import LandmarkChoice, numbers_of
+from mercer.streaming.losses import FindLabels, LabelLosses, class_counts
+from mercer.streaming.sums import State, Targets
 
 PREDICTED_AT_ONCE = 32_768  # rows
-
-
+_READ_AT_ONCE = 65_536
 _FEW_LOST = 0.05  # share of the landmarks
+
+
+class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
+    """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
+
+    set_params = set_kernel_params
+
+    _classifies: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        landmarks: Any,
+        method: str,
+        fit_intercept: bool,
+        budget: float,
+        backend: Any,
+        checkpoint: Any,
+        block_rows: Any,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.landmarks = landmarks
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.budget = budget
+        self.backend = backend
+        self.checkpoint = checkpoint
+        self.block_rows = block_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_clone__(self) -> Any:
+        """A clone with the same backend: a client of Dask cannot be copied."""
+        bare = copy.copy(self)
+        bare.backend = None
+        fresh = BaseEstimator.__sklearn_clone__(bare)
+        fresh.backend = self.backend
+        return fresh
+
+    def _kernels(self) -> list[Any]:
+        """The kernels given, one or many."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in self._kernels())
+        return tags
+
+    def _begin(self) -> None:
+        """Forget what an earlier fit found."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        for name in ("_state", "_work", "_dual"):
+            self.__dict__.pop(name, None)
+
+    def _validate(self) -> None:
+        checked_backend(self.backend)
+        validate(self)
+        if self.checkpoint is not None and self.random_state is None:
+            what = f"random_state of {type(self).__name__}"
+            way_out = "Without a seed the next run would draw other landmarks and folds, and could not go on."
+            raise InputError(sentence(what, "a number where checkpoint is given", "None", way_out))
+
+    def _targets_of(self, sample: Block, source: Source) -> Targets:
+        """What is summed for the targets: numbers, or labels, which a pass finds."""
+        if self._classifies:
+            return found_labels(type(self).__name__, source, self.backend)
+        return numbers_of(sample)
 
 
 def is_stream(X: Any, y: Any = None) -> bool:
@@ -105,16 +178,6 @@ def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
-def checked_settings(estimator: Any) -> None:
-    """The parameters that say how a table is read."""
-    owner = type(estimator).__name__
-    checked_backend(estimator.backend)
-    validate(estimator)
-    if estimator.checkpoint is not None and estimator.random_state is None:
-        way_out = "Without a seed the next run would draw other landmarks and folds, and could not go on."
-        raise InputError(sentence(f"random_state of {owner}", "a number where checkpoint is given", "None", way_out))
-
-
 def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
@@ -152,6 +215,27 @@ def _as_numbers(owner: str, given: Any, columns: int) -> Array:
         raise InputError(sentence(f"landmarks of {owner}", must_be, "other things")) from None
 
 
+def found_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
+    """The classes: those given, or those that a pass finds."""
+    if given is None:
+        classes = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=backend)["labels"]
+    else:
+        classes = np.unique(given)
+    if len(classes) < 2:
+        got = f"1 class, {classes.tolist()[0]!r}"
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
+    return LabelLosses(classes)
+
+
+def refuse_one_class(owner: str, state: State, labels: LabelLosses) -> None:
+    """Refuse labels of which one class alone has weight."""
+    counts = class_counts(state["sums"], state["weights"], len(labels.classes)).sum(axis=0)
+    left = labels.classes[counts > 1e-9 * max(float(counts.max()), 1e-300)].tolist()
+    if len(left) < 2:
+        got = f"1 class, {left[0]!r}" if left else "no class with weight"
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
+
+
 def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> None:
     """One sentence where many landmarks were left out although they are not copies or combinations of others."""
     if features.lost > _FEW_LOST * features.given:
@@ -170,15 +254,6 @@ def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
     if valid is False:
         message = f"{kernel!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
         warnings.warn(message, NotMercerWarning, stacklevel=stacklevel)
-
-
-def cloned(estimator: Any) -> Any:
-    """A clone with the same backend: a client of Dask cannot be copied."""
-    bare = copy.copy(estimator)
-    bare.backend = None
-    fresh = BaseEstimator.__sklearn_clone__(bare)
-    fresh.backend = estimator.backend
-    return fresh
 
 
 def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
