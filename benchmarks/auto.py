@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import AutoClassifier, AutoRegressor
-from mercer.tables import text_table
+from mercer.text import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 # splits, and the prototype's error

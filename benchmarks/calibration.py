@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import KernelRidgeClassifier, KernelRidgeClassifierCV
-from mercer.tables import text_table
+from mercer.text import text_table
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 SETS = ("banana", "ringnorm", "breast_cancer", "titanic", "waveform")

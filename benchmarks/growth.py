@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_
 
 from mercer import KernelRidgeCV, nested_cross_validate
 from mercer.kernels import Gaussian
-from mercer.tables import text_table
+from mercer.text import text_table
 from selection import SCORE, problem
 
 SIZES = (250, 500, 1000, 2000, 4000)

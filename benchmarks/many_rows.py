@@ -18,7 +18,7 @@ from mercer import KernelRidge, KernelRidgeCV
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian
 from mercer.solvers.gram import KeptTiles, symmetric_times
-from mercer.tables import text_table
+from mercer.text import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 KERNEL = Gaussian(2.0)

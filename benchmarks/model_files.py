@@ -17,7 +17,7 @@ import mercer
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.kernels import Gaussian, Jaccard, Polynomial, Words
 from mercer.runtime.checkpoint import Checkpoint
-from mercer.tables import text_table
+from mercer.text import text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from model_mutants import damaged, load_damaged, mutant, small_checkpoints, written_again

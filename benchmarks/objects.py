@@ -13,7 +13,7 @@ from timing import Comparison, show
 
 from mercer import KernelRidgeClassifierCV, nested_cross_validate
 from mercer.kernels import Spectrum, Subsequence
-from mercer.tables import text_table
+from mercer.text import text_table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from graphs import WeisfeilerLehman

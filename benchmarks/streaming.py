@@ -24,7 +24,7 @@ from mercer import NystroemRidge, NystroemRidgeCV
 from mercer.errors import MercerWarning
 from mercer.kernels import Gaussian
 from mercer.runtime.progress import duration
-from mercer.tables import text_table
+from mercer.text import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 N, D, M, GAMMA = 100_000, 10, 1000, 0.1

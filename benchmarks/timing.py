@@ -5,7 +5,7 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mercer.tables import text_table
+from mercer.text import text_table
 
 
 @dataclass(frozen=True)

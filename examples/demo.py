@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.data.samples import concrete
-from mercer.tables import text_table
+from mercer.text import text_table
 
 HELD_OUT = 200
 

@@ -7,9 +7,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.models.records import FileStamp, layout, written
-from mercer.runtime.canonical import dumps
 from mercer.runtime.checkpoint import Checkpoint
-from mercer.runtime.container import CODES, DTYPES, entry_of, in_order, packed, sealed
+from mercer.runtime.container import CODES, DTYPES, dumps, entry_of, in_order, packed, sealed
 
 STRANGE = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**62, -(2**62), 0.0, -0.0, 1.5, -3.0, 1e-320, 1e308, "", "x", "inf",

@@ -8,8 +8,8 @@ import mercer
 from formulas import refusal
 from mercer.errors import ModelFileError
 from mercer.kernels import Words
-from mercer.runtime.canonical import dumps
 from mercer.runtime.checkpoint import Checkpoint
+from mercer.runtime.container import dumps
 from model_mutants import joined, renamed, split
 
 

@@ -845,8 +845,7 @@ def test_arrays_must_be_finite_and_fit_one_another(small, attribute):
 
 
 def test_arrays_that_nobody_asks_for_are_refused(small):
-    from mercer.runtime.canonical import dumps
-    from mercer.runtime.container import entry_of, packed
+    from mercer.runtime.container import dumps, entry_of, packed
 
     _, record, arrays = split(small.read_bytes())
     spare = np.arange(5.0)

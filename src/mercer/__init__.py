@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from mercer.insight import check_mercer, repair
     from mercer.insight.bias_variance import bias_variance
-    from mercer.insight.bias_variance_noise import noise_estimate
+    from mercer.insight.noise import noise_estimate
     from mercer.models import load, save
     from mercer.runtime import thread_count, threads
     from mercer.tuning.tune import tune
@@ -57,7 +57,7 @@ _PLACES = {
     "cross_validate": "mercer.estimators",
     "load": "mercer.models",
     "nested_cross_validate": "mercer.estimators",
-    "noise_estimate": "mercer.insight.bias_variance_noise",
+    "noise_estimate": "mercer.insight.noise",
     "repair": "mercer.insight",
     "save": "mercer.models",
     "thread_count": "mercer.runtime",

@@ -7,7 +7,7 @@ from mercer import KernelRidge
 from mercer.errors import IllConditionedWarning, MercerError, MercerWarning, NotMercerWarning
 from mercer.kernels import Gaussian
 from mercer.solvers import DualSystem
-from mercer.solvers.mixed import Mixed, NotRefinable
+from mercer.solvers.cholesky import Mixed, NotRefinable
 from oracles import backward_error, kernel_ridge, reflected, with_spectrum
 
 LARGE = 1600  # from 1500 rows on "auto" takes this route
@@ -54,7 +54,7 @@ def test_a_condition_that_may_be_large_is_not_refined(alpha, largest, rng):
 
 
 def test_refinement_that_does_not_converge_is_given_up_and_left_to_cholesky(monkeypatch, rng):
-    monkeypatch.setattr("mercer.solvers.mixed._STEPS", 1)
+    monkeypatch.setattr("mercer.solvers.cholesky._STEPS", 1)
     K, B = with_spectrum(np.logspace(0, -9, 60), rng), rng.normal(size=(60, 2))
     with pytest.raises(NotRefinable):
         Mixed(K, 1e-6, "a test").solve(B)

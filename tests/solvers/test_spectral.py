@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mercer import KernelRidge
 from mercer.errors import InputError, NotMercerWarning, SingularSystemWarning
-from mercer.solvers.spectral import Eigendecomposition
+from mercer.solvers.dual import Eigendecomposition
 from oracles import with_spectrum
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.cli.preparing import Prepared
 from mercer.errors import printable
-from mercer.tables import legible
+from mercer.text import legible
 
 _COLUMNS = 200  # of more the neighbours take longer than the fit does
 _NAMED = 4  # columns in a command
@@ -21,7 +21,7 @@ def given_away(table: Prepared, target: str) -> list[str]:
     with more columns than can be afforded, nothing is said.
     """
     from mercer.report.alone import NEARLY_ALL, share_alone, some_rows
-    from mercer.report.wording import listed
+    from mercer.text import listed
 
     used = [place for place, column in enumerate(table.encoder.columns_) if column.outputs]
     if table.stream is not None or not 1 < len(used) <= _COLUMNS:

@@ -17,7 +17,7 @@ from mercer.cli.preparing import Prepared
 from mercer.data.encoding import Column
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
-from mercer.tables import legible, plain, text_table
+from mercer.text import legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
 _WHY = 160  # letters of a reason

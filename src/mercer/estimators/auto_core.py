@@ -23,7 +23,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem, taken
-from mercer.tables import text_table
+from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
 from mercer.tuning.committee import Committee, Member, Recipe, fit_committee
 from mercer.tuning.descent import least_alpha

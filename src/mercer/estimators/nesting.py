@@ -20,7 +20,7 @@ from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.solvers.route import digits_left
-from mercer.tables import text_table
+from mercer.text import text_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,11 @@ from mercer.runtime.checkpoint import checked_path
 from mercer.selection.candidates import ITERATED
 from mercer.selection.cv_names import method_of, named_folds
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
-from mercer.selection.plan import Plan, Rates, counted
+from mercer.selection.plan import Plan, Rates
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.route import EPS, digits_left
+from mercer.text import counted
 from mercer.tuning.tune import tune
 
 _ROUNDS = 6  # of extending the grid

@@ -13,8 +13,7 @@ from mercer.data.encoding.report import EncoderReport
 from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.errors import InputError
-
-_LISTED = 5  # names in a sentence
+from mercer.text import quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,7 @@ class TableModel:
         gone = [name for name in self.kinds if name not in table]
         new = [name for name in table if name not in known and name not in self.ignored and name != self.target]
         if gone or new:
-            parts = [f"lacks {_listed(gone)}"] * bool(gone) + [f"has {_listed(new)} besides"] * bool(new)
+            parts = [f"lacks {quoted(gone)}"] * bool(gone) + [f"has {quoted(new)} besides"] * bool(new)
             advice = "Rename or add what is missing." if gone else "Leave out what is new."
             raise InputError(f"The table does not fit the model: it {' and '.join(parts)}. {advice}")
         rows = max(map(len, table.values()), default=0)
@@ -128,8 +127,3 @@ class TableModel:
         named = {} if method is None else {"method": method}
         lower, upper = self.model.predict_interval(self._rows(table), confidence, **named)
         return np.asarray(lower), np.asarray(upper)
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:_LISTED]))
-    return shown + (f" and {len(names) - _LISTED} more" if names[_LISTED:] else "")

@@ -15,8 +15,7 @@ from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance_draws import by_drawing
-from mercer.insight.bias_variance_inputs import Question, ask
-from mercer.insight.bias_variance_result import BiasVariance
+from mercer.insight.bias_variance_result import BiasVariance, Question, ask
 
 _METHODS = ("auto", "exact", "monte_carlo", "bootstrap")
 

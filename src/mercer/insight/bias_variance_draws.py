@@ -17,8 +17,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError, sentence
-from mercer.insight.bias_variance_inputs import Question
-from mercer.insight.bias_variance_result import BiasVariance
+from mercer.insight.bias_variance_result import BiasVariance, Question
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 

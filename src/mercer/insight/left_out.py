@@ -19,10 +19,10 @@ from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
 from mercer.solvers import Penalised, PrimalSystem, Solution
 from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.dual import SpectralInverse
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.primal import PrimalSolved
 from mercer.solvers.solution import DualSolved
-from mercer.solvers.spectral import SpectralInverse
 
 
 def fold_numbers(folds: Folds) -> Array:

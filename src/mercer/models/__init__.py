@@ -10,8 +10,7 @@ from mercer.errors import InputError, ModelFileError
 from mercer.estimators.features_only import without_rows
 from mercer.models.records import MISFITS, FileStamp, checked_account, checked_model, layout, restored, written
 from mercer.runtime import readable
-from mercer.runtime.canonical import loads
-from mercer.runtime.container import VERSION, Header, packed, read_arrays, read_header
+from mercer.runtime.container import VERSION, Header, loads, packed, read_arrays, read_header
 from mercer.runtime.disk import checked_path, opened, write_whole
 
 __all__ = ["ModelFile", "inspect", "load", "save"]

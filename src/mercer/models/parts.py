@@ -18,7 +18,7 @@ from mercer.errors import ModelFileError
 from mercer.estimators.calibration import Temperature
 from mercer.kernels import Kernel
 from mercer.models.values import Reader, Writer
-from mercer.runtime.canonical import dumps, loads
+from mercer.runtime.container import dumps, loads
 from mercer.selection.table import Winner
 from mercer.solvers import Route, SolverChoice
 from mercer.tuning.committee import Committee, Member

@@ -19,8 +19,7 @@ from mercer.models.checks import RENAMED, attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
-from mercer.runtime.canonical import dumps, loads
-from mercer.runtime.container import Entry, laid_out
+from mercer.runtime.container import Entry, dumps, laid_out, loads
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")

@@ -18,8 +18,7 @@ from mercer.errors import InputError, ModelFileError, sentence
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
 from mercer.runtime import available_bytes, readable
-from mercer.runtime.canonical import LARGEST, dumps, loads
-from mercer.runtime.container import CODES, count_values, entry_of
+from mercer.runtime.container import CODES, LARGEST, count_values, dumps, entry_of, loads
 
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
-from mercer.report.wording import legible, listed
 from mercer.selection.ladders import edges_in_words
 from mercer.selection.table import SearchTable
+from mercer.text import legible, listed
 
 _SHOWN = 6  # candidates in the table
 _LETTERS = 120  # of a kernel

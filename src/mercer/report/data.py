@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.encoding import Column
 from mercer.report.subject import Subject
-from mercer.report.wording import count, number
+from mercer.text import counted, number
 
 
 @dataclass(frozen=True)
@@ -120,4 +120,4 @@ def _holds(column: Column) -> str:
     if column.kind == "date" and column.scale is not None:  # days since 1970
         return " to ".join(str(np.datetime64(int(day), "D")) for day in (column.scale.low, column.scale.high))
     levels = len(column.levels) + len(column.pooled)
-    return count(levels, "level") if levels else ""
+    return counted(levels, "level") if levels else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mercer.report.facts import Facts
 from mercer.report.judging import Judgement
-from mercer.report.wording import number
+from mercer.text import number
 
 _SAME = 1e-6  # estimates closer than this differ by rounding
 

@@ -16,7 +16,7 @@ from mercer.report.choices import SearchChoice
 from mercer.report.estimates import estimates
 from mercer.report.facts import Facts
 from mercer.report.svg import CELLS, drawn
-from mercer.report.wording import legible, number, percent
+from mercer.text import legible, number, percent
 
 POINTS = 1500  # drawn at most; more make the file large, and hide one another
 _BARS = 15

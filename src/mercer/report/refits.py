@@ -21,8 +21,8 @@ from mercer.insight.intervals import Coverage
 from mercer.report.alone import share_alone, some_rows
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
-from mercer.report.wording import share_of
 from mercer.selection.problem import label_targets
+from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -10,8 +10,8 @@ from mercer.report import estimates, words
 from mercer.report.choices import CommitteeChoice
 from mercer.report.facts import Facts
 from mercer.report.pictures import pictures
-from mercer.report.wording import legible, number, percent, tied
 from mercer.report.worries import worries
+from mercer.text import legible, number, percent, tied
 
 _ROWS = 100  # of a table; more are counted
 

@@ -7,8 +7,8 @@ import math
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.estimates import give_or_take, quantity
 from mercer.report.facts import Facts
-from mercer.report.wording import count, legible, listed, number, percent, share_of
 from mercer.report.worries import Worry
+from mercer.text import counted, legible, listed, number, percent, share_of
 
 _ASKED = 0.9  # the confidence that is told
 _RULES = {
@@ -31,7 +31,7 @@ def _what(facts: Facts) -> str:
     data = facts.data
     where = f" of {legible(data.origin.name)}" if data.origin.name else ""
     kind = "label" if facts.labels is not None else "number"
-    columns = count(data.used, "column")
+    columns = counted(data.used, "column")
     predicts = f"This model predicts {legible(data.target)}, a {kind}, from {columns}."
     return f"{predicts} It learned from {data.rows} rows{where}."
 
@@ -99,9 +99,9 @@ def _small(text: str) -> str:
 def data_words(facts: Facts) -> list[str]:
     """The table and the target."""
     data = facts.data
-    missing = f"{count(data.missing, 'cell')} {'is' if data.missing == 1 else 'are'} missing" if data.missing else ""
-    columns = f"{count(len(data.columns), 'column')} besides the target"
-    lines = [f"{count(data.rows, 'row')}, {columns}; {missing or 'no cell is missing'}."]
+    missing = f"{counted(data.missing, 'cell')} {'is' if data.missing == 1 else 'are'} missing" if data.missing else ""
+    columns = f"{counted(len(data.columns), 'column')} besides the target"
+    lines = [f"{counted(data.rows, 'row')}, {columns}; {missing or 'no cell is missing'}."]
     target = legible(data.target)
     if data.numbers is not None:
         low, mean, high, spread = (number(value) for value in data.numbers)
@@ -111,7 +111,7 @@ def data_words(facts: Facts) -> list[str]:
     else:
         shown = ", ".join(f"{legible(label)} ({rows})" for label, rows in data.counts[:5])
         more = f" and {len(data.counts) - 5} more" if data.counts[5:] else ""
-        lines.append(f"The target, {target}, has {count(len(data.counts), 'label')}: {shown}{more}.")
+        lines.append(f"The target, {target}, has {counted(len(data.counts), 'label')}: {shown}{more}.")
     if data.ignored:
         lines.append(f"Set aside, and not learned from: {listed(list(data.ignored))}.")
     return [*lines, *(legible(note, 300) for note in data.origin.notes)]
@@ -122,12 +122,12 @@ def choice_words(facts: Facts) -> list[str]:
     choice = facts.choice
     if isinstance(choice, CommitteeChoice):
         kept = [member for member in choice.members if member.weight > 0]
-        several = f"{count(len(kept), 'member')} vote, weighted by what they predict out of fold"
+        several = f"{counted(len(kept), 'member')} vote, weighted by what they predict out of fold"
         vote = several if len(kept) > 1 else "one votes alone, for what it predicts out of fold"
         lines = [
             (
-                f"{count(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by the "
-                f"gradient of the leave-one-out error on {choice.tuned_on} rows; {vote} ({choice.how})."
+                f"{counted(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by "
+                f"the gradient of the leave-one-out error on {choice.tuned_on} rows; {vote} ({choice.how})."
             )
         ]
         best = min(choice.members, key=lambda member: member.error)
@@ -138,8 +138,9 @@ def choice_words(facts: Facts) -> list[str]:
         return [f"One kernel and one alpha were given: {choice.kernel} with alpha {choice.alpha}. Nothing was chosen."]
     lines = [
         (
-            f"{count(choice.kernels, 'kernel')} and {count(choice.alphas, 'alpha')} were compared by {choice.scoring} "
-            f"({choice.folds}). Taken was {_RULES[choice.rule]}: {choice.kernel} with alpha {choice.alpha}."
+            f"{counted(choice.kernels, 'kernel')} and {counted(choice.alphas, 'alpha')} were compared by "
+            f"{choice.scoring} ({choice.folds}). Taken was {_RULES[choice.rule]}: {choice.kernel} "
+            f"with alpha {choice.alpha}."
         )
     ]
     if choice.close > 1:
@@ -166,7 +167,7 @@ def held_out_words(facts: Facts) -> list[str]:
         lines = [f"Every point is a row, predicted by a model that had not seen it ({outer})."]
         many = len(held.outliers)
         if many:
-            lines.append(f"{count(many, 'residual')} {'stands' if many == 1 else 'stand'} far out.")
+            lines.append(f"{counted(many, 'residual')} {'stands' if many == 1 else 'stand'} far out.")
         else:
             lines.append("No residual stands far out.")
         return lines
@@ -174,7 +175,7 @@ def held_out_words(facts: Facts) -> list[str]:
     worst = min(facts.labels.each, key=lambda each: each.found)
     return [
         "Every row was labelled by a model that had not seen it.",
-        f"Label {legible(worst.label)} was found least often: {percent(worst.found)} of {count(worst.rows, 'row')}.",
+        f"Label {legible(worst.label)} was found least often: {percent(worst.found)} of {counted(worst.rows, 'row')}.",
     ]
 
 
@@ -199,7 +200,7 @@ def coverage_words(facts: Facts) -> list[str]:
         return []
     wide = f"They are {number(float(at.width))} wide on average" if math.isfinite(at.width) else "They have no ends"
     return [
-        f"{percent(_ASKED)} intervals held {percent(float(at))} of {count(at.rows, 'unseen target')}. {wide}.",
+        f"{percent(_ASKED)} intervals held {percent(float(at))} of {counted(at.rows, 'unseen target')}. {wide}.",
         f"Found from {facts.coverage_how}.",
     ]
 

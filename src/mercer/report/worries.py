@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.facts import Facts
-from mercer.report.wording import count, legible, listed, number
+from mercer.text import counted, legible, listed, number
 
 Level: TypeAlias = Literal["serious", "look", "note"]
 
@@ -79,7 +79,7 @@ def _copies(facts: Facts) -> Iterator[Worry]:
         many = copies > 0.1 * rows
         yield Worry(
             "look" if many else "note",
-            f"{count(copies, 'row')} of {rows} {'repeats' if copies == 1 else 'repeat'} another one in every column",
+            f"{counted(copies, 'row')} of {rows} {'repeats' if copies == 1 else 'repeat'} another one in every column",
             "Where one copy is held out and the other is learned from, the error looks better than it will be on "
             "new rows. If copies belong together (the same patient, the same batch), give them a group.",
         )
@@ -140,7 +140,7 @@ def _outliers(facts: Facts) -> Iterator[Worry]:
     ]
     yield Worry(
         "look" if len(places) <= 0.02 * len(held.rows) + 1 else "note",
-        f"{count(len(places), 'residual')} {'stands' if len(places) == 1 else 'stand'} far out",
+        f"{counted(len(places), 'residual')} {'stands' if len(places) == 1 else 'stand'} far out",
         f"The largest: {', '.join(shown)}. Look whether such rows are mistakes, or of a kind that the columns do not "
         "tell. Rows are counted from 1, in the order they were learned from.",
     )
@@ -156,7 +156,7 @@ def _imbalance(facts: Facts) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Label {legible(label)} is rare",
-            f"{count(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} A small share of wrong labels says "
+            f"{counted(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} A small share of wrong labels says "
             "little about a rare one: read its line in the table of labels.",
         )
 

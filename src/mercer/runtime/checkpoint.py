@@ -11,8 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError, ModelFileError, sentence
-from mercer.runtime.canonical import dumps, loads
-from mercer.runtime.container import CODES, Entry, Header, entry_of, in_order, packed, read_arrays, read_header
+from mercer.runtime.container import (
+    CODES,
+    Entry,
+    Header,
+    dumps,
+    entry_of,
+    in_order,
+    loads,
+    packed,
+    read_arrays,
+    read_header,
+)
 from mercer.runtime.disk import checked_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
 

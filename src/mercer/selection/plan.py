@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from mercer.runtime import readable
 from mercer.runtime.progress import duration
 from mercer.selection.problem import Removals
 from mercer.solvers.plan import WORTH_ITERATING, cg_bytes, pivots
-from mercer.tables import text_table
+from mercer.text import counted, text_table
 
 # What BLAS and the allocator keep for themselves.
 _BASE = 1e7
@@ -139,29 +140,12 @@ class SearchWork:
     method: str = "folds"
 
     @staticmethod
-    def of(
-        removals: Removals,
-        *,
-        n: int,
-        features: int | None,
-        kernels: int,
-        alphas: int,
-        targets: int,
-        threads: int,
-        refit_only: bool = False,
-        refit: bool = True,
-        kept: float = 0.0,
-        iterable: bool = False,
-        method: str = "folds",
-    ) -> SearchWork:
-        """The work that these removals make."""
+    def of(removals: Removals, *, n: int, **rest: Any) -> SearchWork:
+        """The work that these removals of n rows make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
-        tests = removals.counts.astype(float)
         more = None if removals.bases is None else removals.bases >= 0
-        return SearchWork(
-            n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only, more, refit, kept,
-            iterable, method,
-        )  # fmt: skip
+        tests = removals.counts.astype(float)
+        return SearchWork(n=n, sizes=sizes, trains=n - sizes, tests=tests, more=more, **rest)
 
     @property
     def single(self) -> bool:
@@ -355,80 +339,83 @@ def _routes(work: SearchWork, rates: Rates, memory: float) -> list[RouteCost]:
 
 
 def _exact(work: SearchWork, rates: Rates) -> list[RouteCost]:
-    n, kernels, alphas, threads = float(work.n), work.kernels, work.alphas, work.threads
-    candidates = kernels * alphas
-    active = min(threads, candidates)
-    gram = kernels * n * n / rates.values
-    tested = float(work.tests.sum())
-    tested_bytes = 8 * tested * (3 + work.targets * (2 + active)) + work.kept
-    blocks = work.block_flops
-    listing = rates.start + 100 * rates.row * len(work.sizes)
-    calls = listing + rates.call * work.steps * candidates + rates.row * tested * candidates
-    solving = candidates * blocks / rates.small / min(threads, 2) + calls
-    # the winner on all rows; half of its time is the Gram matrix and refinement of the solution
-    last = 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
-    refit_flops = float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum())
-    largest = float(work.trains.max(initial=0.0))
-    found = [
-        RouteCost(
-            "refit",
-            candidates * refit_flops,
-            # twice: every training matrix is gathered and copied before it is factored
-            gram + last + candidates * (2 * refit_flops / rates.cholesky + 10 * rates.call * len(work.sizes)) + calls,
-            8 * (n * n + 3 * largest * largest * active) + tested_bytes + _BASE,
-            f"{counted(len(work.sizes), 'fit')} for each candidate",
-        )
-    ]
+    """Routes that give the numbers of refitting, each with its cost."""
+    costs = _Costs(work, rates)
     if work.refit_only:
-        return found
-    found.append(
-        RouteCost(
+        return [costs.refit()]
+    primal = [costs.primal(work.features)] if work.features is not None and work.features < work.n else []
+    return [costs.refit(), costs.inverse(), costs.spectral(), *primal]
+
+
+class _Costs:
+    """What the exact routes have in common, and the cost of each."""
+
+    def __init__(self, work: SearchWork, rates: Rates) -> None:
+        self.work, self.rates, self.n = work, rates, float(work.n)
+        self.candidates = work.kernels * work.alphas
+        self.active = min(work.threads, self.candidates)
+        tested, n = float(work.tests.sum()), self.n
+        self.bytes = 8 * tested * (3 + work.targets * (2 + self.active)) + work.kept + _BASE
+        calls = rates.call * work.steps + rates.row * tested
+        self.calls = rates.start + 100 * rates.row * len(work.sizes) + calls * self.candidates
+        self.solving = self.candidates * work.block_flops / rates.small / min(work.threads, 2) + self.calls
+        # Gram matrices, and the winner on all rows, half of whose time is its own matrix and refinement
+        self.gram = work.kernels * n * n / rates.values
+        self.gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
+
+    def refit(self) -> RouteCost:
+        work, rates, sets = self.work, self.rates, len(self.work.sizes)
+        flops, largest = (
+            float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum()),
+            float(work.trains.max(initial=0)),
+        )
+        return RouteCost(
+            "refit",
+            self.candidates * flops,
+            # twice: every training matrix is gathered and copied before it is factored
+            self.gram + self.candidates * (2 * flops / rates.cholesky + 10 * rates.call * sets) + self.calls,
+            8 * (self.n**2 + 3 * largest * largest * self.active) + self.bytes,
+            f"{counted(sets, 'fit')} for each candidate",
+        )
+
+    def inverse(self) -> RouteCost:
+        return RouteCost(
             "inverse",
-            candidates * (n**3 + blocks),
-            gram + last + candidates * n**3 / rates.inverse + solving,
-            8 * n * n * (work.batch("inverse") + active) + tested_bytes + _BASE,
+            self.candidates * (self.n**3 + self.work.block_flops),
+            self.gram + self.candidates * self.n**3 / self.rates.inverse + self.solving,
+            8 * self.n**2 * (self.work.batch("inverse") + self.active) + self.bytes,
             "one inverse for each candidate, every set read from it",
         )
-    )
-    per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((work.sizes**2).sum()))
-    held = 5.1 if work.batch("spectral") == 1 else 4.3  # LAPACK's own work space included
-    held = max(held, 3.0 + active) if work.whole else held
-    found.append(
-        RouteCost(
+
+    def spectral(self) -> RouteCost:
+        work, rates, n, batch = self.work, self.rates, self.n, self.work.batch("spectral")
+        per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((work.sizes**2).sum()))
+        spectra = work.kernels * n**3 / rates.spectrum
+        held = 5.1 if batch == 1 else 4.3  # LAPACK's own work space included
+        held = max(held, 3.0 + self.active) if work.whole else held
+        return RouteCost(
             "spectral",
-            kernels * 9 * n**3 + candidates * (per_alpha + blocks),
-            gram + last + kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
-            8 * n * n * held * work.batch("spectral") + tested_bytes + _BASE,
+            work.kernels * 9 * n**3 + self.candidates * (per_alpha + work.block_flops),
+            self.gram + spectra + self.candidates * per_alpha / rates.product + self.solving,
+            8 * n * n * held * batch + self.bytes,
             "one eigendecomposition for each kernel, all alphas from it",
         )
-    )
-    if work.features is not None and work.features < work.n:
-        D = float(work.features + 1)
-        widest = float(work.sizes.max(initial=0.0)) if not work.single else 0.0
-        per_set = float((work.sizes * D * np.minimum(work.sizes, D)).sum()) if not work.single else 0.0
-        flops = candidates * (n * D * D + D**3 / 3 + per_set)
-        found.append(
-            RouteCost(
-                "primal",
-                kernels * n * D * D + flops,
-                # products, and a few passes over n D numbers
-                (kernels * n * D * D + flops) / rates.product * 2 + 3 * candidates * n * D / rates.values + calls,
-                8 * (D * (n * (2 + active) + widest * active) + 2 * D * D) + tested_bytes + _BASE,
-                f"{work.features} explicit features instead of {work.n} rows",
-            )
+
+    def primal(self, features: int) -> RouteCost:
+        work, n, D = self.work, self.n, float(features + 1)
+        widest = 0.0 if work.single else float(work.sizes.max(initial=0.0))
+        per_set = 0.0 if work.single else float((work.sizes * D * np.minimum(work.sizes, D)).sum())
+        flops = work.kernels * n * D * D + self.candidates * (n * D * D + D**3 / 3 + per_set)
+        return RouteCost(
+            "primal",
+            flops,
+            # products, and a few passes over n D numbers
+            2 * flops / self.rates.product + 3 * self.candidates * n * D / self.rates.values + self.calls,
+            8 * (D * (n * (2 + self.active) + widest * self.active) + 2 * D * D) + self.bytes,
+            f"{features} explicit features instead of {work.n} rows",
         )
-    return found
 
 
 def _range(sizes: Array) -> str:
     low, high = int(sizes.min()), int(sizes.max())
     return counted(low, "row") if low == high else f"{low} to {high} rows"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "kernel"), counted(3, "kernel")
-    ('1 kernel', '3 kernels')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

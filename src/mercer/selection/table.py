@@ -15,7 +15,7 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.selection.metrics import sizes
 from mercer.solvers.route import digits_left
-from mercer.tables import text_table
+from mercer.text import text_table
 
 
 @dataclass(frozen=True)

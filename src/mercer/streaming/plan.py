@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mercer.errors import MemoryRefusal
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
-from mercer.selection.plan import Rates, counted
-from mercer.tables import text_table
+from mercer.selection.plan import Rates
+from mercer.text import counted, text_table
 
 _BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
 _ROWS_OF_A_FOLD = 300  # in a block, so that products are worth their while

@@ -16,7 +16,7 @@ from mercer.data.encoding.state import EncoderSettings, read, written
 from mercer.data.encoding.tables import Table, as_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
-from mercer.tables import text_table
+from mercer.text import counted, quoted, text_table
 
 
 class TableEncoder:
@@ -249,7 +249,7 @@ class TableEncoder:
         gone = [name for name in needed if name not in given]
         extra = [name for name in table.names if name not in known]
         if gone or extra:
-            parts = [f"without {_listed(gone)}"] * bool(gone) + [f"with {_listed(extra)}"] * bool(extra)
+            parts = [f"without {quoted(gone)}"] * bool(gone) + [f"with {quoted(extra)}"] * bool(extra)
             way_out = "Rename or leave out what is new." if extra else "Give the columns of training."
             raise InputError(
                 sentence("X of TableEncoder", "a table like that of training", "one " + " and ".join(parts), way_out)
@@ -279,9 +279,4 @@ def _unused(name: str, taken: set[str]) -> str:
 def _becomes(column: Column) -> str:
     if not column.outputs:
         return "nothing"
-    count = len(column.outputs)
-    return "1 column" if count == 1 else f"{count} columns"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if names[5:] else "")
+    return counted(len(column.outputs), "column")

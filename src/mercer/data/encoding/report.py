@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mercer.data.encoding.columns import Strangers
 from mercer.data.rows import Array
 from mercer.errors import UnfamiliarRowsWarning
-from mercer.tables import text_table
+from mercer.text import text_table
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Tables as text: what a person reads lines up."""
 
-from mercer.tables import plain, text_table
+from mercer.text import plain, text_table
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left():

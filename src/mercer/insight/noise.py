@@ -31,7 +31,7 @@ class NoiseEstimate:
 
     Examples
     --------
-    >>> from mercer.insight.bias_variance_noise import NoiseEstimate
+    >>> from mercer.insight.noise import NoiseEstimate
     >>> print(NoiseEstimate(0.5, 50.0, "repeated inputs"))
     noise about 0.5, give or take 0.05 (an estimate from 50 degrees of freedom: repeated inputs)
     """

@@ -1,0 +1,138 @@
+"""Text for people: tables whose columns line up, numbers, percentages, counts, lists and names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from mercer.errors import printable
+
+_LONG = 60  # letters of a name
+_LISTED = 4  # names in a list
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table for people; columns of numbers are set to the right.
+
+    Examples
+    --------
+    >>> from mercer.text import text_table
+    >>> print(text_table(["model", "error"], [["mean", 16.7], ["ridge", 10.25]]))
+    model  error
+    -----  -----
+    mean    16.7
+    ridge  10.25
+    """
+    cells = [[_text(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(header))]
+
+    def line(values: Sequence[str]) -> str:
+        placed = (
+            value.rjust(width) if is_right else value.ljust(width)
+            for value, width, is_right in zip(values, widths, right, strict=True)
+        )
+        return "  ".join(placed).rstrip()
+
+    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number to so many digits, as people write it.
+
+    Examples
+    --------
+    >>> from mercer.text import plain
+    >>> plain(361634.2), plain(0.00123456, 2), plain(1.5e13), plain(240.0), plain(103.0, 1)
+    ('361600', '0.0012', '1.5e+13', '240', '100')
+    """
+    short = f"{value:.{digits}g}"
+    if "e" not in short or not math.isfinite(value) or not 1e-4 <= abs(float(short)) < 1e9:
+        return short
+    return f"{Decimal(short):f}"
+
+
+def legible(name: str, most: int = _LONG) -> str:
+    r"""A name on one line, as a terminal may show it (see `printable`), and not too long.
+
+    Examples
+    --------
+    >>> from mercer.text import legible
+    >>> print(legible("net\nprice\x00"), legible("a" * 80, 10))
+    net price\u0000 aaaaaaa...
+    """
+    line = printable(" ".join(name.split())) or "(no name)"
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "kernel"), counted(3, "kernel")
+    ('1 kernel', '3 kernels')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def quoted(names: Sequence[str], most: int = 5) -> str:
+    """Names in quotes, the first of them where there are many.
+
+    >>> quoted(["a", "b"]), quoted(list("abcdefg"))
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Four digits, or as many as are asked for.
+
+    >>> number(12.34567), number(361634.2), number(103.2, 2), number(float("nan"))
+    ('12.35', '361600', '100', 'unknown')
+    """
+    return "unknown" if math.isnan(value) else plain(value, digits)
+
+
+def percent(share: float) -> str:
+    """A share of a hundred, with a digit more where it is small.
+
+    >>> percent(0.123), percent(0.0456), percent(0.0)
+    ('12 %', '4.6 %', '0 %')
+    """
+    if math.isnan(share):
+        return "unknown"
+    return f"{100 * share:.0f} %" if abs(share) > 0.0995 or not share else f"{100 * share:.1f} %"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few names in a row.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdef"))
+    ('a', 'a, b and c', 'a, b, c, d and 2 more')
+    """
+    shown = [legible(name) for name in names[:_LISTED]]
+    if len(names) > _LISTED:
+        return f"{', '.join(shown)} and {len(names) - _LISTED} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def share_of(parts: int) -> str:
+    """One of so many equal parts.
+
+    >>> share_of(5), share_of(12)
+    ('a fifth', 'one part in 12')
+    """
+    return {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}.get(parts, f"one part in {parts}")
+
+
+def tied(line: str) -> str:
+    r"""A sentence that no line end parts from its percent signs.
+
+    >>> tied("12 % of them")
+    '12\xa0% of them'
+    """
+    return line.replace(" %", "\u00a0%")
