@@ -40,7 +40,9 @@ def test_every_candidate_is_visited_once_and_the_same_on_any_number_of_threads(c
 def test_a_kernel_is_completed_before_the_next_begins(rng, monkeypatch):
     candidates, made = candidates_of(rng, kernels=3, alphas=2), []
     system = Candidates.system
-    monkeypatch.setattr(Candidates, "system", lambda self, kernel: (made.append(kernel), system(self, kernel))[1])
+    monkeypatch.setattr(
+        Candidates, "system", lambda self, kernel, **how: (made.append(kernel), system(self, kernel, **how))[1]
+    )
     with threads(2):
         for k, _, _ in candidates.all_held_out(by_kernel=True):
             assert made == list(candidates.kernels[: k + 1])

@@ -250,3 +250,19 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(tmp_path
     monkeypatch.setattr(module, "KernelSystem", too_late)
     with pytest.raises((InputError, OSError), match="missing"):
         run(search_of(rng, 4), checkpoint=tmp_path / "missing" / "search")
+
+
+def test_small_predictions_of_the_winner_have_all_their_digits_although_its_rivals_need_errors_only(rng):
+    """Rows far apart: leave-one-out predictions of a narrow kernel are of the size 1e-12."""
+    X = np.arange(12.0)[:, None] + 0.01 * rng.normal(size=(12, 1))
+    y = rng.normal(size=12)
+    kernel, alphas = Gaussian(0.135), np.array([0.5, 1.0])
+    folds, scoring = draw(None, X, y), resolve_scoring(None, classifier=False)
+    search = Search(Rows(X), y, Problem(y[:, None], None, False), folds, scoring)
+    plan = search.plan([kernel], alphas)
+    table = search.run([kernel], alphas, plan)
+    values, _ = search.values(kernel, [1.0], plan)
+    expected = np.concatenate(all_held_out(kernel(X), y[:, None], 1.0, folds.splits)).reshape(-1, 1)
+    assert np.abs(expected).max() < 1e-9
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    np.testing.assert_allclose(table.scores[0, 1, :, 0], -((y - expected[:, 0]) ** 2), rtol=1e-12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 from mercer.data.rows import Array, Rows
@@ -47,14 +47,24 @@ class Candidates:
         What is left out; sets of consecutive rows are fastest.
     plan : Plan
         By which route.
+    errors_only : bool, default=False
+        Whether only differences between predictions and targets count.
     """
 
     def __init__(
-        self, kernels: Sequence[Kernel], alphas: Array, rows: Rows, problem: Problem, removals: Removals, plan: Plan
+        self,
+        kernels: Sequence[Kernel],
+        alphas: Array,
+        rows: Rows,
+        problem: Problem,
+        removals: Removals,
+        plan: Plan,
+        *,
+        errors_only: bool = False,
     ) -> None:
         self.kernels, self.alphas = kernels, alphas
         self.rows, self.problem, self.removals = rows, problem, removals
-        self.route, self.work = plan.chosen.name, plan.work
+        self.route, self.work, self.errors_only = plan.chosen.name, plan.work, errors_only
 
     @property
     def iterated(self) -> bool:
@@ -65,14 +75,15 @@ class Candidates:
     def _sets(self) -> UsedSets:
         return UsedSets(self.problem, self.removals)
 
-    def system(self, kernel: Kernel) -> System:
+    def system(self, kernel: Kernel, *, errors_only: bool = False) -> System:
         """The matrices of one kernel."""
         data = kernel, self.rows, self.problem, self.removals
         if self.iterated:
             return ITERATED[self.route](*data)
         side_by_side = self.route == "spectral" and self.work.batch(self.route) > 1
         with _one_thread(held=side_by_side):
-            return KernelSystem(*data, self.route, whole=self.work.whole, sets=self._sets)
+            whole, sets = self.work.whole, self._sets
+            return KernelSystem(*data, self.route, whole=whole, sets=sets, errors_only=errors_only)
 
     def held_out(self, system: System, alpha: float) -> HeldOut:
         """Held-out predictions of one kernel and alpha.
@@ -92,13 +103,14 @@ class Candidates:
         Candidates of a few kernels run side by side, each on one thread; `by_kernel`, one kernel is completed before
         the next begins.
         """
+        make = partial(self.system, errors_only=self.errors_only)
         wanted = [k for k in range(len(self.kernels)) if skip is None or not skip[k]]
         batch = 1 if by_kernel else self.work.batch(self.route)
         for start in range(0, len(wanted), batch):
             numbers = wanted[start : start + batch]
             kernels = [self.kernels[k] for k in numbers]
             # eigendecompositions side by side, one thread each; Gram matrices one by one, by tiles on all threads
-            made = each(self.system, kernels) if self.route == "spectral" else map(self.system, kernels)
+            made = each(make, kernels) if self.route == "spectral" else map(make, kernels)
             systems = dict(zip(numbers, made, strict=True))
             jobs = [(k, a) for k in numbers for a in range(len(self.alphas))]
             if self.iterated:  # all threads for each, from the best conditioned on

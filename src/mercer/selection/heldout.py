@@ -42,12 +42,16 @@ class HeldOut:
         How many removals were refitted because the closed form does not hold there.
     spread : float
         Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
+    cancelled : bool
+        Whether some predictions are so much smaller than the targets that they have few digits. Their differences from
+        the targets have all of theirs.
     """
 
     values: Array
     condition: float
     refits: int
     spread: float = 0.0
+    cancelled: bool = False
 
 
 class KernelSystem:
@@ -69,6 +73,9 @@ class KernelSystem:
         With the spectral route, whether all of P is formed for each alpha.
     sets : UsedSets or None
         That of problem and removals, where the caller has it ready.
+    errors_only : bool, default=False
+        Whether only the differences between predictions and targets count, so that digits of small predictions are not
+        worth computing.
     """
 
     def __init__(
@@ -81,7 +88,9 @@ class KernelSystem:
         *,
         whole: bool = False,
         sets: UsedSets | None = None,
+        errors_only: bool = False,
     ) -> None:
+        self.errors_only = errors_only
         self.kernel, self.rows, self.removals, self.route, self.whole = kernel, rows, removals, route, whole
         self.sets = UsedSets(problem, removals) if sets is None else sets
         # targets in units of their size, so that no coefficient vanishes or overflows
@@ -90,6 +99,8 @@ class KernelSystem:
         self._largest_target = np.abs(self.problem.Y).max(axis=0, initial=0.0)
         if route == "primal":
             phi = np.asarray(kernel.features(rows), dtype=np.float64)
+            if problem.intercept:  # which takes up any shift: features far from zero lose no digits
+                phi = phi - np.median(phi, axis=0)
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
         else:
             self._prepare_dual()
@@ -122,7 +133,9 @@ class KernelSystem:
     @cached_property
     def _dual(self) -> KernelSystem:
         problem = replace(self.problem, Y=self.problem.Y * self.unit)
-        return KernelSystem(self.kernel, self.rows, problem, self.removals, "spectral", sets=self.sets)
+        return KernelSystem(
+            self.kernel, self.rows, problem, self.removals, "spectral", sets=self.sets, errors_only=self.errors_only
+        )
 
     # -- closed forms ---------------------------------------------------------------------------------
 
@@ -172,7 +185,8 @@ class KernelSystem:
                 else:
                     values[removals.part(i)] = self._predictions(i, e, left, alpha)
         condition = self.rounding.condition(left, values) if isinstance(left, Dual) else left.condition
-        return HeldOut(values, max(worst, condition), refits)
+        cancelled = self.errors_only and bool(self._cancelled(values, left).any())
+        return HeldOut(values, max(worst, condition), refits, cancelled=cancelled)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> int:
         """Leave-one-out, all rows at once: Y - a / diag P. Returns how many rows were refitted."""
@@ -207,6 +221,10 @@ class KernelSystem:
         return done
 
     def _small(self, values: Array, left: LeaveOut) -> Array:
+        """Rows whose predictions are computed by themselves, because Y - E has too few digits of them."""
+        return np.zeros(len(values), dtype=bool) if self.errors_only else self._cancelled(values, left)
+
+    def _cancelled(self, values: Array, left: LeaveOut) -> Array:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
         share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
         found = np.abs(values[:, : self.targets])

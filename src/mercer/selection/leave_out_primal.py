@@ -7,6 +7,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
 from mercer.selection.leave_out import LeaveOut, SingularError
+from mercer.selection.metrics import sizes
 from mercer.selection.problem import Problem, Runs
 from mercer.solvers.lapack import potrf, potrs
 from mercer.solvers.primal import PrimalSolved
@@ -47,8 +48,9 @@ class Explicit(LeaveOut):
                 raise SingularError
         self.y = problem.root[:, None] * problem.Y
         self.a = self._residuals(problem)
+        unit = sizes(self.y)  # so that squares exist
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
-            lost = np.linalg.norm(self.y, axis=0) / np.linalg.norm(self.a, axis=0)
+            lost = np.linalg.norm(self.y / unit, axis=0) / np.linalg.norm(self.a / unit, axis=0)
         self.condition = max(self.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
     def _with_constant(self, Z: Array, rows: Array | slice) -> Array:

@@ -131,6 +131,11 @@ class Scoring:
     needs_many: bool = False
     weighted: bool = False
 
+    @property
+    def of_errors(self) -> bool:
+        """Whether the scores of numbers depend on the differences between predictions and targets alone."""
+        return self.quick is not None and self.quick is not accuracy
+
     def pools(self, counts: Array) -> bool:
         """Whether test sets of these many rows are scored as one."""
         return self.needs_many and bool((counts == 1).all())

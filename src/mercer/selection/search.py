@@ -152,7 +152,11 @@ class Search:
         Sets are slices then, which are fastest. Held-out values do not depend on that order.
         """
         order, rows, problem = self._sorted
-        return Candidates(kernels, alphas, rows, problem, (removals or self.removals).renumbered(order), plan)
+        # the winner's predictions are wanted to all their digits: done again, unless it is the only candidate
+        many = removals is None and self.removals.single and len(kernels) * len(alphas) > 1
+        errors_only = many and self.scoring.of_errors and self.classes is None
+        sets = (removals or self.removals).renumbered(order)
+        return Candidates(kernels, alphas, rows, problem, sets, plan, errors_only=errors_only)
 
     # -- the search -------------------------------------------------------------------------------------
 
@@ -238,14 +242,15 @@ class Search:
     def values(self, kernel: Kernel, alphas: Sequence[float], plan: Plan) -> tuple[Array, float]:
         """Held-out values of one kernel at every tested row, each target at its own alpha; and the worst condition.
 
-        A candidate that was tried and not kept is done again as it was then; any other by this plan.
+        A candidate that was tried is done again as it was then, if it was not kept or small predictions were left
+        without digits; any other is done by this plan.
         """
         found: dict[float, HeldOut] = {}
         systems: dict[int, System] = {}
         other = self.candidates([kernel], np.array(alphas), plan)
         for alpha in sorted(set(alphas)):
             known = self._found.get((kernel, alpha))
-            if known is not None and len(known.values):
+            if known is not None and len(known.values) and not known.cancelled:
                 found[alpha] = known
                 continue
             tried = (each for each in self._tried if kernel in each.kernels and alpha in each.alphas)
