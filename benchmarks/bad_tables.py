@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.data.reading import read_table
 from mercer.errors import InputError
+from mercer.tables.reading import read_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "data"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "tables"))
 from bad_tables import GOOD, QUOTED, SEMICOLONS, agrees, mutant
 
 from bad_outputs import tried

@@ -36,8 +36,8 @@ from mercer import (
     NystroemRidgeClassifier,
     NystroemRidgeClassifierCV,
     NystroemRidgeCV,
+    TableEncoder,
 )
-from mercer.data import TableEncoder
 from mercer.errors import InputError, MemoryRefusal, MercerWarning, ModelFileError
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import (

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer import course, displays, kernels, report, testing
-    from mercer.data.encoding import TableEncoder
     from mercer.estimators import (
         AutoClassifier,
         AutoRegressor,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from mercer.insight.noise import noise_estimate
     from mercer.models import load, save
     from mercer.runtime import thread_count, threads
+    from mercer.tables import TableEncoder
     from mercer.tuning.tune import tune
 
 _PLACES = {
@@ -51,7 +51,7 @@ _PLACES = {
     "NystroemRidgeCV": "mercer.estimators",
     "NystroemRidgeClassifier": "mercer.estimators",
     "NystroemRidgeClassifierCV": "mercer.estimators",
-    "TableEncoder": "mercer.data.encoding",
+    "TableEncoder": "mercer.tables",
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",

@@ -38,8 +38,8 @@ def test_two_commands_take_a_table_to_predictions(run):
 
 def test_a_search_is_fitted_where_settings_are_given_and_its_file_predicts_the_same(run, folder):
     import mercer
-    from mercer.data import TableEncoder
-    from mercer.data.reading import read_table
+    from mercer import TableEncoder
+    from mercer.tables.reading import read_table
 
     said = run("fit", "houses.csv", "--target", "price", "--id", "house", *FAST).stdout
     assert (

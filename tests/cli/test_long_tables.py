@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from mercer.cli.preparing import Said, prepare
-from mercer.data.long_tables import LongTable
 from mercer.errors import InputError
 from mercer.models import load
+from mercer.tables.parquet import LongTable
 
 FAST = ("--kernel", "gaussian(2)", "--alphas", "0.01,1", "--folds", "4", "--quiet")
 
@@ -40,7 +40,7 @@ def table(rows=900):
 def long(folder, monkeypatch):
     """A table in one file and in two, read in passes of 200 rows when it has more than 500."""
     monkeypatch.setattr("mercer.cli.preparing.LONG", 500)
-    monkeypatch.setattr("mercer.data.long_tables._AT_ONCE", 200)
+    monkeypatch.setattr("mercer.tables.parquet._AT_ONCE", 200)
     monkeypatch.setattr("mercer.cli.choices.MANY", 500)
     made = table()
     parquet.write_table(made, "long.parquet", row_group_size=250)

@@ -7,7 +7,7 @@ from cli_tables import FAST
 from pyarrow import parquet
 
 import mercer
-from mercer.data.encoding.values import NumberStyle
+from mercer.tables.values import NumberStyle
 
 POINT, COMMA = NumberStyle(), NumberStyle(",", ".")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import mercer
+from mercer import TableEncoder
 from mercer.cli.commands import cli
 from mercer.cli.predicting import write
-from mercer.data import TableEncoder
 from mercer.errors import printable
 from mercer.estimators.table_model import TableModel
 

@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from formulas import refusal
-from mercer import AutoClassifier, AutoRegressor, load, save
-from mercer.data import TableEncoder
+from mercer import AutoClassifier, AutoRegressor, TableEncoder, load, save
 from mercer.estimators.auto_classifier import costs_of, wrong_share
 from mercer.estimators.calibration import Temperature
 

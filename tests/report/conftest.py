@@ -4,7 +4,7 @@ import pytest
 from report_tables import DOLLARS, HOSTILE, classes, houses
 
 import mercer
-from mercer.data import TableEncoder
+from mercer import TableEncoder
 from mercer.errors import EdgeOfGridWarning
 from mercer.estimators.table_model import TableModel
 from mercer.report.data import Origin

@@ -9,7 +9,7 @@ import pytest
 from report_tables import DOLLARS, HOSTILE, LABEL
 
 import mercer
-from mercer.data import TableEncoder
+from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
 from mercer.estimators.auto_evaluation import Evaluation
 from mercer.estimators.table_model import TableModel

@@ -13,11 +13,11 @@ import psutil
 import pytest
 from pass_works import Moments, assert_same
 
-from mercer.data.blocks import as_source
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import dask as module
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import run_pass
+from mercer.streaming.blocks import as_source
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster at a time
 

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 from pass_works import Moments, assert_same
 
-from mercer.data.blocks import as_source
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import memory
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import checked_backend, run_pass
 from mercer.runtime.threads import threads
+from mercer.streaming.blocks import as_source
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ SCRIPT = """
     from pass_works import Moments
     from mercer.runtime.checkpoint import PassCheckpoint
     from mercer.runtime.passes import run_pass
-    from mercer.data.blocks import as_source
+    from mercer.streaming.blocks import as_source
 
     source = as_source({path!r}, "y")
     kept = PassCheckpoint({kept!r}, source.identity(), patience=0)

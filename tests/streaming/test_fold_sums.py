@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from landmark_refits import fitted, folds_of, predicted, whitened
-from mercer.data.blocks import as_source
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
 from mercer.runtime.passes import run_pass
 from mercer.solvers.landmarks import Features
+from mercer.streaming.blocks import as_source
 from mercer.streaming.models import Moments, System
 from mercer.streaming.sums import FoldSums, Numbers, Side
 

@@ -5,11 +5,11 @@ import pytest
 
 from landmark_refits import absolute, fitted, folds_of, predicted, scores, squared, whitened
 from mercer import KernelRidgeClassifierCV, NystroemRidgeClassifierCV
-from mercer.data.blocks import as_source
 from mercer.data.hashing import fold_of
 from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import Gaussian
 from mercer.selection.scoring import resolve_scoring
+from mercer.streaming.blocks import as_source
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, sides_of
 from mercer.streaming.losses import FindLabels, HeldOutLosses, LabelLosses, classes_left
 from mercer.streaming.plan import block_rows, grouped, landmark_count, sample_size

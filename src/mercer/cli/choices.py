@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.data.text_columns import Levels
 from mercer.errors import InputError, sentence
+from mercer.tables.text_columns import Levels
 
 Task: TypeAlias = Literal["regression", "classification"]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
-from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.kernels import Kernel, parse
+from mercer.tables import TableEncoder
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept

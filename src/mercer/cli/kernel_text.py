@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mercer.data.encoding import TableEncoder
 from mercer.errors import InputError, nearest
 from mercer.kernels import Kernel, parse
 from mercer.kernels.views import On
+from mercer.tables import TableEncoder
 
 
 def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:
@@ -16,7 +16,7 @@ def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:
 
     Examples
     --------
-    >>> from mercer.data import TableEncoder
+    >>> from mercer import TableEncoder
     >>> encoder = TableEncoder().fit({"age": [1.0, 2.0, 4.0], "city": ["Rome", "Bonn", "Rome"]})
     >>> kernels_of(["gaussian", "linear().on('city')"], encoder)
     ['gaussian', Linear().on([1, 2])]

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mercer.data.encoding.report import EncoderReport
-from mercer.data.long_tables import LongTable
-from mercer.data.reading import Reading, arrow_reading, one_line, read_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.runtime.disk import write_whole
+from mercer.tables.parquet import LongTable, one_line
+from mercer.tables.reading import Reading, arrow_reading, read_table
+from mercer.tables.report import EncoderReport
 
 _FEWER = "Predict for fewer rows at a time."
 

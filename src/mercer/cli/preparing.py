@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.choices import Target, choose_task
-from mercer.data.encoding import TableEncoder
-from mercer.data.reading import Reading, read_table
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.tables import TableEncoder
+from mercer.tables.reading import Reading, read_table
 
 _FEWEST = 6  # rows that folds can be made of
 LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
@@ -117,7 +117,7 @@ def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str],
 
 def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
-    from mercer.data.long_tables import LongTable
+    from mercer.tables.parquet import LongTable
 
     long = LongTable.found(source, above=LONG)
     if long is not None:

@@ -20,12 +20,12 @@ from mercer.cli.preparing import (
     learned_from,
     rows_left_out,
 )
-from mercer.data.encoding import TableEncoder
-from mercer.data.encoding.values import NumberStyle
-from mercer.data.long_tables import LongTable
-from mercer.data.reading import arrow_reading
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
+from mercer.tables import TableEncoder
+from mercer.tables.parquet import LongTable
+from mercer.tables.reading import arrow_reading
+from mercer.tables.values import NumberStyle
 
 _SAMPLE = 20_000  # rows that columns are judged by
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from mercer.cli.fitting import Fitted, Judgement
 from mercer.cli.preparing import Prepared
-from mercer.data.encoding import Column
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
+from mercer.tables import Column
 from mercer.text import legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one

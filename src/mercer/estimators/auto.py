@@ -9,7 +9,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.data.checks import checked_size
-from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.estimators.auto_core import AutoCore, part_of
 from mercer.estimators.auto_evaluation import Evaluation, corrected_error, said
@@ -26,6 +25,7 @@ from mercer.estimators.auto_table import checked_targets, enough_rows
 from mercer.estimators.inputs import coverage_of
 from mercer.insight.intervals import Coverage, checked_confidence
 from mercer.insight.left_out import left_out_of
+from mercer.tables import TableEncoder
 from mercer.tuning.committee import REGRESSION
 
 

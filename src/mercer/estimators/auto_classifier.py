@@ -9,7 +9,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from mercer.data.checks import as_numbers
-from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore, part_of
@@ -20,6 +19,7 @@ from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
+from mercer.tables import TableEncoder
 from mercer.tuning.committee import CLASSIFICATION
 
 

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.encoding import TableEncoder
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import checked_table, dealt
@@ -23,6 +22,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem, taken
+from mercer.tables import TableEncoder
 from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
 from mercer.tuning.committee import Committee, Member, Recipe, fit_committee

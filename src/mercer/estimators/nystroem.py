@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from mercer.data.blocks import Block, Source
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.estimators.base import LabelsMixin
 from mercer.estimators.nystroem_base import found_labels, refuse_one_class
 from mercer.estimators.nystroem_core import NystroemCore
+from mercer.streaming.blocks import Block, Source
 from mercer.streaming.sums import State, Targets
 
 

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.blocks import Block, Source, as_source
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.base import set_kernel_params
@@ -24,6 +23,7 @@ from mercer.estimators.parameters import is_whole, validate
 from mercer.kernels import Kernel
 from mercer.runtime.passes import checked_backend, run_pass
 from mercer.solvers.landmarks import METHODS, Features
+from mercer.streaming.blocks import Block, Source, as_source
 from mercer.streaming.landmarks import LandmarkChoice, numbers_of
 from mercer.streaming.losses import FindLabels, LabelLosses, class_counts
 from mercer.streaming.sums import State, Targets

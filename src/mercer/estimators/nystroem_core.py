@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, SingularSystemWarning, sentence
@@ -31,6 +30,7 @@ from mercer.runtime import promise
 from mercer.selection.plan import Rates
 from mercer.solvers.landmarks import Features
 from mercer.solvers.route import digits_left
+from mercer.streaming.blocks import Block, Source
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, reading_passes, sides_of
 from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan, block_rows, stream_plan

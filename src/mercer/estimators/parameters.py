@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.encoding import TableEncoder
 from mercer.errors import InputError, sentence
+from mercer.tables import TableEncoder
 
 
 @dataclass(frozen=True)

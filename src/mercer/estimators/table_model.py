@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.encoding import Column, TableEncoder
-from mercer.data.encoding.report import EncoderReport
-from mercer.data.encoding.values import NumberStyle
 from mercer.data.rows import Array
 from mercer.errors import InputError
+from mercer.tables import Column, TableEncoder
+from mercer.tables.report import EncoderReport
+from mercer.tables.values import NumberStyle
 from mercer.text import quoted
 
 
@@ -40,7 +40,7 @@ class TableModel:
     Examples
     --------
     >>> from mercer import KernelRidgeCV
-    >>> from mercer.data import TableEncoder
+    >>> from mercer import TableEncoder
     >>> from mercer.estimators.table_model import TableModel
     >>> table = {"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"]}
     >>> encoder = TableEncoder().fit(table)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.encoding import TableEncoder
 from mercer.data.folds import Folds
 from mercer.estimators import (
     AutoClassifier,
@@ -47,6 +46,7 @@ from mercer.models.parts import (
     is_whole_array,
 )
 from mercer.selection.table import Winner
+from mercer.tables import TableEncoder
 from mercer.tuning.committee import Committee
 
 CLASSES: dict[str, type] = {

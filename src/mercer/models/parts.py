@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.encoding import TableEncoder
-from mercer.data.encoding.state import EncoderSettings
-from mercer.data.encoding.values import NumberStyle
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import ModelFileError
@@ -21,6 +18,9 @@ from mercer.models.values import Reader, Writer
 from mercer.runtime.container import dumps, loads
 from mercer.selection.table import Winner
 from mercer.solvers import Route, SolverChoice
+from mercer.tables import TableEncoder
+from mercer.tables.state import EncoderSettings
+from mercer.tables.values import NumberStyle
 from mercer.tuning.committee import Committee, Member
 
 Check = Callable[[Any], bool]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.data.encoding import Column
 from mercer.report.subject import Subject
+from mercer.tables import Column
 from mercer.text import counted, number
 
 

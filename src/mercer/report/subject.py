@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.encoding import Column
-from mercer.data.encoding.columns import Scale
 from mercer.data.rows import Array
 from mercer.displays.look import like_training
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.table_model import TableModel
+from mercer.tables import Column
+from mercer.tables.columns import Scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ class PassWork(Protocol):
 
 
 class Readable(Protocol):
-    """What a pass needs of a table; `mercer.data.blocks.Source` is one."""
+    """What a pass needs of a table; `mercer.streaming.blocks.Source` is one."""
 
     parts: tuple[Any, ...]
     rows: int | None
@@ -148,7 +148,7 @@ def run_pass(
     --------
     >>> import numpy as np
     >>> from mercer.runtime.passes import run_pass
-    >>> from mercer.data.blocks import as_source
+    >>> from mercer.streaming.blocks import as_source
     >>> class ColumnSums:
     ...     def begin(self):
     ...         return {"sum": np.zeros(2)}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.blocks import Block, Source
 from mercer.data.checks import checked_size
 from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
@@ -17,6 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.passes import run_pass
 from mercer.solvers.landmarks import Features, draw_landmarks
+from mercer.streaming.blocks import Block, Source
 from mercer.streaming.plan import drawing_bytes, landmark_count, sample_size
 from mercer.streaming.sums import Numbers, Side, State, Targets
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.blocks import Block, Source
-from mercer.data.blocks.table import joined
 from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.runtime import promise
 from mercer.selection.problem import Removals, label_targets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
+from mercer.streaming.blocks import Block, Source
+from mercer.streaming.blocks.table import joined
 from mercer.streaming.sums import State, assigned
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")

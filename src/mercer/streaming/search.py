@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.blocks import Source
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
@@ -20,6 +19,7 @@ from mercer.selection.fingerprint import fingerprint
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
 from mercer.selection.table import SearchTable
+from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import reading_passes
 from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collected_scores
 from mercer.streaming.models import Moments

@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from mercer.data.blocks import Block
 from mercer.data.hashing import fold_of
 from mercer.data.rows import Array
 from mercer.errors import InputError
@@ -22,6 +21,7 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
 from mercer.solvers.landmarks import Features
 from mercer.solvers.symmetric import add_gram, add_panel, whiten
+from mercer.streaming.blocks import Block
 
 State = dict[str, Array]
 _PANEL = 192  # columns that a thread sums at a time
@@ -105,7 +105,7 @@ class FoldSums:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.data.blocks import as_source
+    >>> from mercer.streaming.blocks import as_source
     >>> from mercer.solvers.landmarks import Features
     >>> from mercer.kernels import Linear
     >>> from mercer.streaming.models import Moments

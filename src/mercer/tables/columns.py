@@ -1,0 +1,263 @@
+"""What was learned about each column, and how its cells become columns of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.tables.cells import Cells, texts_of
+from mercer.tables.delimited import short
+from mercer.tables.kinds import MOST_LEVELS, Kind
+from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
+from mercer.tables.values import NumberStyle, days_of, numbers_of
+
+# Two different levels are then at a squared distance of 1; of two standardised normal numbers it is 0.9 in the median.
+ONE_HOT = 1 / np.sqrt(2)
+# Two texts that have nothing in common are at a squared distance of 1/2 at most: a column of texts says nothing more
+# often than others do, and kernels with one width for all columns cannot learn to ignore it.
+_TEXT = 0.5
+_YEAR = 365.2425
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_TRUTH = ("False", "True")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How numbers become standardised ones: (value - centre) / spread, `fill` for what is missing.
+
+    `low` and `high` are the smallest and the largest number seen in training.
+    """
+
+    centre: float
+    spread: float
+    fill: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the training table.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    kind : str
+        `number`, `category`, `date`, `text`, or why it is left out: `constant`, `identifier`, `dropped`.
+    why : str
+        The reason for the kind.
+    missing : int
+        Number of missing cells in training.
+    levels : tuple of str
+        The levels of a category that have a column of their own, sorted.
+    outputs : tuple of str
+        The names of the columns of numbers made from it.
+    pooled : tuple of str
+        Rare levels that share one column, `other`.
+    scale : Scale or None
+        How numbers and dates are standardised.
+    year : bool
+        Whether the time of the year is given for a date.
+    weekdays : tuple of int
+        The days of the week, from 0 for Monday, that have a column of their own.
+    parts : Parts or None
+        The words, or runs of letters, of texts, and their main directions.
+    marked : bool
+        Whether missing numbers and dates have a column of marks.
+    """
+
+    name: str
+    kind: Kind
+    why: str
+    missing: int = 0
+    levels: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
+    scale: Scale | None = None
+    year: bool = False
+    weekdays: tuple[int, ...] = ()
+    parts: Parts | None = None
+    marked: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Strangers:
+    """Cells unlike those of training, as marks of rows: newly missing, unseen, out of range."""
+
+    missing: Array
+    unseen: Array
+    outside: Array
+    example: str = ""
+
+
+def learn(cells: Cells, kind: Kind, why: str, style: NumberStyle, *, marked: bool = True) -> Column:
+    """Learn from the training rows; the names of the outputs come later, from the whole table."""
+    column = Column(cells.name, kind, why, int(cells.missing.sum()))
+    if kind == "category":
+        return _learn_levels(column, cells)
+    if kind == "text":
+        return _learn_texts(column, cells)
+    if kind not in {"number", "date"}:
+        return column
+    number = kind == "number"
+    values = (numbers_of(cells, style) if number else days_of(cells))[~cells.missing]
+    scale = _number_scale(values)
+    centre = scale.centre if number else scale.fill
+    column = replace(column, scale=replace(scale, centre=centre, fill=scale.fill if marked else scale.centre))
+    column = replace(column, marked=marked)
+    if number:
+        return column
+    span = scale.high - scale.low
+    weekdays = tuple(int(day) for day in np.unique(_weekday(values))) if span > 14 else ()
+    return replace(column, year=span > _YEAR, weekdays=weekdays if weekdays[1:] else ())
+
+
+def _learn_levels(column: Column, cells: Cells) -> Column:
+    codes, levels = texts_of(cells)
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels)).tolist()
+    by_count = [level for _, level in sorted(zip((-count for count in counts), levels, strict=True))]
+    if cells.family == "truth":
+        by_count = list(_TRUTH)
+    kept, rare = by_count[:MOST_LEVELS], by_count[MOST_LEVELS:]
+    return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)))
+
+
+def _learn_texts(column: Column, cells: Cells) -> Column:
+    codes, texts = texts_of(cells)
+    letters = words_in(texts) < FEWEST_WORDS
+    parts = learn_parts(texts, np.bincount(codes[codes >= 0], minlength=len(texts)), letters=letters)
+    one, several = ("run of three letters", "runs of three letters") if letters else ("word", "words")
+    if parts is None:
+        return replace(column, why=f"{column.why}; no {several} tell rows apart")
+    count = len(parts.known)
+    return replace(column, parts=parts, why=f"{column.why}; {count} {one if count == 1 else several} that rows share")
+
+
+def _number_scale(values: Array) -> Scale:
+    """Mean, standard deviation, median and range, without overflow: in units of a power of two near the largest."""
+    unit = float(np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1))
+    small = values / unit
+    return Scale(
+        float(small.mean()) * unit,
+        float(small.std()) * unit,
+        float(np.median(small)) * unit,
+        float(values.min()),
+        float(values.max()),
+    )
+
+
+def rounded(column: Column) -> Column:
+    """The range rounded outwards and the fill rounded, to a power of ten near a twentieth of the spread."""
+    scale = column.scale
+    if scale is None:
+        return column
+    step = 10.0 ** np.floor(np.log10(scale.spread / 10))
+    low, high = step * np.floor(scale.low / step), step * np.ceil(scale.high / step)
+    fill = step * np.round(scale.fill / step)
+    centre = fill if column.kind == "date" else scale.centre  # that of dates is their median, a day of the table
+    return replace(column, scale=Scale(float(centre), scale.spread, float(fill), float(low), float(high)))
+
+
+def output_names(column: Column, truth: bool) -> list[str]:
+    """What the columns of numbers made from one column are called."""
+    name = column.name
+    gone = [f"{name} missing"] if column.missing and column.marked else []
+    if column.kind == "number":
+        return [name, *gone]
+    if column.kind == "date":
+        year = [f"{name} sin(year)", f"{name} cos(year)"] if column.year else []
+        return [name, *year, *(f"{name}={_WEEKDAYS[day]}" for day in column.weekdays), *gone]
+    if column.parts is not None:
+        return [*(f"{name} {place + 1}" for place in range(column.parts.directions.shape[1])), *gone]
+    if column.kind != "category":
+        return []
+    if truth:
+        return [f"{name}=True"]
+    other = [f"{name} other"] if column.pooled else []
+    return [*(f"{name}={level}" for level in column.levels), *other, *gone]
+
+
+def is_truth(column: Column, cells: Cells) -> bool:
+    """Whether a category of true and false, never missing, needs one column of 0 and 1 only."""
+    return column.kind == "category" and cells.family == "truth" and not column.missing
+
+
+def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Strangers:
+    """Write the columns of numbers of one column into `out`, which holds zeros."""
+    if column.parts is not None:
+        return _encode_texts(column, column.parts, cells, out)
+    if column.scale is None:
+        return _encode_category(column, cells, out)
+    number = column.kind == "number"
+    values = numbers_of(cells, style) if number else days_of(cells)
+    filled = np.where(cells.missing, column.scale.fill, values)
+    out[:, 0] = _standardised(column, column.scale, filled)
+    if column.missing and column.marked:
+        out[cells.missing, -1] = 1.0
+    if column.year:
+        angle = 2 * np.pi * filled / _YEAR
+        out[:, 1] = np.where(cells.missing, 0.0, ONE_HOT * np.sin(angle))
+        out[:, 2] = np.where(cells.missing, 0.0, ONE_HOT * np.cos(angle))
+    weekday, first = _weekday(filled), 3 if column.year else 1
+    for place, day in enumerate(column.weekdays):
+        out[:, first + place] = ONE_HOT * ((weekday == day) & ~cells.missing)
+    outside = (filled < column.scale.low) | (filled > column.scale.high)
+    nowhere = np.zeros(len(filled), dtype=bool)
+    return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
+
+
+def _standardised(column: Column, scale: Scale, values: Array) -> Array:
+    with np.errstate(over="ignore"):
+        standard = (values - scale.centre) / scale.spread
+    if not np.isfinite(standard).all():
+        row = int(np.flatnonzero(~np.isfinite(standard))[0])
+        must_be = f"within reach of the training rows ({scale.low:.6g} to {scale.high:.6g})"
+        raise InputError(sentence(f"Column {column.name!r}", must_be, f"{values[row]:.6g} in row {row}"))
+    return np.asarray(standard)
+
+
+def _weekday(days: Array) -> Array:
+    return (np.floor(days) + 3) % 7  # 1 January 1970 was a Thursday
+
+
+def _encode_category(column: Column, cells: Cells, out: Array) -> Strangers:
+    codes, levels = texts_of(cells)
+    places = {level: place for place, level in enumerate(column.levels)}
+    places |= dict.fromkeys(column.pooled, len(column.levels))
+    if column.levels == _TRUTH:
+        levels = [_as_truth(level) for level in levels]
+    gone = out.shape[1] - 1 if column.missing else -1
+    place = np.array([places.get(level, -1) for level in levels] + [gone], dtype=np.intp)[codes]
+    seen = place >= 0
+    if len(column.outputs) == 1:
+        out[:, 0] = np.where(seen, place, 0.5)
+    else:
+        out[np.flatnonzero(seen), place[seen]] = ONE_HOT
+    unseen = ~seen & ~cells.missing
+    example = levels[int(codes[np.flatnonzero(unseen)[0]])] if unseen.any() else ""
+    return Strangers(cells.missing & ~seen, unseen, np.zeros(len(seen), dtype=bool), example)
+
+
+def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Strangers:
+    """Points in a ball; texts without a known part are at its centre, missing ones at a place of their own."""
+    codes, texts = texts_of(cells)
+    points, bare = parts.points(texts)
+    there, width = np.flatnonzero(~cells.missing), points.shape[1]
+    out[there, :width] = _TEXT * points[codes[there]]
+    if column.missing:
+        out[cells.missing, -1] = _TEXT
+    unseen = np.append(bare, False)[codes]
+    # some texts of training had no known part, either: only clearly more of them are news
+    if unseen.sum() <= 2 * parts.bare * len(there):
+        unseen = np.zeros(len(codes), dtype=bool)
+    example = short(texts[int(codes[np.flatnonzero(unseen)[0]])]) if unseen.any() else ""
+    nowhere = np.zeros(len(codes), dtype=bool)
+    return Strangers(nowhere if column.missing else cells.missing, unseen, nowhere, example)
+
+
+def _as_truth(level: str) -> str:
+    return {"0": "False", "1": "True"}.get(level, level.capitalize())

@@ -1,0 +1,227 @@
+"""Delimited text as rows of cells: bytes that are looked at, a separator that is found or told, rows of one length."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from mercer.errors import InputError, sentence
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SAMPLE = 1000  # rows by which separators are compared
+_FOREIGN = {
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"\x1f\x8b": "a gzip file",
+    b"PK\x03\x04": "a zip file or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"SQLite f": "a database",
+    b"%PDF": "a PDF file",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Delimited:
+    """A table of texts.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns.
+    columns : list of list of str
+        The cells, without white space around them.
+    lines : list of int
+        The line of the file in which each row begins.
+    separator : str
+        What stands between cells.
+    notes : list of str
+        What the reader should tell.
+    """
+
+    names: list[str]
+    columns: list[list[str]]
+    lines: list[int]
+    separator: str
+    notes: list[str]
+
+
+def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delimited:
+    r"""Rows of cells from the bytes of a file; refused where they are not a table.
+
+    Examples
+    --------
+    >>> from mercer.tables.delimited import read_delimited
+    >>> table = read_delimited(b"a;b\n1,5;x\n", "it")
+    >>> table.names, table.columns, table.separator
+    (['a', 'b'], [['1,5'], ['x']], ';')
+    """
+    text = _decoded(raw, what)
+    found = separator or _separator(text, what)
+    records = _records(text, found, what)
+    line, header = next(records, (0, []))
+    while line and not any(header):
+        line, header = next(records, (0, []))
+    if not header:
+        raise InputError(f"{what} is empty: there is not even a line with the names of the columns.")
+    notes: list[str] = []
+    names = _names(header, line, what, notes)
+    kept: list[list[str]] = []
+    lines: list[int] = []
+    blank: list[int] = []
+    for line, cells in records:
+        if not cells or (len(names) > 1 and len(cells) == 1 and not cells[0].strip()):
+            blank.append(line)
+            continue
+        if len(names) == 1 and blank:  # in a table of one column an empty line is an empty cell
+            kept += [[""]] * len(blank)
+            lines += blank
+            blank = []
+        if len(cells) != len(names):
+            raise _ragged(cells, names, line, what, found)
+        kept.append(cells)
+        lines.append(line)
+    inside = [number for number in blank if lines and number < lines[-1]]
+    if inside:
+        notes.append(f"{len(inside)} empty line{'s' * (len(inside) > 1)} left out, the first is line {inside[0]}.")
+    if not kept:
+        raise InputError(f"{what} has the names of {len(names)} columns and no row below them.")
+    columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
+    return Delimited(names, columns, lines, found, notes)
+
+
+def _ragged(cells: list[str], names: list[str], line: int, what: str, separator: str) -> InputError:
+    got = f"{len(cells)} (the first is {short(cells[0])!r})"
+    must_be = f"a row of {len(names)} cells, one per column"
+    sign = SEPARATORS.get(separator, repr(separator))
+    way_out = f"Cells are separated by a {sign} here; put texts that hold one in quotes."
+    return InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
+
+
+def _decoded(raw: bytes, what: str) -> str:
+    if not raw.strip():
+        raise InputError(f"{what} is empty.")
+    for magic, kind in _FOREIGN.items():
+        if raw.startswith(magic):
+            raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
+    if (place := raw.find(b"\0")) >= 0:
+        line = _line_of(raw, place)
+        raise InputError(sentence(f"Line {line} of {what}", "text", "a NUL byte", "The file is damaged, or no text."))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = error.start + 3 * raw.startswith(b"\xef\xbb\xbf")
+        line = _line_of(raw, start)
+        got = f"the byte 0x{raw[start]:02X}"
+        raise InputError(sentence(f"Line {line} of {what}", "UTF-8 text", got, "Save the file as UTF-8.")) from None
+    if "\ufeff" in text:
+        line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1))
+        raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Take it out."))
+    return text
+
+
+def _line_of(raw: bytes, place: int) -> int:
+    """The number of the line that a byte stands in, whatever ends lines."""
+    before = raw[:place]
+    return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
+
+
+def _records(text: str, separator: str, what: str) -> Iterator[tuple[int, list[str]]]:
+    """Every record with the line it begins in; a blank line is a record without cells."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    begin = 1
+    try:
+        for cells in reader:
+            yield begin, cells
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"Line {begin} of {what} cannot be read: {_csv_words(str(error))}") from None
+
+
+def _csv_words(reason: str) -> str:
+    if "unexpected end" in reason:
+        return "a quote is opened and never closed."
+    if "expected after" in reason:
+        return "something follows a closing quote; a quote inside a quoted cell must be written twice."
+    if "field larger" in reason:
+        return "a cell is longer than 131072 letters; perhaps a quote is not closed."
+    return f"{reason}."
+
+
+def _separator(text: str, what: str) -> str:
+    """What stands between cells, from the header and the first rows.
+
+    =====================================================  ======================
+    no candidate stands in the header                      comma (one column)
+    one candidate does                                     that one
+    of several, one gives all rows as many cells           that one
+    else                                                   refused: it must be said
+    =====================================================  ======================
+    """
+    able = [mark for mark in SEPARATORS if len(_first(text, mark)) > 1]
+    if len(able) < 2:
+        return able[0] if able else ","
+    steady = [mark for mark in able if _is_steady(text, mark, what)]
+    if len(steady) == 1:
+        return steady[0]
+    said = " or a ".join(SEPARATORS[mark] for mark in able)
+    raise InputError(f"Cells of {what} may be separated by a {said}: the header has both. Say which with --separator.")
+
+
+def _first(text: str, mark: str) -> list[str]:
+    try:
+        return next((cells for _, cells in _records(text, mark, "") if any(cells)), [])
+    except InputError:
+        return []
+
+
+def _is_steady(text: str, mark: str, what: str) -> bool:
+    try:
+        widths = {len(cells) for _, cells in islice(_records(text, mark, what), _SAMPLE) if any(cells)}
+    except InputError:
+        return False
+    return len(widths) == 1
+
+
+def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[str]:
+    names = [" ".join(name.split()) for name in header]
+    _refuse_numbers(names, line, what)
+    for place, name in enumerate(names):
+        if not name:
+            names[place] = f"column_{place + 1}"
+            notes.append(f"Column {place + 1} has no name; it is called {names[place]!r}.")
+    return refuse_twice(names, what)
+
+
+def refuse_twice(names: list[str], what: str) -> list[str]:
+    """Names as they are, if all are different."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        said = ", ".join(map(repr, twice[:5]))
+        raise InputError(
+            sentence(f"Column names of {what}", "all different", f"{said} more than once", "Rename the columns.")
+        )
+    return names
+
+
+def _refuse_numbers(names: list[str], line: int, what: str) -> None:
+    """A first line of numbers is a row and no header, unless it counts 0, 1, 2, ... or 1, 2, 3, ..."""
+    given = [name for name in names if name]
+    try:
+        numbers = [float(name.replace(",", ".")) for name in given]
+    except ValueError:
+        return
+    counts = [list(range(first, first + len(numbers))) for first in (0, 1)]
+    if numbers and numbers not in counts:
+        must_be = "the names of the columns"
+        got = f"numbers ({', '.join(map(short, given[:3]))}{', ...' if given[3:] else ''})"
+        raise InputError(sentence(f"Line {line} of {what}", must_be, got, "Put a line of names above the rows."))
+
+
+def short(text: str, most: int = 30) -> str:
+    """A text that fits into a sentence, on one line."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else plain[: most - 3] + "..."

@@ -1,0 +1,132 @@
+"""Tables of every make as named columns, found by what they can do: no table library is imported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError, sentence
+
+_WHAT = "X of TableEncoder"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by place, with their names.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One per column; `x1`, `x2`, ... where the table has none.
+    named : bool
+        Whether the names are the table's own.
+    rows : int
+        Number of rows.
+    column : callable
+        The column at a place, as the table gives it.
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    rows: int
+    column: Callable[[int], Any]
+
+
+def as_table(X: Any) -> Table:
+    """Take a DataFrame (pandas, polars, pyarrow), a mapping of columns, an array or a list of rows.
+
+    Examples
+    --------
+    >>> from mercer.tables.frames import as_table
+    >>> as_table({"age": [31, 45], "city": ["Rome", "Bonn"]}).names
+    ('age', 'city')
+    >>> as_table([[31, "Rome"], [45, "Bonn"]]).names
+    ('x1', 'x2')
+    """
+    if hasattr(X, "tocsr"):
+        raise InputError(sentence(_WHAT, "a dense table", "a sparse matrix", "Use X.toarray() if it fits in memory."))
+    if isinstance(X, Mapping):
+        table = _named(list(X), lambda key: X[key])
+    elif isinstance(X, np.ndarray) and X.dtype.names:
+        table = _named(list(X.dtype.names), lambda key: X[key])
+    elif (keys := _keys(X)) is not None:
+        table = _named(keys, lambda key: X[key])
+    else:
+        table = _listed(X) if isinstance(X, list | tuple) else _array(X)
+    if not table.rows or not table.names:
+        raise InputError(
+            sentence(_WHAT, "a table with rows and columns", f"{table.rows} rows and {len(table.names)} columns")
+        )
+    return table
+
+
+def _keys(X: Any) -> list[Any] | None:
+    """What the columns of a DataFrame are called; None for what is none."""
+    if not hasattr(X, "__getitem__") or not hasattr(X, "__len__"):
+        return None
+    names = getattr(X, "column_names", None)  # pyarrow, whose .columns are the columns themselves
+    if not isinstance(names, list):
+        names = getattr(X, "columns", None)
+    return None if names is None else list(names)
+
+
+def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
+    names = tuple(map(str, keys))
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        said = ", ".join(map(repr, twice[:5]))
+        raise InputError(sentence("Column names", "all different", f"{said} more than once", "Rename the columns."))
+    rows = _length(names[0], get(keys[0])) if keys else 0
+    for name, key in zip(names, keys, strict=True):
+        if (length := _length(name, get(key))) != rows:
+            raise InputError(
+                sentence(f"Column {name!r}", f"as long as column {names[0]!r} ({rows} rows)", f"{length} rows")
+            )
+    return Table(names, True, rows, lambda place: get(keys[place]))
+
+
+def _length(name: str, column: Any) -> int:
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise InputError(sentence(f"Column {name!r}", "a sequence of values", type(column).__name__))
+    return len(column)
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    return tuple(f"x{place + 1}" for place in range(width))
+
+
+def _listed(X: Sequence[Any]) -> Table:
+    """A list of rows. Cells are taken one by one: NumPy would turn the numbers of a mixed list into text."""
+    for place, row in enumerate(X):
+        if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
+            raise InputError(
+                sentence(
+                    _WHAT, "a list of rows", f"{row!r} in place of row {place}", "For one column, give [[a], [b]]."
+                )
+            )
+        if len(row) != len(X[0]):
+            raise InputError(
+                sentence(f"Row {place} of X", f"as long as row 0 ({len(X[0])} cells)", f"{len(row)} cells")
+            )
+    width = len(X[0]) if X else 0
+
+    def column(place: int) -> Any:
+        return np.fromiter((row[place] for row in X), dtype=object, count=len(X))
+
+    return Table(_numbered(width), False, len(X), column)
+
+
+def _array(X: Any) -> Table:
+    if X is None or isinstance(X, str | bytes) or not hasattr(X, "__array__"):
+        raise InputError(
+            sentence(_WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
+        )
+    values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    if values.ndim != 2:
+        way_out = "For one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
+        raise InputError(sentence(_WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out))
+    return Table(_numbered(values.shape[1]), False, len(values), lambda place: values[:, place])

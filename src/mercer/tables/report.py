@@ -1,0 +1,99 @@
+"""What is unlike the training table in new rows, counted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from mercer.data.rows import Array
+from mercer.errors import UnfamiliarRowsWarning
+from mercer.tables.columns import Strangers
+from mercer.text import text_table
+
+
+@dataclass(frozen=True)
+class Unfamiliar:
+    """How many cells of one column are unlike those of training.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    missing : int
+        Missing cells, where none was missing in training.
+    unseen : int
+        Cells with a level that training did not have.
+    outside : int
+        Numbers and dates outside the range of training.
+    example : str
+        The first unseen level.
+    """
+
+    name: str
+    missing: int
+    unseen: int
+    outside: int
+    example: str = ""
+
+    @classmethod
+    def counted(cls, name: str, strangers: Strangers) -> Unfamiliar:
+        """The marks of rows, counted."""
+        missing, unseen, outside = (int(m.sum()) for m in (strangers.missing, strangers.unseen, strangers.outside))
+        return cls(name, missing, unseen, outside, strangers.example)
+
+
+@dataclass(frozen=True)
+class EncoderReport:
+    """What is unlike the training table in new rows; prints as a table.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows looked at.
+    rows_outside : int
+        Number of rows with at least one number or date outside the range of training.
+    columns : tuple of Unfamiliar
+        The columns with something to tell, and only those.
+    """
+
+    rows: int
+    rows_outside: int
+    columns: tuple[Unfamiliar, ...]
+
+    def __str__(self) -> str:
+        if not self.columns:
+            return f"{self.rows} rows, nothing unlike the training rows"
+        lines = [(each.name, each.missing, each.unseen, each.outside) for each in self.columns]
+        head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the range of training"
+        return head + "\n\n" + text_table(["column", "newly missing", "unseen level", "out of range"], lines)
+
+    def warn(self) -> None:
+        """Give one warning, if there is anything to tell."""
+        if self.columns:
+            names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
+            parts = {
+                "out of range": sum(each.outside for each in self.columns),
+                "of unseen levels": sum(each.unseen for each in self.columns),
+                "newly missing": sum(each.missing for each in self.columns),
+            }
+            said = ", ".join(f"{count} cells {what}" for what, count in parts.items() if count)
+            message = (
+                f"{self.rows} new rows are unlike the training rows in {names}: {said}. Predictions there are guesses."
+            )
+            warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table as numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, outputs)
+        The numbers.
+    report : EncoderReport
+        What is unlike the training table.
+    """
+
+    values: Array
+    report: EncoderReport

@@ -1,0 +1,192 @@
+"""Settings and learned columns as JSON and arrays, and back, without trust in what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.tables.columns import Column, Scale, output_names
+from mercer.tables.kinds import Kind, checked_kind
+from mercer.tables.texts import Parts
+from mercer.tables.values import NumberStyle
+
+_FIELDS = {"name": str, "kind": str, "why": str, "missing": int, "year": bool}
+_LISTS = {"levels": str, "outputs": str, "pooled": str, "weekdays": int}
+_MISSING = ("mark", "mean")
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """What was asked of an encoder: kinds, columns to leave out, how numbers are written, what becomes of gaps."""
+
+    kinds: tuple[tuple[str | int, str], ...]
+    drop: tuple[str | int, ...]
+    style: NumberStyle
+    missing: str = "mark"
+
+    @classmethod
+    def checked(cls, kinds: Any, drop: Any, decimal: str, thousands: str, missing: str = "mark") -> EncoderSettings:
+        """Settings as given, looked at."""
+        if kinds is not None and not isinstance(kinds, Mapping):
+            must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
+            raise InputError(sentence("kinds of TableEncoder", must_be, repr(kinds)))
+        pairs = tuple((key if isinstance(key, int) else str(key), kind) for key, kind in (kinds or {}).items())
+        for column, kind in pairs:
+            checked_kind(column, kind)
+        if isinstance(drop, str | int) or not all(isinstance(column, str | int) for column in drop):
+            raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(drop)))
+        if missing not in _MISSING:
+            raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
+        return cls(pairs, tuple(drop), NumberStyle(decimal, thousands), missing)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        record = {
+            "kinds": [list(pair) for pair in self.kinds],
+            "drop": list(self.drop),
+            "decimal": self.style.decimal,
+            "thousands": self.style.thousands,
+        }
+        return record if self.missing == "mark" else record | {"missing": self.missing}
+
+    @classmethod
+    def read(cls, record: Any) -> EncoderSettings:
+        """From a record."""
+        try:
+            drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
+            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, record.get("missing", "mark"))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise _spoilt("what state() gives") from error
+
+
+def written(
+    settings: EncoderSettings, columns: list[Column], *, named: bool
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Everything an encoder knows: what JSON can hold, and arrays."""
+    record = settings.record() | {"named": named, "columns": [_column_record(column) for column in columns]}
+    texts = [column.parts for column in columns if column.parts is not None]
+    scales = np.zeros((len(columns), 5))
+    for row, column in zip(scales, columns, strict=True):
+        if column.scale is not None:
+            row[:] = astuple(column.scale)
+    if not texts:
+        return record, {"scales": scales}
+    words = np.zeros((sum(len(parts.known) for parts in texts), 1 + max(p.directions.shape[1] for p in texts)))
+    start = 0
+    for parts in texts:
+        rows, width = parts.directions.shape
+        words[start : start + rows, 0] = parts.weights
+        words[start : start + rows, 1 : 1 + width] = parts.directions
+        start += rows
+    return record, {"scales": scales, "words": words}
+
+
+def _column_record(column: Column) -> dict[str, Any]:
+    plain = {name: getattr(column, name) for name in _FIELDS}
+    record = plain | {name: list(getattr(column, name)) for name in _LISTS}
+    parts = column.parts  # younger than the first states that were written: told where there is something to tell
+    if parts is not None:
+        told = {"known": list(parts.known), "letters": parts.letters, "bare": parts.bare}
+        record["parts"] = told | {"width": int(parts.directions.shape[1])}
+    return record if column.marked else record | {"marked": False}
+
+
+def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], bool]:
+    """The settings, the columns, and whether they had names."""
+    try:
+        settings = EncoderSettings.read(record)
+        scales = np.asarray(arrays["scales"], dtype=np.float64)
+        named, records = record["named"], record["columns"]
+        if not isinstance(named, bool) or not isinstance(records, list) or scales.shape != (len(records), 5):
+            raise _spoilt("one row of scales per column")
+        columns = [_column(each, row) for each, row in zip(records, scales, strict=True)]
+        columns = _with_parts(columns, records, arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _spoilt("what state() gives") from error
+    names = [column.name for column in columns]
+    outputs = [name for column in columns for name in column.outputs]
+    if not names or len(set(names)) < len(names) or len(set(outputs)) < len(outputs):
+        raise _spoilt("about columns with names of their own")
+    return settings, columns, named
+
+
+def _column(record: Any, scale: Array) -> Column:
+    for name, kind in _FIELDS.items():
+        if type(record[name]) is not kind:
+            raise _spoilt(f"of type {kind.__name__} in {name!r}")
+    for name, kind in _LISTS.items():
+        if not isinstance(record[name], list) or any(type(item) is not kind for item in record[name]):
+            raise _spoilt(f"a list in {name!r}")
+    kind = record["kind"]
+    plain = {name: record[name] for name in _FIELDS} | {name: tuple(record[name]) for name in _LISTS}
+    column = Column(**plain, marked=record.get("marked", True))
+    if kind in {"number", "date"}:
+        column = replace(column, scale=Scale(*map(float, scale)))
+    return column
+
+
+def _with_parts(columns: list[Column], records: list[Any], arrays: Any) -> list[Column]:
+    """The words of texts put back to their columns, and each column looked at."""
+    start, made = 0, []
+    for column, record in zip(columns, records, strict=True):
+        told = record.get("parts")
+        if told is not None:
+            known, letters, bare, width = (told[name] for name in ("known", "letters", "bare", "width"))
+            stop = start + len(known)
+            words = np.asarray(arrays["words"], dtype=np.float64)[start:stop]
+            if type(known) is not list or not all(type(part) is str for part in known) or words.ndim != 2:
+                raise _spoilt("words for texts")
+            if len(words) != len(known) or type(width) is not int or not 0 < width < words.shape[1]:
+                raise _spoilt("as many numbers as words")
+            directions = np.ascontiguousarray(words[:, 1 : 1 + width])
+            column = replace(column, parts=Parts(tuple(known), letters, words[:, 0].copy(), directions, bare))  # noqa: PLW2901
+            start = stop
+        _check(column)
+        made.append(column)
+    if "words" in arrays and (start == 0 or start != len(arrays["words"])):
+        raise _spoilt("as many numbers as words")
+    return made
+
+
+def _check(column: Column) -> None:
+    """What is learned from rows always holds for a column; what is read from a file may not."""
+    levels = column.levels + column.pooled
+    truth = column.kind == "category" and len(column.outputs) == 1
+    sound = {
+        "of a known kind": column.kind in get_args(Kind),
+        "no less than 0 missing cells": column.missing >= 0,
+        "about different levels": len(set(levels)) == len(levels),
+        "levels for categories alone": (column.kind == "category") == bool(column.levels),
+        "about texts": column.parts is None or (column.kind == "text" and _are_sound(column.parts)),
+        "about marks of numbers and dates": column.marked is True
+        or (column.marked is False and column.kind in {"number", "date"}),
+        "true and false in one column": not truth or (levels == ("False", "True") and not column.missing),
+        "about days of dates": column.kind == "date" or not (column.year or column.weekdays),
+        "about days of the week": list(column.weekdays) == sorted(set(column.weekdays) & set(range(7))),
+        "about finite scales": column.scale is None or _is_sound(column.scale),
+    }
+    sound["one name per output"] = all(sound.values()) and len(column.outputs) == len(output_names(column, truth))
+    for must_be, holds in sound.items():
+        if not holds:
+            raise _spoilt(must_be)
+
+
+def _are_sound(parts: Parts) -> bool:
+    numbers = np.isfinite(parts.weights).all() and np.isfinite(parts.directions).all() and (parts.weights > 0).all()
+    ordered = list(parts.known) == sorted(set(parts.known))
+    return (
+        bool(numbers) and ordered and type(parts.letters) is bool and type(parts.bare) is float and 0 <= parts.bare < 1
+    )
+
+
+def _is_sound(scale: Scale) -> bool:
+    return bool(np.isfinite(astuple(scale)).all()) and scale.spread > 0 and scale.low <= scale.high
+
+
+def _spoilt(must_be: str) -> InputError:
+    return InputError(sentence("The state of TableEncoder", must_be, "something else", "Use state() to make one."))
