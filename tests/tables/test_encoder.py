@@ -12,6 +12,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
 from mercer import TableEncoder
 from mercer.errors import InputError, UnfamiliarRowsWarning
@@ -147,7 +152,7 @@ def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
     assert refusal(TableEncoder({"a": "date"}).fit, {"a": [None, 1, 2]}) == (
         "Column 'a' must be dates, or text such as '2024-12-31'; got '1' in row 1."
     )
-    assert refusal(TableEncoder, {"a": "numbr"}) == (
+    assert refusal(TableEncoder({"a": "numbr"}).fit, {"a": [1, 2]}) == (
         "The kind of column 'a' must be 'number', 'category', 'date' or 'text'; got 'numbr'. To leave it out, use drop."
     )
     assert refusal(TableEncoder({"b": "number"}).fit, {"bb": [1, 2]}) == "There is no column 'b'. Did you mean 'bb'?"
@@ -167,7 +172,7 @@ def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
     ],
 )
 def test_bad_settings_are_refused(settings, said):
-    assert refusal(TableEncoder, **settings).startswith(said)
+    assert refusal(TableEncoder(**settings).fit, {"a": [1, 2]}).startswith(said)
 
 
 # What it becomes
@@ -401,7 +406,7 @@ def test_a_named_encoder_takes_arrays_by_place():
     encoder = TableEncoder().fit({"a": [1.0, 3.0], "b": [5.0, 9.0]})
     assert encoder.transform(np.array([[3.0, 5.0]])).tolist() == [[1.0, -1.0]]
     assert refusal(encoder.transform, np.ones((2, 3))) == (
-        "X of TableEncoder must be a table of 2 columns, as in training; got 3."
+        "X has 3 features, but TableEncoder is expecting 2 features as input. Give the columns of training."
     )
 
 
@@ -424,11 +429,17 @@ def test_columns_that_are_gone_or_new_are_named():
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "Column names must be all different; got 'a' more than once."),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), "Column names must be all different; got '1' more than once."),
-        (pd.DataFrame({"a": []}), "X of TableEncoder must be a table with rows and columns; got 0 rows and 1 columns."),
-        (np.empty((3, 0)), "X of TableEncoder must be a table with rows and columns; got 3 rows and 0 columns."),
-        ([], "X of TableEncoder must be a table with rows and columns; got 0 rows and 0 columns."),
-        ({}, "X of TableEncoder must be a table with rows and columns; got 0 rows and 0 columns."),
-        (np.ones(3), "X of TableEncoder must be a table with rows and columns; got 1 dimensions. For one column, use"),
+        (
+            pd.DataFrame({"a": []}),
+            "X of TableEncoder must be a table with rows and columns; got 0 sample(s)",
+        ),
+        (np.empty((3, 0)), "X of TableEncoder must be a table with rows and columns; got 0 feature(s) (shape=(3, 0))"),
+        ([], "X of TableEncoder must be a table with rows and columns; got 0 sample(s) (shape=(0, 0))"),
+        ({}, "X of TableEncoder must be a table with rows and columns; got 0 sample(s) (shape=(0, 0))"),
+        (
+            np.ones(3),
+            "X of TableEncoder must be a table with rows and columns; got 1 dimensions. Reshape your data",
+        ),
         (np.ones((2, 2, 2)), "X of TableEncoder must be a table with rows and columns; got 3 dimensions."),
         ([1, 2], "X of TableEncoder must be a list of rows; got 1 in place of row 0."),
         ([[1, 2], [3]], "Row 1 of X must be as long as row 0 (2 cells); got 1 cells."),
@@ -486,9 +497,11 @@ def test_new_cells_of_another_type_are_refused_by_row_and_column():
 
 def test_nothing_works_before_fit():
     for call in (TableEncoder().transform, TableEncoder().texts):
-        assert refusal(call, [[1.0]]) == "TableEncoder must have seen a table first. Call fit."
-    for call in (TableEncoder().describe, TableEncoder().state):
-        assert refusal(call) == "TableEncoder must have seen a table first. Call fit."
+        with pytest.raises(NotFittedError):
+            call([[1.0]])
+    for call in (TableEncoder().describe, TableEncoder().state, TableEncoder().get_feature_names_out):
+        with pytest.raises(NotFittedError):
+            call()
 
 
 def test_one_row_is_a_table_without_anything_that_varies():
@@ -660,3 +673,49 @@ def test_numbers_have_mean_zero_and_spread_one_where_they_are_present(values, sc
         found = encoder.transform({"a": numbers})[[value is not None for value in values], 0]
         assert abs(found.mean()) < 1e-6
         assert abs(found.std() - 1) < 1e-6
+
+
+# -- a transformer of scikit-learn's --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoder", [TableEncoder(), TableEncoder(missing="mean")], ids=str)
+def test_scikit_learns_exam_is_passed(encoder):
+    told = check_estimator(encoder, on_skip=None, on_fail=None)
+    failed = {each["check_name"]: each["exception"] for each in told if each["status"] == "failed"}
+    assert failed == {}
+    assert sum(each["status"] == "passed" for each in told) > 30
+
+
+def test_columns_are_found_by_name_in_any_order():
+    table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]})
+    encoder = TableEncoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table[["b", "a"]]), encoder.transform(table))
+    assert encoder.feature_names_in_.tolist() == ["a", "b"]
+    assert encoder.get_feature_names_out().tolist() == ["a", "b=x", "b=y"]
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars"])
+def test_output_can_be_a_frame(make):
+    table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]}, index=[7, 8, 9])
+    found = TableEncoder().set_output(transform=make).fit_transform(table)
+    assert list(found.columns) == ["a", "b=x", "b=y"]
+    if make == "pandas":
+        assert found.index.tolist() == [7, 8, 9]
+
+
+def test_pipelines_and_column_transformers_take_it():
+    table = pd.DataFrame({"a": [1.0, 2.0, 4.0, 3.0], "b": ["x", "y", "x", "y"], "c": [0.5, 0.1, 0.2, 0.9]})
+    y = [1.0, 2.0, 3.0, 4.0]
+    whole = make_pipeline(TableEncoder(), Ridge()).fit(table, y)
+    parts = ColumnTransformer([("mixed", TableEncoder(), ["a", "b"]), ("plain", "passthrough", ["c"])])
+    assert whole.predict(table).shape == (4,)
+    assert parts.fit(table).get_feature_names_out().tolist() == ["mixed__a", "mixed__b=x", "mixed__b=y", "plain__c"]
+    assert make_pipeline(parts, Ridge()).fit(table, y).predict(table[["c", "b", "a"]]).shape == (4,)
+    fresh = whole.set_params(tableencoder__kinds={"a": "category"}).fit(table, y)
+    assert fresh[0].columns_[0].kind == "category"
+
+
+def test_parameters_that_change_after_the_fit_change_the_next_fit_only():
+    encoder = TableEncoder(decimal=",").fit({"a": ["1,5", "2,5", "4,0"]})
+    before = encoder.transform({"a": ["1,5"]})
+    np.testing.assert_array_equal(encoder.set_params(decimal=".").transform({"a": ["1,5"]}), before)

@@ -161,7 +161,7 @@ def test_missing_numbers_and_dates_get_the_mean_and_no_mark_where_that_was_asked
     assert found[2, 1] == pytest.approx((mean - 1) / spread)
     assert encoder.encode(table).report.columns == ()
     with pytest.raises(InputError, match="missing of TableEncoder must be 'mark' or 'mean'; got 'median'"):
-        TableEncoder(missing="median")
+        TableEncoder(missing="median").fit(table)
 
 
 # Encoders that hold no cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Iterator
@@ -68,7 +67,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any, *, reset: bool) -> Array:
         table = checked_table(self, X, reset=reset)
         if reset:
-            self.encoder_ = (TableEncoder() if self.encoder is None else copy.deepcopy(self.encoder)).fit(table)
+            self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         return self.encoder_.transform(table)
 
     def _settled(self) -> None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from mercer.data.rows import Array
@@ -86,8 +87,7 @@ def read_cells(name: str, raw: Any) -> Cells:
     >>> cells.family, cells.values.tolist(), cells.levels
     ('text', [0, -1, 1, 0, -1], ['Rome', 'Bonn'])
     """
-    declared = _declared(raw)
-    values = _values(raw)
+    values, declared = _values(raw)
     if values.ndim != 1:
         raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
     kind = values.dtype.kind
@@ -105,27 +105,29 @@ def read_cells(name: str, raw: Any) -> Cells:
     return _object_cells(name, values.astype(object).tolist(), declared=declared)
 
 
-def _declared(raw: Any) -> bool:
-    """Whether a column says of itself that it holds categories: pandas, polars, pyarrow."""
-    dtype = getattr(raw, "dtype", None)
-    named = type(dtype).__name__ in {"CategoricalDtype", "Categorical", "Enum"}
-    return (
-        named or hasattr(getattr(raw, "type", None), "dictionary") or hasattr(getattr(raw, "type", None), "index_type")
-    )
-
-
-def _values(raw: Any) -> Array:
+def _values(raw: Any) -> tuple[Array, bool]:
+    """The cells of a column as an array, and whether it says of itself that it holds categories."""
     if isinstance(raw, np.ma.MaskedArray):
         values = np.array(raw.data, dtype=object)
         values[np.ma.getmaskarray(raw)] = None
-        return values
+        return values, False
     if isinstance(raw, list | tuple):
-        return np.fromiter(raw, dtype=object, count=len(raw))
-    if _declared(raw) and hasattr(raw, "to_pylist"):  # pyarrow's own conversion puts a level where nothing is
-        return np.fromiter(raw.to_pylist(), dtype=object, count=len(raw))
-    if getattr(getattr(raw, "dtype", None), "tz", None) is not None:
-        return np.asarray(raw.to_numpy(dtype="datetime64[us]"))
-    return np.asarray(raw)
+        return np.fromiter(raw, dtype=object, count=len(raw)), False
+    if hasattr(raw, "dictionary_encode") and not hasattr(raw, "chunks"):  # one chunk of pyarrow's
+        import pyarrow as pa
+
+        raw = pa.chunked_array([raw])
+    series = nw.from_native(raw, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return np.asarray(raw), hasattr(getattr(raw, "type", None), "dictionary")
+    dtype = series.dtype
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    plain = isinstance(dtype, nw.Datetime | nw.Date | nw.Duration) or dtype.is_float()
+    if plain or ((dtype.is_integer() or dtype == nw.Boolean) and not series.null_count()):
+        return np.asarray(series.to_numpy()), False
+    values = np.fromiter(series.to_list(), dtype=object, count=len(series))
+    return values, isinstance(dtype, nw.Categorical | nw.Enum)
 
 
 def number_cells(name: str, values: Array, *, declared: bool = False) -> Cells:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
@@ -19,9 +21,10 @@ from mercer.tables.state import EncoderSettings, read, written
 from mercer.text import counted, quoted, text_table
 
 
-class TableEncoder:
-    """Turn a table of numbers, categories, dates and texts into a matrix of numbers, and say how.
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode a table of numbers, categories, dates and texts as a matrix of numbers.
 
+    A scikit-learn transformer for data frames (pandas, polars, pyarrow), mappings of columns, arrays and lists of rows.
     Numbers are standardised, categories become one column per level, dates become a number, the time of the year and
     the day of the week, texts become the main directions of their words or letters, and what does not vary or only
     identifies rows is left out with a reason. See the page on tables for every rule.
@@ -50,6 +53,8 @@ class TableEncoder:
         The place in `columns_` that each column of numbers came from.
     texts_ : list of str
         The names of the text columns.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        How many columns the table has, and their names if it has some.
 
     Examples
     --------
@@ -79,28 +84,69 @@ class TableEncoder:
         thousands: str = "",
         missing: str = "mark",
     ) -> None:
-        self.settings = EncoderSettings.checked(kinds, drop, decimal, thousands, missing)
-        self._named = False
+        self.kinds = kinds
+        self.drop = drop
+        self.decimal = decimal
+        self.thousands = thousands
+        self.missing = missing
 
-    def __repr__(self) -> str:
-        style = self.settings.style
-        return (
-            f"TableEncoder(kinds={dict(self.settings.kinds)}, drop={list(self.settings.drop)}, "
-            f"decimal={style.decimal!r}, thousands={style.thousands!r}, missing={self.settings.missing!r})"
-        )
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
-    def fit(self, X: Any) -> TableEncoder:
-        """Decide what each column is, and learn from the rows how to encode it."""
-        self._learn(as_table(X))
+    @property
+    def settings(self) -> EncoderSettings:
+        """The parameters, validated."""
+        return EncoderSettings.checked(self.kinds, self.drop, self.decimal, self.thousands, self.missing)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what each column is, and learn from the rows how to encode it.
+
+        Parameters
+        ----------
+        X : data frame, mapping of columns, array or list of rows
+            The training table.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(as_table(X), self.settings)
         return self
 
-    def fit_transform(self, X: Any) -> Array:
-        """Learn from a table, and encode it."""
-        return self.fit(X).transform(X)
-
     def transform(self, X: Any) -> Array:
-        """The table as numbers, one row per row. Columns are found by name if they have names, else by place."""
+        """Encode a table as numbers, one row per row.
+
+        Parameters
+        ----------
+        X : data frame, mapping of columns, array or list of rows
+            Columns are found by name if they have names, in any order; otherwise by place.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns_out)
+        """
         return self.encode(X).values
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of numbers.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the columns of the table, which must be those of training.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        return np.array(self.names_out_, dtype=object)
 
     def encode(self, X: Any) -> Encoded:
         """The table as numbers, with a report about what is unlike the training table.
@@ -116,8 +162,8 @@ class TableEncoder:
         ------  -------------  ------------  ------------
         age                 1             0             1
         """
-        self._check_fitted()
-        table = as_table(X)
+        check_is_fitted(self)
+        table, style = as_table(X), self._settings.style
         places = self._places(table)
         values = np.zeros((table.rows, len(self.names_out_)))
         outside = np.zeros(table.rows, dtype=bool)
@@ -127,8 +173,8 @@ class TableEncoder:
                 continue
             stop = start + len(column.outputs)
             cells = read_cells(column.name, table.column(places[column.name]))
-            cells = as_read(cells, column.kind, self.settings.style, column.levels + column.pooled)
-            strangers = encode(column, cells, self.settings.style, values[:, start:stop])
+            cells = as_read(cells, column.kind, style, column.levels + column.pooled)
+            strangers = encode(column, cells, style, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
             start = stop
@@ -145,7 +191,7 @@ class TableEncoder:
         >>> TableEncoder(kinds={"note": "text"}).fit(notes).texts(notes).ravel().tolist()
         ['rather good wine', 'not so good', '']
         """
-        self._check_fitted()
+        check_is_fitted(self)
         table = as_table(X)
         places = self._places(table)
         found = np.empty((table.rows, len(self.texts_)), dtype=object)
@@ -156,7 +202,7 @@ class TableEncoder:
 
     def describe(self) -> str:
         """What each column was taken for, and why, as a table for people."""
-        self._check_fitted()
+        check_is_fitted(self)
         rows = [
             (" ".join(column.name.split()), column.kind, column.missing, _becomes(column), column.why)
             for column in self.columns_
@@ -165,8 +211,8 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""
-        self._check_fitted()
-        return written(self.settings, self.columns_, named=self._named)
+        check_is_fitted(self)
+        return written(self._settings, self.columns_, named=self._named)
 
     @classmethod
     def from_state(cls, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoder:
@@ -181,9 +227,7 @@ class TableEncoder:
         ['age']
         """
         settings, columns, named = read(record, arrays)
-        encoder = cls.from_settings(settings)
-        encoder.set_columns(columns, named=named)
-        return encoder
+        return cls.from_settings(settings).set_columns(columns, settings, named=named)
 
     def rounded(self) -> TableEncoder:
         """The same encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.
@@ -196,53 +240,55 @@ class TableEncoder:
         >>> TableEncoder().fit({"age": [20.125, 33.75, 48.5]}).rounded().columns_[0].scale.low
         20.0
         """
-        self._check_fitted()
-        encoder = self.from_settings(self.settings)
-        encoder.set_columns([rounded(column) for column in self.columns_], named=self._named)
-        return encoder
+        check_is_fitted(self)
+        columns = [rounded(column) for column in self.columns_]
+        return self.from_settings(self._settings).set_columns(columns, self._settings, named=self._named)
 
     @classmethod
     def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
-        """An encoder of which this was asked, and which has seen nothing yet."""
-        encoder = cls()
-        encoder.settings = settings
-        return encoder
+        """An encoder with these parameters, not fitted."""
+        style = settings.style
+        how = {"decimal": style.decimal, "thousands": style.thousands, "missing": settings.missing}
+        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how)
 
-    def _learn(self, table: Table) -> None:
-        asked = {_place(table, key): kind for key, kind in self.settings.kinds}
-        dropped = {_place(table, key) for key in self.settings.drop}
+    def _learn(self, table: Table, settings: EncoderSettings) -> None:
+        asked = {_place(table, key): kind for key, kind in settings.kinds}
+        dropped = {_place(table, key) for key in settings.drop}
         columns: list[Column] = []
         taken: set[str] = set()
         for place, name in enumerate(table.names):
             if place in dropped:
                 columns.append(Column(name, "dropped", "as asked"))
                 continue
-            cells = as_read(read_cells(name, table.column(place)), asked.get(place), self.settings.style)
-            kind, why = decide(cells, asked.get(place), self.settings.style)
-            column = learn(cells, kind, why, self.settings.style, marked=self.settings.missing == "mark")
+            cells = as_read(read_cells(name, table.column(place)), asked.get(place), settings.style)
+            kind, why = decide(cells, asked.get(place), settings.style)
+            column = learn(cells, kind, why, settings.style, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
-        self.set_columns(columns, named=table.named)
+        self.set_columns(columns, settings, named=table.named)
 
-    def set_columns(self, columns: list[Column], *, named: bool) -> None:
+    def set_columns(self, columns: list[Column], settings: EncoderSettings, *, named: bool) -> Self:
         """Take these columns for fitted."""
-        self._named = named
+        self._settings, self._named = settings, named
         self.columns_ = columns
         self.names_out_ = [name for column in columns for name in column.outputs]
         self.groups_ = np.repeat(np.arange(len(columns)), [len(column.outputs) for column in columns])
         self.texts_ = [column.name for column in columns if column.kind == "text"]
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "columns_"):
-            raise InputError("TableEncoder must have seen a table first. Call fit.")
+        self.n_features_in_ = len(columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        return self
 
     def _places(self, table: Table) -> dict[str, int]:
         """Where each column of training is now."""
         names = [column.name for column in self.columns_]
         if not (self._named and table.named):
             if len(table.names) != len(names):
-                must_be = f"a table of {len(names)} columns, as in training"
-                raise InputError(sentence("X of TableEncoder", must_be, len(table.names)))
+                raise InputError(
+                    f"X has {len(table.names)} features, but TableEncoder is expecting {len(names)} features as input. "
+                    "Give the columns of training."
+                )
             return {name: place for place, name in enumerate(names)}
         needed = [column.name for column in self.columns_ if column.outputs or column.kind == "text"]
         given, known = set(table.names), set(names)

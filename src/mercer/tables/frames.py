@@ -1,4 +1,4 @@
-"""Tables of every make as named columns, found by what they can do: no table library is imported."""
+"""Tables of every make as named columns; data frames through narwhals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from mercer.errors import InputError, sentence
 
@@ -53,33 +55,33 @@ def as_table(X: Any) -> Table:
         table = _named(list(X), lambda key: X[key])
     elif isinstance(X, np.ndarray) and X.dtype.names:
         table = _named(list(X.dtype.names), lambda key: X[key])
-    elif (keys := _keys(X)) is not None:
-        table = _named(keys, lambda key: X[key])
+    elif isinstance(X, list | tuple):
+        table = _listed(X)
     else:
-        table = _listed(X) if isinstance(X, list | tuple) else _array(X)
+        try:
+            frame = nw.from_native(X, eager_only=True, pass_through=True)
+        except DuplicateError:
+            _refuse_twice(tuple(map(str, X.columns)))
+            raise
+        table = _frame(frame) if isinstance(frame, nw.DataFrame) else _array(X)
     if not table.rows or not table.names:
-        raise InputError(
-            sentence(_WHAT, "a table with rows and columns", f"{table.rows} rows and {len(table.names)} columns")
-        )
+        rows, width = table.rows, len(table.names)
+        what = f"{width} feature(s)" if rows else f"{rows} sample(s)"
+        got = f"{what} (shape=({rows}, {width})) while a minimum of 1 is required"
+        raise InputError(sentence(_WHAT, "a table with rows and columns", got))
     return table
 
 
-def _keys(X: Any) -> list[Any] | None:
-    """What the columns of a DataFrame are called; None for what is none."""
-    if not hasattr(X, "__getitem__") or not hasattr(X, "__len__"):
-        return None
-    names = getattr(X, "column_names", None)  # pyarrow, whose .columns are the columns themselves
-    if not isinstance(names, list):
-        names = getattr(X, "columns", None)
-    return None if names is None else list(names)
+def _frame(frame: Any) -> Table:
+    """A data frame; names may be anything, and are taken by place."""
+    names = tuple(map(str, frame.to_native().columns if frame.implementation.is_pandas_like() else frame.columns))
+    _refuse_twice(names)
+    return Table(names, True, len(frame), lambda place: frame[:, place])
 
 
 def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
     names = tuple(map(str, keys))
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        said = ", ".join(map(repr, twice[:5]))
-        raise InputError(sentence("Column names", "all different", f"{said} more than once", "Rename the columns."))
+    _refuse_twice(names)
     rows = _length(names[0], get(keys[0])) if keys else 0
     for name, key in zip(names, keys, strict=True):
         if (length := _length(name, get(key))) != rows:
@@ -87,6 +89,13 @@ def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
                 sentence(f"Column {name!r}", f"as long as column {names[0]!r} ({rows} rows)", f"{length} rows")
             )
     return Table(names, True, rows, lambda place: get(keys[place]))
+
+
+def _refuse_twice(names: tuple[str, ...]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        said = ", ".join(map(repr, twice[:5]))
+        raise InputError(sentence("Column names", "all different", f"{said} more than once", "Rename the columns."))
 
 
 def _length(name: str, column: Any) -> int:
@@ -126,7 +135,9 @@ def _array(X: Any) -> Table:
             sentence(_WHAT, "a DataFrame, a mapping of columns, an array or a list of rows", type(X).__name__)
         )
     values = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    if values.dtype.kind == "c":
+        raise InputError(sentence(_WHAT, "real numbers", "complex ones", "Complex data not supported."))
     if values.ndim != 2:
-        way_out = "For one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
+        way_out = "Reshape your data: for one column, use X.reshape(-1, 1)." if values.ndim == 1 else ""
         raise InputError(sentence(_WHAT, "a table with rows and columns", f"{values.ndim} dimensions", way_out))
     return Table(_numbered(values.shape[1]), False, len(values), lambda place: values[:, place])
