@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mercer.insight.bias_variance import bias_variance
     from mercer.insight.noise import noise_estimate
     from mercer.models import load, save
+    from mercer.report.evaluation import evaluate
     from mercer.runtime import thread_count, threads
     from mercer.tables import TableEncoder
     from mercer.tuning.tune import tune
@@ -55,6 +56,7 @@ _PLACES = {
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "cross_validate": "mercer.estimators",
+    "evaluate": "mercer.report.evaluation",
     "load": "mercer.models",
     "nested_cross_validate": "mercer.estimators",
     "noise_estimate": "mercer.insight.noise",
@@ -85,6 +87,7 @@ __all__ = [
     "course",
     "cross_validate",
     "displays",
+    "evaluate",
     "kernels",
     "load",
     "nested_cross_validate",

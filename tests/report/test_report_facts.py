@@ -16,8 +16,8 @@ from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.alone import ROWS
 from mercer.report.data import Origin, data_of
-from mercer.report.facts import gather, held_out_of, reproduction_of, spectrum_of
-from mercer.report.judging import judge
+from mercer.report.facts import gather, reproduction_of, spectrum_of
+from mercer.report.judging import held_out_of, judge, training_error
 from mercer.report.labels import OTHERS, _pooled, calibration_of
 from mercer.report.refits import _lenders, coverages, influences, refitted, said_alone, sampled
 from mercer.report.subject import subject_of
@@ -85,7 +85,8 @@ def test_the_error_of_a_search_is_the_root_of_its_nested_score(lines):
     assert judged.standard_error == pytest.approx(nested.standard_error / (2 * math.sqrt(-nested.mean)))
     assert judged.naive == pytest.approx(math.sqrt(-lines.model.best_score_))
     assert judged.predicted == pytest.approx(nested.predictions[0])
-    assert judged.fitted == pytest.approx(math.sqrt(np.mean((lines.model.predict(lines.Z) - lines.y) ** 2)))
+    own = math.sqrt(np.mean((lines.model.predict(lines.Z) - lines.y) ** 2))
+    assert training_error(lines, judged) == pytest.approx(own)
     means = [np.mean((lines.y[s.test] - lines.y[s.train].mean()) ** 2) for s in lines.model.folds_.splits]
     assert judged.baseline == pytest.approx(math.sqrt(np.mean(means)))
     assert judged.optimism == pytest.approx(judged.error - judged.naive)

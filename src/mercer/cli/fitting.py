@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,10 @@ from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
+from mercer.estimators.error_scale import AsError
 from mercer.kernels import Kernel, parse
+from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
+from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
@@ -38,48 +40,6 @@ class FitOptions:
     verbose: int = 1
     dask: str | None = None
     without_data: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """The out-of-sample error of a model.
-
-    Attributes
-    ----------
-    measure : str
-        What the number is.
-    error, standard_error, baseline : float
-        Of the model, and of the mean or the most common label.
-    how : str
-        How it was found.
-    smaller_is_better : bool
-        True for errors, False for scores.
-    predictions : ndarray or None
-        Out-of-fold predictions of numbers; NaN where time ran out.
-    share : bool
-        Whether it is a share of wrong labels.
-    result : Evaluation, NestedCrossValidation or None
-        The outer loop, where one was run.
-    from_all_rows : tuple of str
-        What was computed once, from all rows, held-out ones included, and not again in every fold.
-    """
-
-    measure: str
-    error: float
-    standard_error: float
-    baseline: float
-    how: str
-    smaller_is_better: bool = True
-    predictions: Array | None = None
-    share: bool = False
-    result: Any = None
-    from_all_rows: tuple[str, ...] = ()
-
-    def all_rows_words(self) -> str:
-        """The sentence about what was computed from all rows; empty where everything was computed in every fold."""
-        if not self.from_all_rows:
-            return ""
-        return f"Computed once from all rows, held-out rows included: {'; '.join(self.from_all_rows)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,26 +93,13 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     encoder = TableEncoder.from_settings(table.encoder.settings)
     how = {"time_budget": budget, "encoder": encoder, "random_state": asked.seed, "verbose": asked.verbose}
     model = getattr(mercer, name)(**how).fit(table.features, y)
-    classes = table.target.task == "classification"
-    measure = "share of wrong labels" if classes else "root mean squared error"
-    if not folds:
-        error = float(model.error_)
-        spread = math.sqrt(error * (1 - error) / len(y)) if classes else float(model.error_standard_error_)
-        told = f"out of fold: {model.how_judged()}"
-        held_out = None if classes or len(model.committee_.held_out) < len(y) else _held_out(model)
-        shared = [encoding_words(table), "the weights of the committee's members"]
-        shared += [] if classes else ["the mean and standard deviation of the target"]
-        judged = Judgement(measure, error, spread, model.baseline_, told, predictions=held_out, share=classes)
-        return model, replace(judged, from_all_rows=tuple(shared))
-    result = model.evaluate(table.features, y, folds=folds)
-    told = f"{len(result.errors)} outer folds, everything repeated in each"
-    held = None if classes else result.predictions
-    numbers = result.error, result.standard_error, result.baseline
-    return model, Judgement(measure, *numbers, told, predictions=held, share=classes, result=result)
-
-
-def _held_out(model: Any) -> Array:
-    return np.asarray(model.centre_ + model.scale_ * model.committee_.held_out[:, 0])
+    result = model.evaluate(table.features, y, folds=folds) if folds else None
+    judged = judge(subject_of(model, table.features, y, target=""), result)
+    if result is not None:
+        return model, judged
+    shared = [encoding_words(table), "the weights of the committee's members"]
+    shared += [] if table.target.task == "classification" else ["the mean and standard deviation of the target"]
+    return model, replace(judged, from_all_rows=tuple(shared))
 
 
 def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Array]:
@@ -225,9 +172,9 @@ def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Jud
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IllConditionedWarning)  # the search has said it
         nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
-    base = _baseline(Z, y, asked.scoring, how)
-    judged = _judged(nested, base, asked.scoring, table)
-    return search, replace(judged, result=nested, from_all_rows=(encoding_words(table), *_ladder_words(search)))
+    subject = subject_of(search, Z, y, target="", weights=weights, groups=groups)
+    judged = judged_search(subject, nested, baseline_score(subject, how))
+    return search, replace(judged, from_all_rows=(encoding_words(table), *_ladder_words(search)))
 
 
 def encoding_words(table: Prepared) -> str:
@@ -285,31 +232,19 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
 def _fit_landmarks(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
     search, given = landmarks_for(name, table, asked)
     search.fit(*given)
-    y = table.target.values[:: 1 + len(table.target.values) // _MANY]
-    base = _baseline(np.zeros((len(y), 1)), y, asked.scoring, {"cv": search.cv, "random_state": asked.seed})
-    judged = _judged(search.nested_, base, asked.scoring, table)
-    how = f"nested cross-validation, {search.cv} folds by hash"
-    shared = (encoding_words(table), *_ladder_words(search), "the landmarks")
-    return search, replace(judged, how=how, predictions=None, from_all_rows=shared)
-
-
-def _baseline(Z: Array, y: Array, scoring: str | None, how: dict[str, Any]) -> float:
-    """The same score of always saying the mean, or the most common label."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
-    import mercer
-
-    dummy = DummyRegressor() if y.dtype.kind == "f" else DummyClassifier()
-    return float(mercer.cross_validate(dummy, Z, y, scoring=scoring, **how).mean)
-
-
-def _judged(nested: Any, base: float, scoring: str | None, table: Prepared) -> Judgement:
-    from mercer.estimators.error_scale import AsError
-
-    how = f"nested cross-validation, {getattr(nested, 'folds', '')}"
-    held = getattr(nested, "predictions", None)
-    held = None if held is None or table.target.task == "classification" else held.mean(axis=0)
-    read = AsError.of(scoring, classifier=table.target.task == "classification")
-    numbers = read.value(nested.mean), read.spread(nested.standard_error, nested.mean), read.value(base)
-    share = read.kind == "share"
-    return Judgement(read.measure, *numbers, how, read.smaller_is_better, None if share else held, share=share)
+    classifier, y = table.target.task == "classification", table.target.values
+    y = y[:: 1 + len(y) // _MANY]
+    folds = {"cv": search.cv, "random_state": asked.seed}
+    base = dummy_score(np.zeros((len(y), 1)), y, asked.scoring, folds, classifier=classifier)
+    read, nested = AsError.of(asked.scoring, classifier=classifier), search.nested_
+    judged = Judgement(
+        read.measure,
+        read.value(nested.mean),
+        read.spread(nested.standard_error, nested.mean),
+        read.value(base),
+        f"nested cross-validation, {search.cv} folds by hash",
+        smaller_is_better=read.smaller_is_better,
+        share=read.kind == "share",
+        from_all_rows=(encoding_words(table), *_ladder_words(search), "the landmarks"),
+    )
+    return search, judged

@@ -38,7 +38,7 @@ def write(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) 
         table.reading.what,
         "" if source == "-" else source,
         command_text(click.get_current_context()),
-        tuple(note for note in (*table.notes, fitted.judgement.all_rows_words()) if note),
+        tuple(note for note in (*table.notes, fitted.judgement.all_rows_words) if note),
     )
     with telling("writing the report", quiet=options["quiet"]):
         write_report(

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.fitting import Fitted, Judgement
+from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
+from mercer.report.judging import Judgement, held_out_of
 from mercer.tables import Column
 from mercer.text import legible, plain, text_table
 
@@ -104,28 +105,20 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
         f"Out-of-sample error: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
         if judged.smaller_is_better
         else f"Out-of-sample score: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
-        *([judged.all_rows_words()] if judged.from_all_rows else []),
+        *([judged.all_rows_words] if judged.from_all_rows else []),
         f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}.",
     ]
-    gain = (judged.baseline - judged.error) * (1 if judged.smaller_is_better else -1)
-    if not gain > (0 if math.isnan(judged.standard_error) else judged.standard_error):
+    held = held_out_of(y, judged.predicted)
+    if not judged.useful:
         lines.append(f"That is no better than knowing nothing: the columns say little about {legible(target)}.")
-    elif judged.predictions is not None:
-        half, most = _off_by(judged, y)
+    elif held is not None:
         lines.append(
-            f"In units of {legible(target)}: half of the predictions are off by less than {plain(half, 3)}, nine in "
-            f"ten by less than {plain(most, 3)}."
+            f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
+            f"in ten by less than {plain(held.most, 3)}."
         )
     elif judged.share:
         lines.append(f"That is {_in_hundred(judged.error)} wrong in 100 instead of {_in_hundred(judged.baseline)}.")
     return "\n".join(lines)
-
-
-def _off_by(judged: Judgement, y: Any) -> tuple[float, float]:
-    """What half of the predictions, and nine in ten, are off by at most."""
-    off = np.abs(judged.predictions - y)
-    half, most = np.quantile(off[np.isfinite(off)], [0.5, 0.9])
-    return float(half), float(most)
 
 
 def _in_hundred(share: float) -> str:
@@ -204,10 +197,11 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         "how": judged.how,
         "smaller_is_better": judged.smaller_is_better,
     }
-    error["from_all_rows"] = judged.all_rows_words()
+    error["from_all_rows"] = judged.all_rows_words
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
-    if judged.predictions is not None:
-        numbers["half_off_by"], numbers["nine_in_ten_off_by"] = _off_by(judged, table.target.values)
+    held = held_out_of(table.target.values, judged.predicted)
+    if held is not None:
+        numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     return {
         "table": table.reading.what,
         "rows": len(table.target.values),

@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
 from mercer.displays import SpectrumDisplay
-from mercer.insight.intervals import Coverage
 from mercer.models.records import FileStamp
-from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
-from mercer.report.data import Data, Origin, data_of
-from mercer.report.judging import Judgement, judge
-from mercer.report.labels import LabelFacts, labels_of
-from mercer.report.refits import Influence, coverages, influences, refitted, sampled
+from mercer.report.data import Origin
+from mercer.report.evaluation import ModelEvaluation, evaluated
+from mercer.report.refits import sampled
 from mercer.report.subject import Subject
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutFacts:
-    """Targets, what was predicted of them unseen, and the residuals that stand out.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-        Which rows these are, from 0.
-    observed, predicted : ndarray
-        In the target's unit.
-    half, most : float
-        Half of the predictions are off by less, nine in ten by less.
-    explained : float
-        One less the share of the variance that is left.
-    outliers : tuple of int
-        Places in the arrays, the largest residual first.
-    """
-
-    rows: Array
-    observed: Array
-    predicted: Array
-    half: float
-    most: float
-    explained: float
-    outliers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,37 +52,21 @@ class Reproduction:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """All of it."""
+class Facts(ModelEvaluation):
+    """An evaluation, and what a page shows besides."""
 
-    subject: Subject
-    data: Data
-    judged: Judgement
-    choice: SearchChoice | CommitteeChoice
-    held: HeldOutFacts | None
-    labels: LabelFacts | None
-    coverage: tuple[Coverage, ...]
-    coverage_how: str
-    spectrum: SpectrumFact | None
-    influence: tuple[Influence, ...]
-    tried_on: int
-    parts: int
-    reproduction: Reproduction
-
-    @property
-    def relevant(self) -> bool:
-        """Whether kernels have widths per column that are worth telling."""
-        return any(each.relevance is not None for each in self.influence)
+    spectrum: SpectrumFact | None = None
+    reproduction: Reproduction | None = None
 
 
-def gather(subject: Subject, evaluation: Any, origin: Origin) -> Facts:
+def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
     """Everything that a report says.
 
     Parameters
     ----------
     subject : Subject
         The model and its rows.
-    evaluation : Evaluation, NestedCrossValidation or None
+    result : Evaluation, NestedCrossValidation or None
         The outer loop, if it was run.
     origin : Origin
         Where the table came from.
@@ -122,54 +75,9 @@ def gather(subject: Subject, evaluation: Any, origin: Origin) -> Facts:
     -------
     Facts
     """
-    judged = judge(subject, evaluation)
-    refits = refitted(subject)
-    found, how = coverages(subject, refits, judged)
-    return Facts(
-        subject,
-        data_of(subject, origin),
-        judged,
-        choice_of(subject, judged),
-        None if subject.classifier else held_out_of(subject.y, judged.predicted),
-        labels_of(subject, judged) if subject.classifier else None,
-        tuple(found),
-        how,
-        spectrum_of(subject),
-        tuple(influences(subject, refits, _relevance(subject))) if refits else (),
-        sum(len(each.test) for each in refits),
-        len(refits),
-        reproduction_of(subject, origin),
-    )
-
-
-def _relevance(subject: Subject) -> dict[str, float]:
-    """Of committees in which kernels with a width per column have most of the vote."""
-    if not subject.auto:
-        return {}
-    members = subject.model.members_
-    own = sum(member.weight for member in members if np.ndim(getattr(member.kernel, "width", 0)))
-    return dict(subject.model.relevance()) if own > 0.5 else {}
-
-
-# -- held-out predictions -------------------------------------------------------------------------
-
-
-def held_out_of(y: Array, predicted: Array) -> HeldOutFacts:
-    """Predictions of unseen rows beside what was observed.
-
-    A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
-    ones that is more than five standard deviations.
-    """
-    rows = np.flatnonzero(np.isfinite(np.asarray(predicted, dtype=np.float64)))
-    observed, said = y[rows], np.asarray(predicted, dtype=np.float64)[rows]
-    residual = observed - said
-    half, most = np.quantile(np.abs(residual), [0.5, 0.9])
-    total = float(np.sum((observed - observed.mean()) ** 2))
-    explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
-    off = np.abs(residual - np.median(residual))
-    order = np.argsort(-off, kind="stable")
-    outliers = tuple(int(i) for i in order if off[i] > 8.0 * max(float(np.median(off)), 1e-300))
-    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers if np.median(off) else ())
+    found = evaluated(subject, result, origin)
+    shared = {each.name: getattr(found, each.name) for each in fields(found)}
+    return Facts(**shared, spectrum=spectrum_of(subject), reproduction=reproduction_of(subject, origin))
 
 
 # -- the spectrum ---------------------------------------------------------------------------------

@@ -35,10 +35,10 @@ class Judgement:
         Of the model, and of the mean or the most common label.
     how : str
         How they were found.
-    predicted : ndarray of shape (n,)
+    predicted : ndarray of shape (n,) or None
         What was predicted of every row by a model that had not seen it; NaN or None where there was none.
     naive, fitted : float
-        The estimate that choosing itself gives, and the error on the rows of the fit.
+        The estimate that choosing itself gives, and the error on the rows of the fit; NaN where not computed.
     naive_how : str
         What `naive` is.
     smaller_is_better : bool
@@ -49,6 +49,8 @@ class Judgement:
         Whether all choices were repeated inside an outer loop.
     result : Evaluation, NestedCrossValidation or None
         The outer loop.
+    from_all_rows : tuple of str
+        What was computed once, from all rows, held-out ones included, and not again in every fold.
     """
 
     measure: str
@@ -56,14 +58,15 @@ class Judgement:
     standard_error: float
     baseline: float
     how: str
-    predicted: Array
-    naive: float
-    fitted: float
-    naive_how: str
+    predicted: Array | None = None
+    naive: float = math.nan
+    naive_how: str = ""
     smaller_is_better: bool = True
     share: bool = False
     outer: bool = True
     result: Any = None
+    from_all_rows: tuple[str, ...] = ()
+    fitted: float = math.nan
 
     @property
     def gain(self) -> float:
@@ -74,6 +77,13 @@ class Judgement:
     def useful(self) -> bool:
         """Whether it is better than the baseline by more than its standard error."""
         return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)
+
+    @property
+    def all_rows_words(self) -> str:
+        """The sentence about what was computed from all rows; empty where everything was computed in every fold."""
+        if not self.from_all_rows:
+            return ""
+        return f"Computed once from all rows, held-out rows included: {'; '.join(self.from_all_rows)}."
 
     @property
     def optimism(self) -> float:
@@ -111,13 +121,12 @@ def out_of_fold(subject: Subject) -> tuple[Array, Array]:
 def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     model, y, classes = subject.model, subject.y, subject.classifier
     measure = "share of wrong labels" if classes else "root mean squared error"
-    fitted = _own(model.predict(subject.rows), y, classes)
     naive_how = f"out of fold, {model.how_judged()}"
     if result is not None:
         how = f"{len(result.errors)} outer folds, everything repeated in each"
         numbers = result.error, result.standard_error, result.baseline
         return Judgement(
-            measure, *numbers, how, result.predictions, model.error_, fitted, naive_how, share=classes, result=result
+            measure, *numbers, how, result.predictions, model.error_, naive_how, share=classes, result=result
         )
     rows, held = out_of_fold(subject)
     predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
@@ -126,7 +135,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
     how = f"out of fold: {model.how_judged()}"
     numbers = error, spread, float(model.baseline_)
-    return Judgement(measure, *numbers, how, predicted, error, fitted, naive_how, share=classes, outer=False)
+    return Judgement(measure, *numbers, how, predicted, error, naive_how, share=classes, outer=False)
 
 
 def _labels(model: Any, votes: Array, y: Array) -> Array:
@@ -139,8 +148,11 @@ def _labels(model: Any, votes: Array, y: Array) -> Array:
     return np.asarray(model.classes_[found])
 
 
-def _own(predicted: Array, y: Array, classes: bool) -> float:
-    """The error on the rows of the fit."""
+def training_error(subject: Subject, judged: Judgement) -> float:
+    """The error on the rows of the fit; NaN where a score is told."""
+    if not judged.smaller_is_better:
+        return math.nan
+    predicted, y, classes = subject.model.predict(subject.rows), subject.y, subject.classifier
     return float(np.mean(predicted != y)) if classes else float(np.sqrt(np.mean((predicted - y) ** 2)))
 
 
@@ -150,9 +162,18 @@ def _judge_search(subject: Subject, result: NestedCrossValidation | None) -> Jud
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
             result = nested_cross_validate(model, subject.rows, y, sample_weight=subject.weights, **how)
-    dummy = DummyClassifier() if subject.classifier else DummyRegressor()
-    base = cross_validate(dummy, subject.Z, y, scoring=model.scoring, **how).mean
-    return judged_search(subject, result, base)
+    return judged_search(subject, result, baseline_score(subject, how))
+
+
+def baseline_score(subject: Subject, how: dict[str, Any]) -> float:
+    """The score of predicting the mean, or the most common label, on the same folds."""
+    return dummy_score(subject.Z, subject.y, subject.model.scoring, how, classifier=subject.classifier)
+
+
+def dummy_score(Z: Array, y: Array, scoring: Any, how: dict[str, Any], *, classifier: bool) -> float:
+    """The cross-validated score of a model that does not look at Z."""
+    dummy = DummyClassifier() if classifier else DummyRegressor()
+    return float(cross_validate(dummy, Z, y, scoring=scoring, **how).mean)
 
 
 def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
@@ -172,9 +193,6 @@ def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
 def judged_search(subject: Subject, nested: NestedCrossValidation, base: float) -> Judgement:
     """The scores of a search as errors, where the score is one that is better read so."""
     model, read = subject.model, AsError.of(subject.model.scoring, classifier=subject.classifier)
-    own = math.nan
-    if read.smaller_is_better:
-        own = _own(model.predict(subject.rows), subject.y, subject.classifier)
     return Judgement(
         read.measure if read.smaller_is_better else nested.scoring,
         read.value(nested.mean),
@@ -183,7 +201,6 @@ def judged_search(subject: Subject, nested: NestedCrossValidation, base: float) 
         f"nested cross-validation, {nested.folds}",
         nested.predictions[0] if subject.classifier else _mean(nested.predictions),
         read.value(model.best_score_),
-        own,
         f"the winner's own score, {model.folds_.label}",
         smaller_is_better=read.smaller_is_better,
         share=read.kind == "share",
@@ -196,3 +213,50 @@ def _mean(values: Array) -> Array:
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutFacts:
+    """Targets, what was predicted of them unseen, and the residuals that stand out.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Which rows these are, from 0.
+    observed, predicted : ndarray
+        In the target's unit.
+    half, most : float
+        Half of the predictions are off by less, nine in ten by less.
+    explained : float
+        One less the share of the variance that is left.
+    outliers : tuple of int
+        Places in the arrays, the largest residual first.
+    """
+
+    rows: Array
+    observed: Array
+    predicted: Array
+    half: float
+    most: float
+    explained: float
+    outliers: tuple[int, ...]
+
+
+def held_out_of(y: Array, predicted: Array | None) -> HeldOutFacts | None:
+    """Predictions of unseen rows beside what was observed; None for labels, and where none was kept.
+
+    A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
+    ones that is more than five standard deviations.
+    """
+    if predicted is None or predicted.dtype.kind != "f" or y.dtype.kind != "f" or not np.isfinite(predicted).any():
+        return None
+    rows = np.flatnonzero(np.isfinite(predicted))
+    observed, said = y[rows], predicted[rows]
+    residual = observed - said
+    half, most = np.quantile(np.abs(residual), [0.5, 0.9])
+    total = float(np.sum((observed - observed.mean()) ** 2))
+    explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
+    off = np.abs(residual - np.median(residual))
+    order = np.argsort(-off, kind="stable")
+    outliers = tuple(int(i) for i in order if off[i] > 8.0 * max(float(np.median(off)), 1e-300))
+    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers if np.median(off) else ())

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
-from mercer.report.facts import Facts
+from mercer.report.evaluation import ModelEvaluation
 from mercer.text import counted, legible, listed, number
 
 Level: TypeAlias = Literal["serious", "look", "note"]
@@ -39,14 +39,14 @@ class Worry:
     text: str
 
 
-def worries(facts: Facts) -> list[Worry]:
+def worries(facts: ModelEvaluation) -> list[Worry]:
     """All that the rules find, serious ones first."""
     found = [worry for rule in _RULES for worry in rule(facts)]
     order = {"serious": 0, "look": 1, "note": 2}
     return sorted(found, key=lambda worry: order[worry.level])
 
 
-def _useless(facts: Facts) -> Iterator[Worry]:
+def _useless(facts: ModelEvaluation) -> Iterator[Worry]:
     if not facts.judged.useful:
         yield Worry(
             "serious",
@@ -56,11 +56,11 @@ def _useless(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _baseline(facts: Facts) -> str:
+def _baseline(facts: ModelEvaluation) -> str:
     return "the most common label" if facts.labels is not None else "the mean"
 
 
-def _leaks(facts: Facts) -> Iterator[Worry]:
+def _leaks(facts: ModelEvaluation) -> Iterator[Worry]:
     names = [each.name for each in facts.influence if each.alone > NEARLY_ALL]
     several = len(names) > 1
     if names and facts.data.used > 1:  # the only column is what the model is about
@@ -73,7 +73,7 @@ def _leaks(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _copies(facts: Facts) -> Iterator[Worry]:
+def _copies(facts: ModelEvaluation) -> Iterator[Worry]:
     copies, rows = facts.data.copies, facts.data.rows
     if copies:
         many = copies > 0.1 * rows
@@ -85,7 +85,7 @@ def _copies(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _few(facts: Facts) -> Iterator[Worry]:
+def _few(facts: ModelEvaluation) -> Iterator[Worry]:
     if facts.data.rows < _FEW:
         yield Worry(
             "look",
@@ -95,7 +95,7 @@ def _few(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _edges(facts: Facts) -> Iterator[Worry]:
+def _edges(facts: ModelEvaluation) -> Iterator[Worry]:
     if isinstance(facts.choice, SearchChoice) and facts.choice.edges:
         yield Worry(
             "look",
@@ -105,7 +105,7 @@ def _edges(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _bounds(facts: Facts) -> Iterator[Worry]:
+def _bounds(facts: ModelEvaluation) -> Iterator[Worry]:
     if isinstance(facts.choice, CommitteeChoice):
         on = [member for member in facts.choice.members if member.weight > 0 and member.bounds]
         if on:
@@ -119,7 +119,7 @@ def _bounds(facts: Facts) -> Iterator[Worry]:
             )
 
 
-def _digits(facts: Facts) -> Iterator[Worry]:
+def _digits(facts: ModelEvaluation) -> Iterator[Worry]:
     if facts.choice.digits < _DIGITS:
         yield Worry(
             "note",
@@ -129,7 +129,7 @@ def _digits(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _outliers(facts: Facts) -> Iterator[Worry]:
+def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
     if facts.held is None or not facts.held.outliers:
         return
     held, places = facts.held, facts.held.outliers
@@ -146,7 +146,7 @@ def _outliers(facts: Facts) -> Iterator[Worry]:
     )
 
 
-def _imbalance(facts: Facts) -> Iterator[Worry]:
+def _imbalance(facts: ModelEvaluation) -> Iterator[Worry]:
     counts = facts.data.counts
     if not counts:
         return
@@ -161,7 +161,7 @@ def _imbalance(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _unfound(facts: Facts) -> Iterator[Worry]:
+def _unfound(facts: ModelEvaluation) -> Iterator[Worry]:
     lost = [] if facts.labels is None else [each for each in facts.labels.each if each.found < _FOUND]
     if lost and facts.judged.useful:
         told = ", ".join(f"{legible(each.label)} {100 * each.found:.0f} % of {each.rows}" for each in lost[:3])
@@ -176,7 +176,7 @@ def _percent_found(share: float) -> str:
     return "" if math.isnan(share) else f"Of those, {100 * share:.0f} % were found."
 
 
-def _missing(facts: Facts) -> Iterator[Worry]:
+def _missing(facts: ModelEvaluation) -> Iterator[Worry]:
     rows = facts.data.rows
     many = [c.name for c in facts.data.columns if c.used and c.missing > _MISSING * rows]
     if many:
@@ -188,7 +188,7 @@ def _missing(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _extremes(facts: Facts) -> Iterator[Worry]:
+def _extremes(facts: ModelEvaluation) -> Iterator[Worry]:
     far = [column.name for column in facts.data.columns if column.used and column.extreme > _EXTREME]
     if far:
         yield Worry(
@@ -199,7 +199,7 @@ def _extremes(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _intervals(facts: Facts) -> Iterator[Worry]:
+def _intervals(facts: ModelEvaluation) -> Iterator[Worry]:
     at = next((each for each in facts.coverage if each.confidence == 0.9), None)
     if at is not None and float(at) < 0.9 - 2.5 * math.sqrt(0.09 / at.rows):
         yield Worry(
@@ -209,7 +209,7 @@ def _intervals(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _optimism(facts: Facts) -> Iterator[Worry]:
+def _optimism(facts: ModelEvaluation) -> Iterator[Worry]:
     judged = facts.judged
     if judged.outer and judged.optimism > max(2 * judged.standard_error, 0.1 * abs(judged.error)):
         yield Worry(
@@ -220,7 +220,7 @@ def _optimism(facts: Facts) -> Iterator[Worry]:
         )
 
 
-def _extrapolation(facts: Facts) -> Iterator[Worry]:
+def _extrapolation(facts: ModelEvaluation) -> Iterator[Worry]:
     yield Worry(
         "note",
         "Outside the ranges in the table of columns it knows nothing",
@@ -230,7 +230,7 @@ def _extrapolation(facts: Facts) -> Iterator[Worry]:
     )
 
 
-_RULES: tuple[Callable[[Facts], Iterator[Worry]], ...] = (
+_RULES: tuple[Callable[[ModelEvaluation], Iterator[Worry]], ...] = (
     _useless, _leaks, _few, _outliers, _edges, _optimism, _intervals, _unfound, _imbalance, _missing, _extremes,
     _copies, _bounds, _digits, _extrapolation,
 )  # fmt: skip

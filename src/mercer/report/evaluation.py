@@ -1,0 +1,199 @@
+"""One evaluation of a fitted model: error, coverage, calibration, importance of columns, warnings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.insight.intervals import Coverage
+from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
+from mercer.report.data import Data, Origin, data_of
+from mercer.report.judging import HeldOutFacts, Judgement, held_out_of, judge, training_error
+from mercer.report.labels import LabelFacts, labels_of
+from mercer.report.refits import Influence, coverages, influences, refitted
+from mercer.report.subject import Subject, subject_of
+from mercer.text import number, percent, text_table
+
+_NINE_IN_TEN = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class ModelEvaluation:
+    """What is known about a fitted model; prints as a short text.
+
+    Attributes
+    ----------
+    subject : Subject
+        The model and its rows.
+    data : Data
+        The table.
+    judged : Judgement
+        Out-of-sample error with its standard error, the baseline, and predictions of rows held out.
+    choice : SearchChoice or CommitteeChoice
+        What was tried, and what won.
+    held : HeldOutFacts or None
+        Targets and out-of-sample predictions of numbers.
+    labels : LabelFacts or None
+        Confusion matrix and calibration of a classifier.
+    coverage : tuple of Coverage
+        Share of unseen targets inside prediction intervals of several confidences.
+    coverage_how : str
+        How that was measured.
+    influence : tuple of Influence
+        Importance of each column, by permutation among rows held out; largest first.
+    tried_on, parts : int
+        Rows that importance and coverage were measured on, and in how many folds.
+    """
+
+    subject: Subject
+    data: Data
+    judged: Judgement
+    choice: SearchChoice | CommitteeChoice
+    held: HeldOutFacts | None
+    labels: LabelFacts | None
+    coverage: tuple[Coverage, ...]
+    coverage_how: str
+    influence: tuple[Influence, ...]
+    tried_on: int
+    parts: int
+
+    @property
+    def error(self) -> float:
+        """Out-of-sample error, or score."""
+        return self.judged.error
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of `error`."""
+        return self.judged.standard_error
+
+    @property
+    def baseline(self) -> float:
+        """The same of predicting the mean, or the most common label."""
+        return self.judged.baseline
+
+    @property
+    def predictions(self) -> Any:
+        """Prediction of every row by a model that has not seen it."""
+        return self.judged.predicted
+
+    @property
+    def importance(self) -> dict[str, float]:
+        """By how much the error on unseen rows rises when a column is permuted, largest first."""
+        return {each.name: each.rise for each in self.influence}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may be wrong, serious things first."""
+        from mercer.report.worries import worries
+
+        return [f"{worry.title}. {worry.text}" for worry in worries(self) if worry.level != "note"]
+
+    @property
+    def relevant(self) -> bool:
+        """Whether kernels have widths per column that are worth telling."""
+        return any(each.relevance is not None for each in self.influence)
+
+    def __str__(self) -> str:
+        judged = self.judged
+        spread = "" if math.isnan(judged.standard_error) else f" +- {number(judged.standard_error, 2)}"
+        word = "error" if judged.smaller_is_better else "score"
+        lines = [
+            f"Out-of-sample {word}: {number(judged.error)}{spread} ({judged.measure}; {judged.how}).",
+            f"Baseline: {number(judged.baseline)}.",
+        ]
+        lines += [
+            f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of unseen targets."
+            for each in self.coverage
+            if each.confidence == _NINE_IN_TEN
+        ]
+        if self.labels is not None:
+            lines.append(f"Probabilities differ from observed frequencies by {percent(self.labels.calibration.gap)}.")
+        if self.influence:
+            rows = [[each.name, each.rise, each.standard_error] for each in self.influence[:10]]
+            lines += ["", text_table(["column", "importance", "std. error"], rows)]
+        found = self.warnings
+        return "\n".join([*lines, *([""] if found else []), *(f"Warning: {each}" for each in found)])
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    evaluation: Any = None,
+    target: str = "y",
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> ModelEvaluation:
+    """Evaluate a fitted model: out-of-sample error, coverage, calibration, importance of columns and warnings.
+
+    Parameters
+    ----------
+    model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
+        Fitted to these rows.
+    X, y : table and array-like of shape (n_samples,)
+        The rows and targets of the fit.
+    evaluation : object, default=None
+        The outer loop, if you have run it: what `evaluate` of an automatic model or `nested_cross_validate`
+        returned. Without it a search is nested here, and an automatic model is judged by its out-of-fold error.
+    target : str, default="y"
+        What y is called.
+    sample_weight, groups : array-like of shape (n_samples,), default=None
+        As given to the fit of a search.
+
+    Returns
+    -------
+    ModelEvaluation
+        Prints; its attributes are the numbers.
+
+    See Also
+    --------
+    mercer.report.write_report : The same as a page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV, evaluate
+    >>> X = np.random.default_rng(0).uniform(0.0, 6.0, size=(60, 2))
+    >>> y = np.sin(X[:, 0]) + 0.1 * X[:, 1]
+    >>> search = KernelRidgeCV("gaussian", [1e-3, 1e-2, 1e-1], cv=5, random_state=0).fit(X, y)
+    >>> result = evaluate(search, X, y)
+    >>> result.error < 0.1 * result.baseline, list(result.importance)
+    (True, ['x1', 'x2'])
+    """
+    subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
+    return evaluated(subject, evaluation, Origin())
+
+
+def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
+    """The evaluation of a model and its rows."""
+    judged = judge(subject, result)
+    judged = replace(judged, fitted=training_error(subject, judged))
+    refits = refitted(subject)
+    found, how = coverages(subject, refits, judged)
+    return ModelEvaluation(
+        subject,
+        data_of(subject, origin),
+        judged,
+        choice_of(subject, judged),
+        held_out_of(subject.y, judged.predicted),
+        labels_of(subject, judged) if subject.classifier else None,
+        tuple(found),
+        how,
+        tuple(influences(subject, refits, _relevance(subject))) if refits else (),
+        sum(len(each.test) for each in refits),
+        len(refits),
+    )
+
+
+def _relevance(subject: Subject) -> dict[str, float]:
+    """Of committees in which kernels with a width per column have most of the weight."""
+    if not subject.auto:
+        return {}
+    members = subject.model.members_
+    own = sum(member.weight for member in members if np.ndim(getattr(member.kernel, "width", 0)))
+    return dict(subject.model.relevance()) if own > 0.5 else {}
