@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from string import Template
 from typing import Self
 
 
@@ -47,11 +48,49 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(sign if sign.isprintable() or (lines and sign == "\n") else json.dumps(sign)[1:-1] for sign in text)
 
 
-class _Printable(Exception):
-    """An exception whose texts are safe to print: they quote names, cells and files of strangers."""
+def python_terms(column: str) -> dict[str, str]:
+    """What hints call the settings that would help, for those who write Python.
 
-    def __init__(self, *given: object) -> None:
-        super().__init__(*(printable(each, lines=True) if isinstance(each, str) else each for each in given))
+    >>> python_terms("price")["category"]
+    "kinds={'price': 'category'}"
+    """
+    return {
+        "category": f"kinds={{{column!r}: 'category'}}",
+        "decimal": "decimal",
+        "drop": "drop",
+        "grid": "further ones, or use extend_grid=True",
+        "missing": "",
+        "others": "further ones",
+        "separator": "separator",
+    }
+
+
+class _Printable(Exception):
+    """An exception whose texts are safe to print: they quote names, cells and files of strangers.
+
+    A `hint` says what would help. The settings in it are terms, such as $decimal, that each surface puts into its own
+    words: `str` gives the parameters of Python, `worded` those of a table of terms.
+    """
+
+    def __init__(self, *given: object, hint: str = "", column: str = "") -> None:
+        self.given, self.hint, self.column = given, hint, column
+        texts = [f"{given[0]} {self._help(python_terms)}", *given[1:]] if hint else given
+        super().__init__(*(printable(each, lines=True) if isinstance(each, str) else each for each in texts))
+
+    def _help(self, terms: Callable[[str], dict[str, str]]) -> str:
+        return Template(self.hint).substitute(terms(self.column))
+
+    def worded(self, terms: Callable[[str], dict[str, str]]) -> str:
+        """The text with its hint in the words of another surface.
+
+        Examples
+        --------
+        >>> from mercer.errors import InputError
+        >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Say which with $separator.")
+        >>> print(error, "|", error.worded(lambda column: {"separator": "--separator"}))
+        Cells may be separated by a comma or a bar. Say which with separator. | Cells ... Say which with --separator.
+        """
+        return printable(f"{self.given[0]} {self._help(terms)}", lines=True) if self.hint else str(self)
 
 
 class MercerError(_Printable):
@@ -77,7 +116,7 @@ class NoFeaturesError(InputError, AttributeError):
 class MemoryRefusal(MercerError, MemoryError):
     """The work would need more memory than there is; it was refused before any was taken."""
 
-    def __new__(cls, *given: object) -> Self:
+    def __new__(cls, *given: object, **_: str) -> Self:
         """Make one; MemoryError's own way refuses subclasses with a second base, as when Dask sends them."""
         return Exception.__new__(cls, *given)
 

@@ -342,6 +342,6 @@ def test_files_that_are_no_models_get_one_sentence(run, folder):
 def test_a_wrong_separator_is_pointed_out(run):
     said = run("fit", "-", "--target", "y", "--separator", ",", given="a;y\n1;2\n3;4\n", code=2).stderr
     assert said == (
-        "mercer: There is no column 'y' in standard input. It has one column, 'a;y': are cells separated by a "
+        "mercer: There is no column 'y' in standard input. It has one column, 'a;y'. Are cells separated by a "
         "semicolon? Use --separator.\n"
     )

@@ -73,22 +73,19 @@ REFUSED = {
         b"a\n1\n2\n3\n4\nx5\n6\n7\n",
         (
             "Column 'a' must be numbers in every row, as in 85.7 % of them; got 'x5' in line 6 of t.csv. Correct "
-            "the cell, leave it empty, or say --as a=category."
+            "the cell, leave it empty, or say kinds={'a': 'category'}."
         ),
     ),
     "text in dates": (
         b"a,b\n2024-01-01,1\n2024-01-02,1\n2024-13-03,1\n2024-01-04,1\n2024-01-05,1\n",
         (
             "Column 'a' must be dates in every row, as in 80 % of them; got '2024-13-03' in line 4 of t.csv. Correct "
-            "the cell, leave it empty, or say --as a=category."
+            "the cell, leave it empty, or say kinds={'a': 'category'}."
         ),
     ),
     "inf": (
         b"a,b\n1,1\n-inf,2\n",
-        (
-            "Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the cell, or leave it empty; "
-            "for fit there is also --missing drop, mean or mark."
-        ),
+        ("Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the cell, or leave it empty."),
     ),
     "1e400": (
         b"a,b\n1,1\n1e400,2\n",
@@ -101,9 +98,9 @@ REFUSED = {
         b"a,b\n123456789012345678901234567891,1\n",
         (
             "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
-            "'123456789012345678901234567891' in line 2 of t.csv. Leave the column out with --drop, or keep it as "
+            "'123456789012345678901234567891' in line 2 of t.csv. Leave the column out with drop, or keep it as "
             "text with "
-            "--as a=category."
+            "kinds={'a': 'category'}."
         ),
     ),
     "empty": (b"", "t.csv is empty."),
@@ -132,26 +129,26 @@ REFUSED = {
         b"a;b\n1,234;2\n5,678;3\n",
         (
             "Column 'a' must be numbers that can be read in one way; got '1,234' in line 2 of t.csv. Is the comma "
-            "decimal? Say --decimal , or --decimal ."
+            "decimal? Say decimal , or decimal ."
         ),
     ),
     "points and commas": (
         b"a;b\n1,5;2.5\n",
         (
             "Numbers of one table must be written in one way; got '2.5' in column 'b', but '1,5' in 'a'. Say which "
-            "with --decimal."
+            "with decimal."
         ),
     ),
     "thousands with blanks": (
         b"a;b\n1 234;1\n5 678;1\n",
         (
             "Column 'a' must be numbers written in one way; got '1 234' in line 2 of t.csv. Say how numbers are "
-            "written with --decimal, or say --as a=category."
+            "written with decimal, or say kinds={'a': 'category'}."
         ),
     ),
     "two separators": (
         b"a|b;c\n1|2;3\n",
-        "Cells of t.csv may be separated by a semicolon or a bar: the header has both. Say which with --separator.",
+        "Cells of t.csv may be separated by a semicolon or a bar: the header has both. Say which with separator.",
     ),
     "no header": (
         b"1.5,2\n3,4\n",
@@ -336,16 +333,15 @@ def test_parquet_that_is_refused(read):
 
     assert said(as_parquet(a=[[1], [2]])) == (
         "Column 'a' of t.parquet must be numbers, truth values, dates or text; got list<element: int64>. "
-        "Leave it out with --drop."
+        "Leave it out with drop."
     )
     assert read(as_parquet(a=[[1], [2]]), unused=["a"]).columns["a"].tolist() == ["", ""]
     assert said(as_parquet(a=[1.0, float("inf")])) == (
-        "Column 'a' must be finite numbers; got 'inf' in row 2 of t.parquet. Correct the cell, or leave it empty; for "
-        "fit there is also --missing drop, mean or mark."
+        "Column 'a' must be finite numbers; got 'inf' in row 2 of t.parquet. Correct the cell, or leave it empty."
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
         "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got 9007199254740993 in row 2 "
-        "of t.parquet. Leave the column out with --drop, or keep it with --as a=category."
+        "of t.parquet. Leave the column out with drop, or keep it with kinds={'a': 'category'}."
     )
     assert read(as_parquet(a=[1, 2**53 + 1]), unused=["a"]).rows == 2
     assert said(as_parquet(a=pa.array([], pa.int64()))) == (
@@ -368,7 +364,7 @@ def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
     unclear = as_parquet(x=cells["thousands or decimals"])
     assert sentence_of(lambda raw, **how: read(raw, "t.parquet", **how), unclear) == (
         "Column 'x' must be numbers that can be read in one way; got '1,100' in row 1 of t.parquet. Is the comma "
-        "decimal? Say --decimal , or --decimal ."
+        "decimal? Say decimal , or decimal ."
     )
     assert read(unclear, "t.parquet", decimal=".").columns["x"].tolist() == [1100.0, 2200.0, 3300.0]
     assert read(unclear, "t.parquet", decimal=",").columns["x"].tolist() == [1.1, 2.2, 3.3]
@@ -418,7 +414,7 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
         arrow_reading(far, "t.parquet", {})
     assert str(caught.value) == (
         "Column 'x' must be dates within 292 million years of 1970; got 36534630048-05-13T13:56:16 in row 2 of "
-        "t.parquet. Leave the column out with --drop."
+        "t.parquet. Leave the column out with drop."
     )
     names = arrow_reading(far, "t.parquet", {"x": "text"}).columns["x"].tolist()
     assert names == ["1970-01-01T00:00:00", "36534630048-05-13T13:56:16"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
+from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.error_scale import AsError
@@ -72,14 +73,9 @@ def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -
     told: dict[type[Warning], list[str]] = {}
     for each in heard:
         if issubclass(each.category, MercerWarning) and not (auto and each.category is IllConditionedWarning):
-            told.setdefault(each.category, []).append(_without_python(" ".join(str(each.message).split())))
+            said = each.message.worded(flags) if isinstance(each.message, MercerWarning) else str(each.message)
+            told.setdefault(each.category, []).append(" ".join(said.split()))
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
-
-
-def _without_python(said: str) -> str:
-    """The way out, as the command line has it."""
-    ours = "Try others with --kernel or --alphas."
-    return said.replace("Try further ones, or use extend_grid=True.", ours).replace("Try further ones.", ours)
 
 
 def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:

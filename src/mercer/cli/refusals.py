@@ -172,6 +172,23 @@ def _of_arrow(error: BaseException) -> bool:
     return any(str(cls.__module__).startswith("pyarrow") for cls in type(error).__mro__)
 
 
+def flags(column: str) -> dict[str, str]:
+    """What hints call the settings that would help, for those who type commands.
+
+    >>> flags("price")["category"]
+    '--as price=category'
+    """
+    return {
+        "category": f"--as {column}=category",
+        "decimal": "--decimal",
+        "drop": "--drop",
+        "grid": "others with --kernel or --alphas",
+        "missing": "; for fit there is also --missing drop, mean or mark",
+        "others": "others with --kernel or --alphas",
+        "separator": "--separator",
+    }
+
+
 def words(error: Exception) -> str:
     """One sentence for an error.
 
@@ -180,7 +197,7 @@ def words(error: Exception) -> str:
     """
     from mercer.errors import MercerError
 
-    said = " ".join(str(error).split())
+    said = " ".join((error.worded(flags) if isinstance(error, MercerError) else str(error)).split())
     if isinstance(error, MercerError):
         return said
     if _exhausted(error):

@@ -291,12 +291,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice)
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
-            warnings.warn(
-                f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those "
-                "tried. Try further ones, or use extend_grid=True.",
-                EdgeOfGridWarning,
-                stacklevel=4,
-            )
+            said = f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those tried."
+            warnings.warn(EdgeOfGridWarning(said, hint="Try $grid."), stacklevel=4)
         warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)

@@ -65,7 +65,7 @@ def optimism_words(facts: Facts) -> list[str]:
         return [
             (
                 "No outer loop was run. Its folds would repeat everything, weights too; on tables of this size the two "
-                "estimates are close. From Python: evaluate; on the command line: --folds."
+                "estimates are close. With a number of folds for the evaluation, one is run."
             )
         ]
     gap = abs(judged.optimism)

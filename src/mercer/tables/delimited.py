@@ -168,7 +168,9 @@ def _separator(text: str, what: str) -> str:
     if len(steady) == 1:
         return steady[0]
     said = " or a ".join(SEPARATORS[mark] for mark in able)
-    raise InputError(f"Cells of {what} may be separated by a {said}: the header has both. Say which with --separator.")
+    raise InputError(
+        f"Cells of {what} may be separated by a {said}: the header has both.", hint="Say which with $separator."
+    )
 
 
 def _first(text: str, mark: str) -> list[str]:

@@ -269,7 +269,7 @@ def arrow_column(name: str, column: Any, what: str, asked: str | None) -> Array:
         made = np.array(column.to_pylist(), dtype=object)
     else:
         must_be = "numbers, truth values, dates or text"
-        raise InputError(sentence(f"Column {name!r} of {what}", must_be, str(kind), "Leave it out with --drop."))
+        raise InputError(sentence(f"Column {name!r} of {what}", must_be, str(kind)), hint="Leave it out with $drop.")
     return made.astype(object).view(Levels) if asked == "category" else made
 
 
@@ -282,7 +282,7 @@ def _moments(name: str, values: Array, what: str, asked: str | None) -> Array:
     if far.size:
         got = f"{values[far[0]]} in {row_of(what, int(far[0]))}"
         must_be = "dates within 292 million years of 1970"
-        raise InputError(sentence(f"Column {name!r}", must_be, got, "Leave the column out with --drop."))
+        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Leave the column out with $drop.")
     return made
 
 
@@ -307,8 +307,8 @@ def _arrow_numbers(name: str, column: Any, what: str, asked: str | None) -> Arra
     rows = np.flatnonzero(np.asarray(column.is_valid()))
     if bad:
         got = f"{cells[bad[0]]} in {row_of(what, int(rows[bad[0]]))}"
-        way_out = f"Leave the column out with --drop, or keep it with --as {name}=category."
-        raise InputError(sentence(f"Column {name!r}", FIFTEEN, got, way_out))
+        hint = "Leave the column out with $drop, or keep it with $category."
+        raise InputError(sentence(f"Column {name!r}", FIFTEEN, got), hint=hint, column=name)
     made = np.full(len(column), np.nan)
     made[rows] = values
     return made

@@ -62,12 +62,15 @@ class Reading:
     def column(self, name: str) -> Array:
         """One column; a name that is none gets the nearest suggested."""
         if name not in self.columns:
-            hint = nearest(name, self.columns)
+            known, hint = nearest(name, self.columns), ""
             only = next(iter(self.columns)) if len(self.columns) == 1 else ""
             signs = [word for sign, word in SEPARATORS.items() if sign in only]
             if signs:
-                hint = f"It has one column, {short(only)!r}: are cells separated by a {signs[0]}? Use --separator."
-            raise InputError(f"There is no column {name!r} in {self.what}. {hint}")
+                known, hint = (
+                    f"It has one column, {short(only)!r}.",
+                    f"Are cells separated by a {signs[0]}? Use $separator.",
+                )
+            raise InputError(f"There is no column {name!r} in {self.what}. {known}", hint=hint)
         return self.columns[name]
 
 

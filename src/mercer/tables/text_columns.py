@@ -75,10 +75,10 @@ class Texts:
         """Whether a cell means that there is nothing, in a column of numbers or dates."""
         return text.lower() in MISSING_WORDS or (self.endless and is_endless(text))
 
-    def refused(self, cell: str, must_be: str, way_out: str) -> InputError:
+    def refused(self, cell: str, must_be: str, hint: str) -> InputError:
         """The complaint about the first of such cells."""
-        place = self.where(self.cells.index(cell))
-        return InputError(sentence(f"Column {self.name!r}", must_be, f"{short(cell)!r} in {place}", way_out))
+        got = f"{short(cell)!r} in {self.where(self.cells.index(cell))}"
+        return InputError(sentence(f"Column {self.name!r}", must_be, got), hint=hint, column=self.name)
 
     def placed(self, values: dict[str, Any], gone: Any, kind: Any) -> Array:
         """The values of the cells, `gone` where one is missing."""
@@ -93,8 +93,8 @@ def is_endless(text: str) -> bool:
 def refused_endless(name: str, first: str, count: int, place: str) -> InputError:
     """The complaint about infinite numbers."""
     got = f"{first!r} in {place}" if count == 1 else f"{count} infinite cells, the first {first!r} in {place}"
-    way_out = "Correct the cell, or leave it empty; for fit there is also --missing drop, mean or mark."
-    return InputError(sentence(f"Column {name!r}", "finite numbers", got, way_out))
+    hint = "Correct the cell, or leave it empty$missing."
+    return InputError(sentence(f"Column {name!r}", "finite numbers", got), hint=hint)
 
 
 def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle | None:
@@ -123,10 +123,10 @@ def choose_style(columns: Sequence[Texts], decimal: str | None) -> NumberStyle |
     column, text = commas[0]
     if points:
         got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
-        raise InputError(sentence("Numbers of one table", "written in one way", got, "Say which with --decimal."))
+        raise InputError(sentence("Numbers of one table", "written in one way", got), hint="Say which with $decimal.")
     if all(_GROUPED.fullmatch(text) for _, text in commas):
         raise column.refused(
-            text, "numbers that can be read in one way", "Is the comma decimal? Say --decimal , or --decimal ."
+            text, "numbers that can be read in one way", "Is the comma decimal? Say $decimal , or $decimal ."
         )
     return NumberStyle(",", ".")
 
@@ -166,7 +166,7 @@ def _refused_number(column: Texts, cell: str, style: NumberStyle, *, trained: bo
         f"numbers with a decimal {'point' if style.decimal == '.' else 'comma'} and {marks[style.thousands]} between "
     )
     must_be += "thousands" + ", as in the training table" * trained
-    return column.refused(cell, must_be, "Say how this table writes numbers with --decimal.")
+    return column.refused(cell, must_be, "Say how this table writes numbers with $decimal.")
 
 
 def _tell_gone(column: Texts, notes: list[str]) -> None:
@@ -178,7 +178,7 @@ def _tell_gone(column: Texts, notes: list[str]) -> None:
 
 def _numbers(column: Texts, said: dict[str, int], style: NumberStyle) -> Array:
     values = {}
-    keep = f"Leave the column out with --drop, or keep it as text with --as {column.name}=category."
+    keep = "Leave the column out with $drop, or keep it as text with $category."
     for text in said:
         value = style.read(text)
         if value is None or abs(value) == float("inf"):
@@ -202,14 +202,14 @@ def _days(column: Texts, said: dict[str, int]) -> Array:
 def _refuse_spoilt(column: Texts, said: dict[str, int], unread: list[str]) -> None:
     """No guess about a column of numbers or dates in which something else stands."""
     total, bad = sum(said.values()), set(unread)
-    as_category = f"or say --as {column.name}=category."
+    as_category = "or say $category."
     endless = [text for text in unread if is_endless(text)]
     if endless and len(endless) == len(unread) and len(said) > len(unread):
         first = min(endless, key=column.cells.index)
         count = sum(said[text] for text in endless)
         raise refused_endless(column.name, first, count, column.where(column.cells.index(first)))
     if all(_LOOSE.fullmatch(text) for text in said):
-        way_out = f"Say how numbers are written with --decimal, {as_category}"
+        way_out = f"Say how numbers are written with $decimal, {as_category}"
         raise column.refused(unread[0], "numbers written in one way", way_out)
     many = len(said) > _MANY or len(said) > total / 2
     no_days = [text for text in said if read_day(text) is None]
