@@ -1,12 +1,16 @@
 """The tree of errors, and the one form of every complaint."""
 
+import ast
 import json
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mercer
 from mercer.errors import (
     EdgeOfGridWarning,
     IllConditionedWarning,
@@ -19,6 +23,7 @@ from mercer.errors import (
     SingularSystemWarning,
     nearest,
     printable,
+    python_terms,
     sentence,
 )
 
@@ -118,3 +123,30 @@ def test_every_error_and_warning_is_safe_to_print_and_to_send(text):
         assert str(pickle.loads(pickle.dumps(made))) == str(made)
     said = str(InputError(nearest("zzzzzzzzz", [text])))
     assert all(line.isprintable() for line in said.split("\n"))
+
+
+def test_hints_are_worded_by_parameters_in_python_and_by_flags_on_the_command_line():
+    from mercer.cli.refusals import flags, words
+
+    error = InputError(
+        "Column 'a' must be numbers; got 'x'.", hint="Leave it out with $drop, or say $category.", column="a"
+    )
+    assert str(error) == "Column 'a' must be numbers; got 'x'. Leave it out with drop, or say kinds={'a': 'category'}."
+    assert words(error) == "Column 'a' must be numbers; got 'x'. Leave it out with --drop, or say --as a=category."
+    assert set(flags("a")) == set(python_terms("a"))
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_no_message_of_the_library_names_a_flag_of_the_command_line():
+    source = Path(mercer.__file__).parent
+    found = []
+    for path in source.rglob("*.py"):
+        if path.is_relative_to(source / "cli") or path.name == "svg.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        found += [f"{path.name}: {text}" for text in texts if re.search(r"(^|[ '(])--[a-z]{2,}", text)]
+    docstrings = [each for each in found if "Examples" in each or "----" in each]
+    assert [each for each in found if each not in docstrings] == []
