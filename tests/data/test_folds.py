@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 
 from mercer.data.folds import Split, draw
 from mercer.errors import InputError
+from mercer.selection.problem import Removals
 
 X = np.zeros((12, 2))
 Y = np.array([0, 1] * 6)
@@ -129,11 +130,10 @@ def test_order_makes_the_test_sets_of_the_first_repeat_contiguous():
     folds = draw(KFold(3, shuffle=True, random_state=0), X, Y)
     order = folds.order()
     assert sorted(order) == list(range(12))
-    moved = folds.reordered(order)
-    assert [split.test.tolist() for split in moved.splits] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
-    for old, new in zip(folds.splits, moved.splits, strict=True):
-        np.testing.assert_array_equal(order[new.train], old.train)
-        np.testing.assert_array_equal(np.sort(order[new.test]), old.test)
+    moved = Removals.of(folds.splits, 12).renumbered(order)
+    assert [rows.tolist() for rows in moved.sets] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    for old, new in zip(folds.splits, moved.tests, strict=True):
+        np.testing.assert_array_equal(order[new], old.test)
 
 
 def test_order_keeps_rows_that_are_tested_twice_or_never():

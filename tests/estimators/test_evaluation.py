@@ -585,3 +585,21 @@ def test_a_grid_that_is_to_be_extended_is_extended_within_every_outer_fold_or_re
         assert "extend_grid" in str(refused)  # noqa: PT017
     else:
         assert min(chosen["alpha"] for chosen in ours.chosen) < 10.0
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
+@pytest.mark.parametrize(
+    "cv", [[(np.arange(20, 40), np.arange(4))], [(np.arange(20), np.arange(36, 40))], 4], ids=["first", "last", "all"]
+)
+def test_the_one_standard_error_rule_knows_how_many_rows_inner_splits_train_on(cv):
+    """Inner splits that overlap have standard errors corrected by test / train: those of refits choose the same."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    inner = ShuffleSplit(3, test_size=0.2, random_state=0)
+    search = KernelRidgeCV([Gaussian(1.0)], [0.01, 0.1, 1.0, 10.0], rule="one_se")
+    how = {"repeats": 2, "random_state": 0} if cv == 4 else {}
+    found = nested_cross_validate(search, X, y, cv=cv, inner=inner, **how)
+    splits = draw(cv, X, y, **how).splits
+    for chosen, split in zip(found.chosen, splits, strict=True):
+        alone = KernelRidgeCV([Gaussian(1.0)], [0.01, 0.1, 1.0, 10.0], rule="one_se", cv=inner)
+        assert chosen["alpha"] == alone.fit(X[split.train], y[split.train]).alpha_

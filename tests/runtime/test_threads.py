@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from formulas import refusal
 from mercer.runtime import run, single_threaded_blas, thread_count, threads
 from mercer.runtime.threads import _Limit
+from mercer.runtime.threads import each as each_in_order
 
 
 @pytest.fixture(autouse=True)
@@ -305,3 +306,14 @@ class TestBlas:
             assert isinstance(again, ThreadpoolController)
         with limit:
             assert limit.controller is again
+
+
+def test_few_results_wait_for_whoever_asks_for_them():
+    """Results may be large: no more than one a thread, and one more, are made ahead."""
+    begun = []
+    with threads(2):
+        found = each_in_order(lambda job: begun.append(job) or job, range(50))
+        for number, result in enumerate(found):
+            assert result == number
+            time.sleep(0.001)
+            assert len(begun) <= number + 4

@@ -266,3 +266,17 @@ def test_small_predictions_of_the_winner_have_all_their_digits_although_its_riva
     assert np.abs(expected).max() < 1e-9
     np.testing.assert_allclose(values, expected, rtol=1e-6)
     np.testing.assert_allclose(table.scores[0, 1, :, 0], -((y - expected[:, 0]) ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("outlier", [1e4, 1e9, 1e13])
+def test_scores_beside_a_huge_target_are_those_of_the_predictions(outlier, rng):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    y[0] = outlier
+    scoring = resolve_scoring("neg_mean_absolute_error", classifier=False)
+    search = Search(Rows(X), y, Problem(y[:, None], None, False), draw(None, X, y), scoring)
+    alphas = np.logspace(-6, 2, 30)
+    plan = search.plan([Gaussian(0.1)], alphas)
+    table = search.run([Gaussian(0.1)], alphas, plan)
+    for a in (10, 20, 29):
+        values, _ = search.values(Gaussian(0.1), [float(alphas[a])], plan)
+        np.testing.assert_allclose(table.scores[0, a, :, 0], -np.abs(y - values[:, 0]), rtol=1e-6)

@@ -9,7 +9,7 @@ from mercer.kernels import Gaussian, Linear
 from mercer.runtime.passes import run_pass
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import as_source
-from mercer.streaming.models import Moments, System
+from mercer.streaming.models import Moments, SummedSystem
 from mercer.streaming.sums import FoldSums, Numbers, Side
 
 KERNEL, FOLDS = Gaussian(1.5), 4
@@ -146,4 +146,4 @@ def test_sums_that_overflow_are_refused(rng):
 
 def test_a_training_set_without_weight_is_refused():
     with pytest.raises(InputError, match="Rows with weight must be left to train on; got none"):
-        System(np.zeros((3, 3)), np.zeros(1), np.zeros(1), intercept=True)
+        SummedSystem(np.zeros((3, 3)), np.zeros(1), np.zeros(1), intercept=True)

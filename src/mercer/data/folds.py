@@ -116,16 +116,6 @@ class Folds:
             first = first[np.sort(np.unique(first, return_index=True)[1])]
         return np.concatenate([first, np.flatnonzero(~once)])
 
-    def reordered(self, order: Array) -> Folds:
-        """The same splits in the numbers of rows X[order]."""
-        if np.array_equal(order, np.arange(self.n)):
-            return self
-        place = np.empty(self.n, dtype=np.intp)
-        place[order] = np.arange(self.n)
-
-        repeats = tuple(tuple(Split(place[s.train], np.sort(place[s.test])) for s in repeat) for repeat in self.repeats)
-        return Folds(self.n, repeats, self.label)
-
 
 def draw(
     cv: Any,

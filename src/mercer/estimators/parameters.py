@@ -51,7 +51,7 @@ ALLOWED = {
     "fit_intercept": _FLAG,
     "nested": _FLAG,
     "rule": Allowed("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),
-    "time_budget": Allowed("a positive number of seconds, or None", _none_or(is_seconds)),
+    "time_budget": Allowed("a positive number of seconds, or None", _none_or(lambda v: v == math.inf or is_seconds(v))),
     "tune": _FLAG,
     "verbose": Allowed("0, 1 or 2", lambda value: isinstance(value, numbers.Integral)),
     "verify": _FLAG,

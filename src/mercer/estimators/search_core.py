@@ -123,7 +123,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def prepare(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> tuple[Search, list[Kernel], Array]:
-        """Check the data and resolve the candidates, as `fit` does before it runs the search.
+        """Check the data and resolve the candidates, as `fit` does before it runs the search. Forgets an earlier fit.
 
         Parameters
         ----------

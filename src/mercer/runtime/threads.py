@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
@@ -118,7 +119,8 @@ def single_threaded_blas() -> _Limit:
 def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
     """`work` of every job, in their order; on the pool when there is more than one job and one thread.
 
-    The first error stops the rest and is raised here. Called from inside the pool it runs in line.
+    One job more than there are threads is begun before a result is asked for, so that few results wait. The first
+    error stops the rest and is raised here. Called from inside the pool it runs in line.
 
     Examples
     --------
@@ -140,10 +142,15 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
         finally:
             _inside_pool.yes = False
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="mercer")
+    pool, waiting = ThreadPoolExecutor(workers, thread_name_prefix="mercer"), deque[Future[Result]]()
     with single_threaded_blas():
         try:
-            yield from pool.map(guarded, jobs)
+            for job in jobs:
+                waiting.append(pool.submit(guarded, job))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -19,7 +19,7 @@ ITERATED: dict[str, type[Generalised | Refitted]] = {"gcv": Generalised, "cg": R
 _TINY = 200  # rows, left out one by one
 
 
-class System(Protocol):
+class TriedKernel(Protocol):
     """One kernel, tried with one alpha after the other: `KernelSystem`, `Generalised` or `Refitted`."""
 
     def at(self, alpha: float) -> HeldOut:
@@ -48,7 +48,7 @@ class Candidates:
     plan : Plan
         By which route.
     errors_only : bool, default=False
-        Whether only differences between predictions and targets count.
+        Whether only differences between predictions and targets count where all candidates are tried.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Candidates:
     def _sets(self) -> UsedSets:
         return UsedSets(self.problem, self.removals)
 
-    def system(self, kernel: Kernel, *, errors_only: bool = False) -> System:
-        """The matrices of one kernel."""
+    def system(self, kernel: Kernel, *, errors_only: bool = False) -> TriedKernel:
+        """The matrices of one kernel; predictions have all their digits unless `errors_only` is asked for here."""
         data = kernel, self.rows, self.problem, self.removals
         if self.iterated:
             return ITERATED[self.route](*data)
@@ -85,7 +85,7 @@ class Candidates:
             whole, sets = self.work.whole, self._sets
             return KernelSystem(*data, self.route, whole=whole, sets=sets, errors_only=errors_only)
 
-    def held_out(self, system: System, alpha: float) -> HeldOut:
+    def held_out(self, system: TriedKernel, alpha: float) -> HeldOut:
         """Held-out predictions of one kernel and alpha.
 
         The plan says how many threads BLAS has: sums are taken in another order with more of them, and a candidate
@@ -116,7 +116,7 @@ class Candidates:
             if self.iterated:  # all threads for each, from the best conditioned on
                 jobs.sort(key=lambda job: -float(self.alphas[job[1]]))
 
-            def held_out(job: tuple[int, int], systems: dict[int, System] = systems) -> HeldOut:
+            def held_out(job: tuple[int, int], systems: dict[int, TriedKernel] = systems) -> HeldOut:
                 return self.held_out(systems[job[0]], float(self.alphas[job[1]]))
 
             # hardly any arithmetic: threads would wait for each other

@@ -13,7 +13,6 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.selection.leave_out import LeaveOut
 from mercer.selection.leave_out_dual import Dual, Spectral
 from mercer.selection.problem import Problem, Removals, UsedSets
 from mercer.solvers.route import EPS
@@ -57,13 +56,13 @@ class Rounding:
         """Put noise of the size in which P is rounded in the last column of P V Y."""
         left.a[:, -1] = self._noise[1] * np.sqrt(np.abs(left.diagonal()))
 
-    def condition(self, left: LeaveOut, values: Array) -> float:
+    def condition(self, left: Dual, values: Array) -> float:
         """Condition number of the system, or how much larger the terms are whose sums predictions are.
 
         Larger than the targets, for numbers. Of labels the sign counts: terms are held against the predictions
         themselves, and where rounding may decide a label, against that row's own.
         """
-        if not isinstance(left, Dual) or left.degenerate:
+        if left.degenerate:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             condition = min(left.condition, self._felt(left, values))
@@ -91,7 +90,7 @@ class Rounding:
         return np.repeat(groups, counts), np.bincount(groups, counts)[:, None], largest[:, None]
 
     def _felt(self, left: Dual, values: Array) -> float:
-        """What stands for the condition of predictions and residuals.
+        """Relative error of held-out residuals in units of the precision, from the targets of noise.
 
         Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1
         P_S. and P_SS^-1 times noise, so that their size times that of a and E_S is the error, up to the precision. It

@@ -43,8 +43,8 @@ class HeldOut:
     spread : float
         Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
     cancelled : bool
-        Whether some predictions are so much smaller than the targets that they have few digits. Their differences from
-        the targets have all of theirs.
+        Whether some predictions are so much smaller than the targets that they have few digits, which is accepted where
+        only their differences from the targets count (`errors_only`).
     """
 
     values: Array
@@ -74,8 +74,8 @@ class KernelSystem:
     sets : UsedSets or None
         That of problem and removals, where the caller has it ready.
     errors_only : bool, default=False
-        Whether only the differences between predictions and targets count, so that digits of small predictions are not
-        worth computing.
+        Whether only the differences between predictions and targets count, so that digits of small predictions of rows
+        left out alone are not worth computing.
     """
 
     def __init__(
@@ -140,6 +140,8 @@ class KernelSystem:
     # -- closed forms ---------------------------------------------------------------------------------
 
     def _left_out(self, alpha: float) -> HeldOut:
+        if self.route == "primal":
+            return self._read(Explicit(self.primal.at(alpha), self.problem), alpha)
         try:
             return self._read(self._leave_out(alpha), alpha)
         except SingularError:
@@ -150,10 +152,8 @@ class KernelSystem:
         except SingularError:
             return self._refitted(alpha)
 
-    def _leave_out(self, alpha: float) -> LeaveOut:
+    def _leave_out(self, alpha: float) -> Dual:
         problem = self.problem
-        if self.route == "primal":
-            return Explicit(self.primal.at(alpha), problem)
         if self.route == "spectral":
             return Spectral(self.d, self.U, self.U2, self.K, alpha, problem, self.new, whole=self.whole)
         certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered
@@ -193,7 +193,10 @@ class KernelSystem:
         problem, rows, t = self.problem, self.removals.rows, self.targets
         e, good = left.single_residuals()
         found = problem.Y - e / problem.root[:, None]
-        small = np.flatnonzero(self._small(found, left) & good)
+        few_digits = self._cancelled(found, left) & good
+        if self.errors_only:  # those whose errors are small, too
+            few_digits &= self._cancelled(problem.Y - found, left)
+        small = np.flatnonzero(few_digits)
         if len(small) and not left.degenerate:
             found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
         values[:] = found[rows]
@@ -212,17 +215,13 @@ class KernelSystem:
                 continue
             e, good = more
             found = problem.Y[rows] - e / problem.root[rows, None]
-            small = self._small(found, left) & good
+            small = self._cancelled(found, left) & good
             if small.any():
                 direct = left.single_predictions(rows[small], e[small, :t], self.sets.rows[base])
                 found[small, :t] = direct / problem.root[rows[small], None]
             values[removals.starts[members]] = found
             done.update(np.array(members)[good].tolist())
         return done
-
-    def _small(self, values: Array, left: LeaveOut) -> Array:
-        """Rows whose predictions are computed by themselves, because Y - E has too few digits of them."""
-        return np.zeros(len(values), dtype=bool) if self.errors_only else self._cancelled(values, left)
 
     def _cancelled(self, values: Array, left: LeaveOut) -> Array:
         """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
@@ -242,7 +241,7 @@ class KernelSystem:
         result[mine] = problem.Y[test[mine]] - own / problem.root[places[mine], None]
         if left.new_a is not None and left.new_u is not None and len(others):
             result[~mine] = left.new_a[others] - left.new_u[rows][:, others].T @ e
-        small = self._small(result, left)
+        small = self._cancelled(result, left)
         if not small.any():
             return result
         t = self.targets

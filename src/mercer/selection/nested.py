@@ -132,7 +132,8 @@ def nested_plan(
     search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None
 ) -> Plan:
     """The route for all inner and outer fits."""
-    kept = SCORE_BYTES * len(layout.inner) * search.targets + 8 * search.problem.Y.shape[1] * len(layout.outer.rows)
+    kept = SCORE_BYTES * len(layout.inner) * search.scored_targets
+    kept += 8 * search.problem.Y.shape[1] * len(layout.outer.rows)
     return search.plan_for(layout.everything, kernels, alphas, kept, rates=rates, nested=True)
 
 
@@ -152,7 +153,7 @@ def run_nested(
     values = np.empty_like(outer_values[0, 0])
     for o in range(len(layout.outer)):
         part = replace(table, scores=table.scores[:, :, owner == o])
-        choice = part.choose(rule, _inner_folds(layout, o), search.failures)
+        choice = part.choose(rule, _inner_folds(layout, o, search.problem.n), search.failures)
         where = layout.outer.part(o)
         columns = choice.alphas if len(choice.alphas) == values.shape[1] else choice.alphas * values.shape[1]
         for column, a in enumerate(columns):
@@ -174,7 +175,7 @@ def _tried(
     """Inner scores of all candidates, to which outer split each belongs, and outer held-out values."""
     truth, place = _inner_truth(search, layout)
     owner = layout.owner if truth.removals is layout.inner else np.arange(len(layout.outer))
-    table = SearchTable.empty(kernels, alphas, len(truth.removals), search.targets, search.scoring.name)
+    table = SearchTable.empty(kernels, alphas, len(truth.removals), search.scored_targets, search.scoring.name)
     count = len(layout.outer.rows)
     outer_values = np.empty((len(kernels), len(alphas), count, search.problem.Y.shape[1]))
     progress = Progress("nested cross-validation", len(kernels) * len(alphas), verbose)
@@ -204,10 +205,9 @@ def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, Any]:
     return search.truth_of(together, fits), place
 
 
-def _inner_folds(layout: NestedSets, o: int) -> Folds:
-    """Sizes of the inner splits of an outer one, for standard errors."""
+def _inner_folds(layout: NestedSets, o: int, n: int) -> Folds:
+    """The inner splits of an outer one of n rows, for standard errors."""
     mine = np.flatnonzero(layout.owner == o)
-    n = sum(len(test) for test in layout.outer.tests)
     everything = np.arange(n)
     splits = tuple(
         Split(np.setdiff1d(everything, layout.inner.sets[i], assume_unique=True), layout.inner.tests[i]) for i in mine

@@ -152,6 +152,8 @@ class Removals:
 
     def renumbered(self, order: Array) -> Removals:
         """The same removals in the row numbers of X[order]."""
+        if np.array_equal(order, np.arange(len(order))):
+            return self
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.arange(len(order))
         return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
@@ -170,6 +172,8 @@ class UsedSets:
         Whether every row has weight and is left out alone, so that diagonals are all that is needed.
     groups : dict of int to list of int
         Removals that are another one and a single row besides, by that other one.
+    grouped : set of int
+        All of these removals.
     closed : list of int
         The other removals that leave out at most half of the rows. Fitting the rest of the rows is cheaper for larger
         ones, and more exact.

@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, thread_count
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.progress import Progress
-from mercer.selection.candidates import Candidates, System
+from mercer.selection.candidates import Candidates, TriedKernel
 from mercer.selection.fingerprint import fingerprint
 from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
@@ -87,8 +87,8 @@ class Search:
         self._found: dict[tuple[Kernel, float], HeldOut] = {}
 
     @property
-    def targets(self) -> int:
-        """Targets that are scored apart."""
+    def scored_targets(self) -> int:
+        """How many targets are scored apart."""
         return self.problem.Y.shape[1] if self.per_target else 1
 
     # -- the plan and the candidates --------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Search:
                 "cv='gcv' takes kernels of rows; a matrix that is given has room for leave-one-out, cv=None."
             )
         values = 8 * len(self.removals.rows) * self.problem.Y.shape[1]
-        kept = SCORE_BYTES * len(self.removals) * self.targets
+        kept = SCORE_BYTES * len(self.removals) * self.scored_targets
         kept += values if values * len(kernels) * len(alphas) <= KEPT else 0
         return self.plan_for(self.removals, kernels, alphas, kept, rates=rates)
 
@@ -142,6 +142,8 @@ class Search:
     @cached_property
     def _sorted(self) -> tuple[Array, Rows, Problem]:
         order = self.folds.order()
+        if np.array_equal(order, np.arange(len(order))):
+            return order, self.rows, self.problem
         return order, *taken(self.rows, self.problem, order)
 
     def candidates(
@@ -165,7 +167,7 @@ class Search:
     ) -> SearchTable:
         """Score every candidate; with `checkpoint`, what is finished survives."""
         splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
-        table = SearchTable.empty(kernels, alphas, splits, self.targets, self.scoring.name)
+        table = SearchTable.empty(kernels, alphas, splits, self.scored_targets, self.scoring.name)
         candidates = self.candidates(kernels, alphas, plan)
         saved, finished = None, np.zeros(len(kernels), dtype=bool)
         if checkpoint is not None:
@@ -246,15 +248,14 @@ class Search:
         without digits; any other is done by this plan.
         """
         found: dict[float, HeldOut] = {}
-        systems: dict[int, System] = {}
-        other = self.candidates([kernel], np.array(alphas), plan)
+        systems: dict[int, TriedKernel] = {}
         for alpha in sorted(set(alphas)):
             known = self._found.get((kernel, alpha))
             if known is not None and len(known.values) and not known.cancelled:
                 found[alpha] = known
                 continue
             tried = (each for each in self._tried if kernel in each.kernels and alpha in each.alphas)
-            candidates = next(tried, other)
+            candidates = next(tried, None) or self.candidates([kernel], np.array(alphas), plan)
             if id(candidates) not in systems:
                 systems[id(candidates)] = candidates.system(kernel)
             found[alpha] = candidates.held_out(systems[id(candidates)], alpha)

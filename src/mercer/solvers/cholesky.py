@@ -19,7 +19,9 @@ from mercer.runtime import run
 from mercer.solvers.lapack import potri
 from mercer.solvers.route import EPS, SINGULAR, Route
 
-_STEPS = 3  # of power iteration; each is worth about a factor of two
+_POWER_STEPS = 3  # each is worth about a factor of two
+_CONDITION = 2e6  # beyond, a factor in single precision is not refined
+_REFINEMENTS = 12  # at most; three to six are the rule below a condition of 1e6
 FEW = 64  # rows up to which all eigenvalues cost next to nothing
 
 
@@ -160,7 +162,7 @@ def rich_start(n: int) -> Array:
     return np.asarray((1.0 + signs * math.sqrt(2.0))[:, None] / math.sqrt(3.0 * max(n, 1)))
 
 
-def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int = _STEPS) -> float:
+def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int = _POWER_STEPS) -> float:
     """The largest eigenvalue of a positive definite map, from below."""
     best, vectors = 0.0, start
     for _ in range(steps):
@@ -173,10 +175,6 @@ def largest_eigenvalue(apply: Callable[[Array], Array], start: Array, steps: int
         best = max(best, length * size)
         vectors = vectors / length
     return best
-
-
-_CONDITION = 2e6
-_STEPS = 12
 
 
 class NotRefinable(MercerError):
@@ -234,7 +232,7 @@ class Mixed:
         Z = self._precondition(R)
         D = Z.copy()
         rz = np.einsum("ij,ij->j", R, Z)
-        for _ in range(_STEPS):
+        for _ in range(_REFINEMENTS):
             AD = self._K @ D + self.alpha * D
             curvature = np.einsum("ij,ij->j", D, AD)
             step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)

@@ -23,7 +23,7 @@ from mercer.solvers.route import Route
 from mercer.solvers.solution import Penalised, Solution, likelihood
 from mercer.solvers.streamed import StreamedSystem
 
-System: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
+AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
 
 # Rows up to which a factor is kept with its model: 8 MB.
 _KEPT = 1000
@@ -165,7 +165,7 @@ class FittedRidge:
             X = X[numbers][:, numbers] if self.kernel.kind == "gram" else X[numbers]
         return Rows(X, self.names)
 
-    def system(self, numbers: Array) -> System:
+    def system(self, numbers: Array) -> AnySystem:
         """The system of some training rows, for any alpha."""
         rows, choice, intercept = self.rows(numbers), self.choice, self.intercept
         weights = None if self.weights is None else self.weights[numbers]
@@ -290,7 +290,7 @@ class FittedRidge:
         return result
 
 
-def _solved(system: System, Y: Array, alpha: float, solver: str) -> Solution:
+def _solved(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
     return system.at(alpha).solve(Y) if isinstance(system, PrimalSystem) else system.solve(Y, alpha, solver)
 
 

@@ -72,7 +72,7 @@ class Moments:
         """Of all folds."""
         return np.asarray(self.train.sum(axis=0))
 
-    def without(self, *folds: int, size: int | None = None) -> System:
+    def without(self, *folds: int, size: int | None = None) -> SummedSystem:
         """The system of all rows but those of some folds, on the first `size` features."""
         # added up, not subtracted from the total: what only the folds left out have seen is exactly 0
         others = [sums for fold, sums in enumerate(self.train) if fold not in folds]
@@ -80,7 +80,7 @@ class Moments:
         for sums in others[1:]:
             left += sums
         sums, constant = self._leading(left, size), self.side.constant[:size]
-        return System(sums, self.offset, constant, self.intercept, narrow=self.narrow)
+        return SummedSystem(sums, self.offset, constant, self.intercept, narrow=self.narrow)
 
     @cached_property
     def narrow(self) -> bool:
@@ -170,7 +170,7 @@ class Models:
         return np.concatenate([-self.inner, self.border[:, None, :], ones], axis=1)
 
 
-class System:
+class SummedSystem:
     """(C + alpha I) w = b for one training set: one alpha by Cholesky, several from one tridiagonal form.
 
     Parameters

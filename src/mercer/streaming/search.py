@@ -48,8 +48,6 @@ class StreamedResult:
         Of every kernel: losses and the models of all rows.
     totals : Totals
         Rows and targets of every fold.
-    weights : float
-        Of all rows together.
     nested : NestedScores or None
         Where asked for.
     failures : list of str
@@ -59,7 +57,6 @@ class StreamedResult:
     table: SearchTable
     swept: list[Swept]
     totals: Totals
-    weights: float
     nested: NestedScores | None
     failures: list[str]
 
@@ -168,7 +165,7 @@ class StreamedSearch:
             losses = [each.losses for each in ordered] if self.route == "sums" else self._by_rows(ordered, state)
             table = table_of(self.scoring.name, self.kernels, self.alphas, ordered, losses, totals)
         nested = nested_scores(table, losses, totals, self.rule) if self.nested else None
-        return StreamedResult(table, ordered, totals, float(state["weights"].sum()), nested, failures)
+        return StreamedResult(table, ordered, totals, nested, failures)
 
     def _first_pass(self, turn: int, group: Sequence[int]) -> tuple[State, list[Swept]]:
         work = self.work(group)

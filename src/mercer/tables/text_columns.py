@@ -24,7 +24,6 @@ _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 _LOOSE = re.compile(
     r"[+-]?(?:[0-9]{1,3}(?:[ '.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
 )
-_MARKS = {"": "no mark", ",": "commas", ".": "points", "'": "apostrophes", " ": "blanks"}
 _SPOILT, _MANY = 0.8, 50  # as the encoder has it
 
 

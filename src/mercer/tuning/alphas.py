@@ -27,12 +27,6 @@ def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -
     return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
 
 
-def leave_one_out_values(rows: Rows, problem: Problem, kernel: Kernel, alpha: float) -> Array:
-    """Predictions of every row by the model of all others, at one alpha."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "inverse")
-    return system.at(alpha).values
-
-
 def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     """The best alpha of a ladder, on at most 500 rows."""
     part = np.linspace(0, len(rows) - 1, min(len(rows), _LADDER_ROWS)).astype(int)
