@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, ShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
@@ -566,7 +567,10 @@ def test_a_function_in_place_of_a_kernel_is_refused(data, path):
     ("model", "words"),
     [
         (StandardScaler(), "one of KernelRidge, KernelRidgeClassifier"),
-        (make_pipeline(StandardScaler(), KernelRidge()), "got Pipeline. Of a pipeline, save the last step."),
+        (
+            make_pipeline(StandardScaler(), KernelRidge()),
+            "got StandardScaler and KernelRidge. Of another pipeline, save the last step.",
+        ),
         (None, "got NoneType"),
         (KernelRidge(), "This KernelRidge is not fitted yet. Call fit before save."),
         (AutoRegressor(), "This AutoRegressor is not fitted yet. Call fit before save."),
@@ -1065,3 +1069,46 @@ def test_inspect_prints_nothing_strange(small, name, value):
 def test_an_unfitted_model_still_says_so_itself():
     with pytest.raises(NotFittedError):
         KernelRidge().predict([[1.0]])
+
+
+# -- pipelines of an encoder and a model -----------------------------------------------------------------
+
+
+def houses(n=40):
+    rng = np.random.default_rng(0)
+    size, town = rng.uniform(20.0, 90.0, n), rng.choice(["Rome", "Bonn"], n)
+    table = {"size": size, "town": town, "built": rng.integers(1900, 2020, n).astype(float)}
+    return table, 3.0 * size + 40.0 * (town == "Rome") + rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelRidge(0.1, kernel=Gaussian(2.0)),
+        KernelRidgeCV("gaussian", [0.1, 1.0], cv=4, random_state=0),
+        NystroemRidge(0.1, kernel=Gaussian(2.0), landmarks=10),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_pipeline_of_an_encoder_and_a_model_is_kept_whole(model, path):
+    table, y = houses()
+    frame = pd.DataFrame(table)
+    whole = Pipeline([("columns", TableEncoder()), ("model", model)]).fit(frame, y)
+    again = through(whole, path)
+    assert [name for name, _ in again.steps] == ["columns", "model"]
+    np.testing.assert_array_equal(again.predict(frame[["town", "built", "size"]]), whole.predict(frame))
+    assert mercer.models.inspect(path).kind == "Pipeline"
+
+
+def test_a_pipeline_keeps_its_rows(path):
+    table, y = houses()
+    whole = Pipeline([("columns", TableEncoder()), ("model", KernelRidge(0.1, kernel=Linear()))]).fit(table, y)
+    with pytest.raises(
+        InputError, match=r"A Pipeline cannot be saved without its training rows\. Save its last step\."
+    ):
+        mercer.save(whole, path, rows=False)
+
+
+def test_a_pipeline_that_is_not_fitted_is_refused(path):
+    with pytest.raises(InputError, match=r"This Pipeline is not fitted yet\. Call fit before save\."):
+        mercer.save(Pipeline([("columns", TableEncoder()), ("model", KernelRidge())]), path)

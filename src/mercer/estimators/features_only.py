@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, MercerError, sentence
@@ -118,6 +119,8 @@ def without_rows(model: Any) -> Any:
         return replace(model, model=without_rows(model.model))
     if isinstance(model, FeatureRegressor):
         return model
+    if isinstance(model, Pipeline):
+        raise InputError("A Pipeline cannot be saved without its training rows. Save its last step.")
     inner = getattr(model, "best_estimator_", model)
     name, way_out = type(model).__name__, "Use a kernel with a finite feature map, as Linear() or Polynomial()."
     if hasattr(inner, "landmarks_"):

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
@@ -20,6 +21,7 @@ from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
 from mercer.models.values import names_in
 from mercer.runtime.container import Entry, dumps, laid_out, loads
+from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
@@ -57,8 +59,10 @@ class ModelWriter(PartWriter):
     """Also writes models, which may hold models."""
 
     def special(self, value: Any, what: str) -> Any:
-        """A fitted model of a class in the table."""
+        """A fitted model of a class in the table, or a Pipeline of an encoder and one."""
         name = type(value).__name__
+        if type(value) is Pipeline:
+            return {"is": "pipeline", "steps": [[step, self.value(each, what)] for step, each in value.steps]}
         return self._model(value, name) if CLASSES.get(name) is type(value) else super().special(value, what)
 
     def _model(self, value: Any, name: str) -> dict[str, Any]:
@@ -91,6 +95,8 @@ class ModelReader(PartReader):
 
     def special(self, given: dict[str, Any]) -> Any:
         """A model of a class in the table, with the attributes it must have and no others."""
+        if given["is"] == "pipeline":
+            return _pipeline([(step, self.value(each)) for step, each in given["steps"]])
         if given["is"] != "model":
             return super().special(given)
         name = given["class"]
@@ -106,6 +112,18 @@ class ModelReader(PartReader):
             setattr(model, RENAMED.get(key, key), self.value(fitted[key]))
         finish(model)
         return model
+
+
+def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
+    """A Pipeline whose steps fit one another."""
+    need(len(steps) == 2 and all(is_text(name) for name, _ in steps), "a pipeline must have two steps with names")
+    (first, encoder), (last, model) = steps
+    need(first != last and "__" not in first + last, "the steps of a pipeline must have names of their own")
+    need(isinstance(encoder, TableEncoder) and hasattr(encoder, "columns_"), "the first step must be an encoder")
+    need(type(model) in CLASSES.values() and not isinstance(model, TableModel), "the last step must be a model")
+    columns = getattr(model, "n_features_in_", None)
+    need(columns == len(encoder.names_out_), "the encoder of a pipeline must fit its model")
+    return Pipeline(steps)
 
 
 def written(model: Any, stamp: FileStamp, known: dict[int, str] | None = None) -> tuple[str, dict[str, Array]]:
@@ -127,7 +145,7 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         stamp = FileStamp.read(record)
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
-        need(type(model) in CLASSES.values(), "it holds no model")
+        need(type(model) in {*CLASSES.values(), Pipeline}, "it holds no model")
         in_order = laid_out(names_in(record), arrays) == entries
         need(in_order, "it holds arrays that nobody asks for, or in another order")
         same = written(model, stamp, reader.known)[0] == text
@@ -146,6 +164,8 @@ def account(model: Any) -> dict[str, Any]:
     name = type(model).__name__
     if isinstance(model, TableModel):
         return account(model.model) | {"class": name, "columns": len(model.columns)}
+    if isinstance(model, Pipeline):
+        return account(model.steps[-1][1]) | {"class": name, "columns": len(model.steps[0][1].columns_)}
     columns = getattr(model, "n_features_in_", None)
     if isinstance(model, FeatureRegressor):
         words, rows, alphas = repr(model.kernel), 0, []
@@ -169,7 +189,11 @@ def checked_account(record: dict[str, Any]) -> dict[str, Any]:
     texts = all(is_text(found[name]) for name in ("class", "kernel", "alpha"))
     if not texts or not is_whole(found["rows"]) or not (found["columns"] is None or is_whole(found["columns"])):
         raise ModelFileError("its account is none.")
-    if found["class"] not in CLASSES or len(found) != 5 or not (found["kernel"] + found["alpha"]).isprintable():
+    if (
+        found["class"] not in {*CLASSES, "Pipeline"}
+        or len(found) != 5
+        or not (found["kernel"] + found["alpha"]).isprintable()
+    ):
         raise ModelFileError("its account is none.")
     return dict(found)
 
@@ -177,9 +201,11 @@ def checked_account(record: dict[str, Any]) -> dict[str, Any]:
 def checked_model(model: Any) -> None:
     """Refuse what is no fitted model of a class that can be saved."""
     name = type(model).__name__
+    if type(model) is Pipeline:
+        _checked_pipeline(model)
+        return
     if CLASSES.get(name) is not type(model):
-        must_be = f"one of {', '.join(CLASSES)}"
-        raise InputError(sentence("A model to save", must_be, name, "Of a pipeline, save the last step."))
+        raise InputError(sentence("A model to save", f"one of {', '.join(CLASSES)}", name))
     if isinstance(model, TableModel):
         checked_model(model.model)
     try:
@@ -187,3 +213,13 @@ def checked_model(model: Any) -> None:
             attribute(model, each)
     except AttributeError:
         raise InputError(f"This {name} is not fitted yet. Call fit before save.") from None
+
+
+def _checked_pipeline(model: Pipeline) -> None:
+    steps, must_be = [each for _, each in model.steps], "a TableEncoder and a model of mercer"
+    if len(steps) != 2 or not isinstance(steps[0], TableEncoder) or CLASSES.get(type(steps[1]).__name__) is None:
+        got, way_out = " and ".join(type(each).__name__ for each in steps), "Of another pipeline, save the last step."
+        raise InputError(sentence("The steps of a Pipeline to save", must_be, got, way_out))
+    if not hasattr(steps[0], "columns_"):
+        raise InputError("This Pipeline is not fitted yet. Call fit before save.")
+    checked_model(steps[1])
