@@ -62,6 +62,7 @@ def python_terms(column: str) -> dict[str, str]:
         "missing": "",
         "others": "further ones",
         "separator": "separator",
+        "without": "",
     }
 
 

@@ -49,7 +49,7 @@ def predicted(
         table.column(name)
     aside = {*drop, *({row_id} - set(model.kinds))}  # a column that names rows may also be learned from
     taken = {name: column for name, column in table.columns.items() if name not in aside}
-    report = _report(model, taken)
+    report = model.report(taken)
     answer: dict[str, Array] = {}
     first = row_id or (model.row_id if model.row_id in table.columns else None)
     if first:
@@ -70,14 +70,6 @@ def predicted(
         for label, column in zip(model.model.classes_, shares.T, strict=True):
             answer[f"probability_{label}"] = column
     return answer, report
-
-
-def _report(model: TableModel, taken: dict[str, Array]) -> EncoderReport:
-    """What is unlike training; a table with further columns is refused with the option that leaves them out."""
-    try:
-        return model.report(taken)
-    except InputError as error:
-        raise InputError(str(error).replace("Leave out what is new.", "Leave out what is new with --drop.")) from None
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:

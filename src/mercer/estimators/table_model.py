@@ -98,8 +98,8 @@ class TableModel:
         new = [name for name in table if name not in known and name not in self.ignored and name != self.target]
         if gone or new:
             parts = [f"lacks {quoted(gone)}"] * bool(gone) + [f"has {quoted(new)} besides"] * bool(new)
-            advice = "Rename or add what is missing." if gone else "Leave out what is new."
-            raise InputError(f"The table does not fit the model: it {' and '.join(parts)}. {advice}")
+            hint = "Rename or add what is missing." if gone else "Leave out what is new$without."
+            raise InputError(f"The table does not fit the model: it {' and '.join(parts)}.", hint=hint)
         rows = max(map(len, table.values()), default=0)
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table.get(column.name, blank) for column in self.columns}
