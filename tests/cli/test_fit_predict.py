@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from cli_tables import FAST, houses
+from sklearn.pipeline import Pipeline
 
 from mercer import load
 
@@ -59,7 +60,8 @@ def test_a_search_is_fitted_where_settings_are_given_and_its_file_predicts_the_s
     found = table_of(run("predict", "model.mercer", "new.csv").stdout)
     assert found["house"] == [f"h-{i:03d}" for i in range(8)]
     np.testing.assert_allclose(np.array(found["prediction"], dtype=float), expected, rtol=1e-10)
-    nested = mercer.nested_cross_validate(search, encoder.transform(columns), y, cv=3, random_state=0)
+    pipeline = Pipeline([("encoder", TableEncoder()), ("search", search)])
+    nested = mercer.nested_cross_validate(pipeline, columns, y, cv=3, inner=2, random_state=0)
     told = load("model.mercer").summary["error"]
     assert told["value"] == pytest.approx(np.sqrt(-nested.mean))
 
@@ -240,18 +242,20 @@ ENCODING = (
 
 
 def test_a_search_says_what_was_computed_from_all_rows(run, folder):
-    """The encoder is fitted before the folds are drawn, and so are ladders; automatic models do all in every fold."""
+    """Nothing, unless kernels name columns of the table: encoder and ladders are made anew in every outer fold."""
     lines = (folder / "houses.csv").read_text().splitlines()
     gap = ["h-999,,gas,2020-05-05,A,250", *lines[1:]]
     (folder / "houses.csv").write_text("\n".join([lines[0], *gap]) + "\n")
     fit = ("fit", "houses.csv", "--target", "price")
-    said = run(*fit, *FAST).stdout
+    assert ALL_ROWS not in run(*fit, *FAST).stdout
+    assert ALL_ROWS not in run("inspect", "model.mercer").stdout
+    assert json.loads(run(*fit, "--kernel", "linear", "--folds", "3", "--json").stdout)["error"]["from_all_rows"] == ""
+    on_size = ("--kernel", "gaussian(3).on('size')", "--folds", "3")
+    said = run(*fit, *on_size, "--alphas", "1").stdout
     assert f"\n{ALL_ROWS}{ENCODING}.\n" in said
     assert f"\n{ALL_ROWS}{ENCODING}." in run("inspect", "model.mercer").stdout
-    said = run(*fit, "--kernel", "gaussian", "--alphas", "1", "--folds", "3").stdout
-    assert f"\n{ALL_ROWS}{ENCODING}; the candidate widths.\n" in said
-    told = json.loads(run(*fit, "--kernel", "linear", "--folds", "3", "--report", "r.html", "--json").stdout)
-    assert told["error"]["from_all_rows"] == f"{ALL_ROWS}{ENCODING}; the candidate widths and alphas."
+    told = json.loads(run(*fit, *on_size, "--report", "r.html", "--json").stdout)
+    assert told["error"]["from_all_rows"] == f"{ALL_ROWS}{ENCODING}; the candidate alphas."
     assert ALL_ROWS in (folder / "r.html").read_text()
     said = run(*fit, "--folds", "2", "--id", "house").stdout
     assert "2 outer folds, everything repeated in each" in said

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from mercer.cli.choices import choose_judge, choose_model, rarest_label
 from mercer.cli.preparing import Prepared
@@ -157,20 +158,47 @@ def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Jud
     search, Z = search_for(name, table, asked)
     y, groups, weights = table.target.values, table.groups, table.weights
     if asked.time_budget is not None:
-        seconds = search.explain(Z, y, weights, groups).chosen.seconds
-        if 2 * seconds > asked.time_budget:
+        seconds = (1 + times_as_long(search, asked)) * search.explain(Z, y, weights, groups).chosen.seconds
+        if seconds > asked.time_budget:
             raise InputError(
-                f"This search and its judgement take about {duration(2 * seconds)}, more than --time-budget "
+                f"This search and its judgement take about {duration(seconds)}, more than --time-budget "
                 f"{asked.time_budget:g}. Name fewer kernels or alphas, or leave out --time-budget."
             )
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the search has said it
-        nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
+        warnings.simplefilter("ignore", UserWarning)  # the search has said what there is to say
+        if on_columns(asked):
+            nested = mercer.nested_cross_validate(search, Z, y, sample_weight=weights, **how)
+        else:
+            pipeline = Pipeline([("encoder", fresh_encoder(table.encoder)), ("search", search)])
+            inner = max(2, int(search.cv) - 1)  # as many folds as there are besides the outer one
+            nested = mercer.nested_cross_validate(
+                pipeline, table.features, y, inner=inner, sample_weight=weights, **how
+            )
     subject = subject_of(search, Z, y, target="", weights=weights, groups=groups)
     judged = judged_search(subject, nested, baseline_score(subject, how))
-    return search, replace(judged, from_all_rows=(encoding_words(table), *_ladder_words(search)))
+    shared = (encoding_words(table), *_ladder_words(search)) if on_columns(asked) else ()
+    return search, replace(judged, from_all_rows=shared)
+
+
+def on_columns(asked: FitOptions) -> bool:
+    """Whether a kernel names columns: their numbers of the encoded table then hold for one encoder alone."""
+    return any(".on(" in text for text in asked.kernel)
+
+
+def times_as_long(search: Any, asked: FitOptions) -> int:
+    """How many times as long as the search its nested cross-validation takes, about."""
+    return 1 if on_columns(asked) else int(search.cv) * int(search.repeats)
+
+
+def fresh_encoder(encoder: TableEncoder) -> TableEncoder:
+    """An encoder, not fitted, that takes each column for what this one took it for."""
+    settings = encoder.settings
+    used = {column.name: column.kind for column in encoder.columns_ if column.outputs}
+    unused = [column.name for column in encoder.columns_ if not column.outputs]
+    style = settings.style
+    return TableEncoder(used, unused, decimal=style.decimal, thousands=style.thousands, missing=settings.missing)
 
 
 def encoding_words(table: Prepared) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli import reporting
-from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for
+from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for, times_as_long
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import say, says_when_stopped
@@ -229,7 +229,9 @@ def run_explain(options: dict[str, Any]) -> None:
         else:
             search, Z = search_for(name, table, asked)
             say(str(search.explain(Z, table.target.values, table.weights, table.groups)))
-            say("Nested cross-validation, which gives the error, comes on top and takes about as long.")
+            times = times_as_long(search, asked)
+            long = "about as long" if times == 1 else f"about {times} times as long"
+            say(f"Nested cross-validation, which gives the error, comes on top and takes {long}.")
 
 
 @says_when_stopped(out="table")

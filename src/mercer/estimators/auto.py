@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.data.checks import checked_size
 from mercer.data.rows import Array
-from mercer.estimators.auto_core import AutoCore, part_of
+from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import Evaluation, corrected_error, said
 from mercer.estimators.auto_intervals import (
     by_folds,
@@ -23,6 +23,7 @@ from mercer.estimators.auto_intervals import (
 )
 from mercer.estimators.auto_table import checked_targets, enough_rows
 from mercer.estimators.inputs import coverage_of
+from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
 from mercer.insight.left_out import left_out_of
 from mercer.tables import TableEncoder

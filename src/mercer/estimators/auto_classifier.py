@@ -11,12 +11,13 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.auto_core import AutoCore, part_of
+from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import Evaluation, corrected_error
 from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.refitting import part_of
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
 from mercer.tables import TableEncoder

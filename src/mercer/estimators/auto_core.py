@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import checked_table, dealt
 from mercer.estimators.parameters import is_whole, validate
+from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
@@ -220,13 +220,6 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             model = clone(self).set_params(verbose=0)
             yield test, model.fit(part_of(X, train), y[train])
             progress.step()
-
-
-def part_of(X: Any, rows: Array) -> Any:
-    """Some rows of a table, array or dict of columns."""
-    if isinstance(X, dict):
-        return {name: _safe_indexing(column, rows) for name, column in X.items()}
-    return _safe_indexing(X, rows)
 
 
 def for_all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -261,7 +262,8 @@ def _nested_pipeline(
             )
         )
     classifier = is_classifier(last)
-    folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
+    rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
+    folds = draw(cv, rows, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     how = resolve_scoring(last.scoring, classifier=classifier)
     if inner is not None:
         name = pipeline.steps[-1][0]

@@ -18,6 +18,13 @@ from mercer.errors import InputError, sentence
 from mercer.selection.scoring import Scoring
 
 
+def part_of(X: Any, rows: Array) -> Any:
+    """Some rows of a table, array or dict of columns."""
+    if isinstance(X, dict):
+        return {name: _safe_indexing(column, rows) for name, column in X.items()}
+    return _safe_indexing(X, rows)
+
+
 class Refitting:
     """Fits of one estimator to parts of a table.
 
@@ -48,7 +55,7 @@ class Refitting:
             self.extra["groups"] = np.asarray(groups)
 
     def _rows(self, rows: Array, columns: Array) -> Any:
-        part = _safe_indexing(self.X, rows)
+        part = part_of(self.X, rows)
         return part[:, columns] if self.pairwise else part
 
     def weights(self, rows: Array) -> Array | None:
