@@ -117,7 +117,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
     found = json.loads(run("fit", "flats.csv", "--target", "price", *TEXTS, "--json").stdout)
     assert [column["kind"] for column in found["columns"]] == ["text", "number"]
     assert found["columns"][0]["used"]
-    assert found["error"]["value"] < 0.3 * found["error"]["baseline"]
+    assert found["error"]["value"] < 0.5 * found["error"]["baseline"]
     said = run("fit", "flats.csv", "--target", "price", *TEXTS, "--as", "remark=drop").stdout
     assert "no better than knowing nothing" in said
     run("fit", "flats.csv", "--target", "price", *TEXTS)
