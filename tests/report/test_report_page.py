@@ -12,7 +12,8 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer.errors import InputError, ModelFileError
 from mercer.report import Origin, write_report
-from mercer.report.facts import gather, held_out_of
+from mercer.report.facts import gather
+from mercer.report.judging import held_out_of
 from mercer.report.pictures import _against
 from mercer.report.rendering import page
 from mercer.report.subject import subject_of
@@ -161,7 +162,7 @@ def test_names_that_no_line_can_hold_do_no_harm(tmp_path):
     ]
     X = {name: rng.normal(size=30) for name in names}
     y = X["net\nprice"] + 0.1 * rng.normal(size=30)
-    encoder = mercer.data.TableEncoder().fit(X)
+    encoder = mercer.TableEncoder().fit(X)
     search = mercer.KernelRidgeCV(mercer.kernels.Linear(), [0.1], cv=5, random_state=0).fit(encoder.transform(X), y)
     model = mercer.estimators.table_model.TableModel(search, encoder, "<i>$y$\x07</i>")
     write_report(model, X, y, tmp_path / "r.html")

@@ -54,7 +54,7 @@ def test_a_condition_that_may_be_large_is_not_refined(alpha, largest, rng):
 
 
 def test_refinement_that_does_not_converge_is_given_up_and_left_to_cholesky(monkeypatch, rng):
-    monkeypatch.setattr("mercer.solvers.cholesky._STEPS", 1)
+    monkeypatch.setattr("mercer.solvers.cholesky._REFINEMENTS", 1)
     K, B = with_spectrum(np.logspace(0, -9, 60), rng), rng.normal(size=(60, 2))
     with pytest.raises(NotRefinable):
         Mixed(K, 1e-6, "a test").solve(B)
