@@ -158,11 +158,12 @@ def evaluate(
     --------
     >>> import numpy as np
     >>> from mercer import KernelRidgeCV, evaluate
-    >>> X = np.random.default_rng(0).uniform(0.0, 6.0, size=(60, 2))
-    >>> y = np.sin(X[:, 0]) + 0.1 * X[:, 1]
-    >>> search = KernelRidgeCV("gaussian", [1e-3, 1e-2, 1e-1], cv=5, random_state=0).fit(X, y)
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0.0, 6.0, size=(60, 2))
+    >>> y = np.sin(X[:, 0]) + 0.1 * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> search = KernelRidgeCV("gaussian", cv=5, random_state=0).fit(X, y)
     >>> result = evaluate(search, X, y)
-    >>> result.error < 0.1 * result.baseline, list(result.importance)
+    >>> result.error < 0.3 * result.baseline, list(result.importance)
     (True, ['x1', 'x2'])
     """
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
