@@ -69,6 +69,11 @@ class Cells:
         levels = [text for text, is_gone in zip(self.levels, gone.tolist(), strict=True) if not is_gone]
         return replace(self, values=codes, missing=codes < 0, levels=levels)
 
+    def as_truth(self) -> Cells:
+        """The cells of a text column that say true and false, in any case, as truth values."""
+        known = np.array([*(float(text.lower() == "true") for text in self.levels), np.nan])
+        return Cells(self.name, "truth", known[self.values], self.missing)
+
     def refused(self, must_be: str, row: int, way_out: str = "") -> InputError:
         """The complaint about one cell."""
         codes, levels = texts_of(self)

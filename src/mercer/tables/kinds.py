@@ -25,6 +25,7 @@ _FEW = 10
 # Text of which this share reads as numbers or dates, and the rest does not, is a spoilt column.
 _SPOILT = 0.8
 _LOOSE = re.compile(r"[+-]?(?:[1-9][0-9]{0,2}(?:[ ',.][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,][0-9]+|[0-9]+)")
+_TRUTH = ("true", "false")
 _CODE = re.compile(r"[+-]?0[0-9]")
 
 
@@ -35,7 +36,7 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     every cell is missing, or every cell the same        constant
     one value, and missing cells                         category
     the kind that was asked for                          as asked
-    categorical in the table; true or false              category
+    categorical in the table; true or false, also text   category
     numbers, however few distinct ones                   number
     dates                                                date
     text: every cell a number, none like 007             number
@@ -60,7 +61,7 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     present = len(cells.present)
     if not present:
         return "constant", "every value is missing"
-    if is_constant(cells):
+    if is_constant(cells, style):
         said = short(texts_of(cells)[1][0])
         if present == len(cells.values):
             return "constant", f"every value is {said}"
@@ -80,9 +81,11 @@ def as_read(cells: Cells, kind: str | None, style: NumberStyle, levels: Sequence
     """The cells of a column of this kind: of numbers and dates, words such as NA are missing; in texts they are words.
 
     Where no kind is known (None), a column is one of numbers or dates if all its other cells are; a category is one if
-    all its `levels` are.
+    all its `levels` are. Texts that say true and false are truth values then, too.
     """
     said = cells.without_words()
+    if kind is None and not cells.declared and said.levels and all(level.lower() in _TRUTH for level in said.levels):
+        return said.as_truth()
     if said is cells or kind in {"number", "date"}:
         return said
     others = said.levels if kind is None and not cells.declared else levels
@@ -90,10 +93,13 @@ def as_read(cells: Cells, kind: str | None, style: NumberStyle, levels: Sequence
     return said if others and (numbers or all(read_day(text) is not None for text in others)) else cells
 
 
-def is_constant(cells: Cells) -> bool:
-    """Whether the cells that are there are all the same, up to the rounding of numbers."""
+def is_constant(cells: Cells, style: NumberStyle) -> bool:
+    """Whether the cells that are there are all the same, up to the rounding of numbers; 1.0 and 1.00 are."""
     if cells.family == "text":
-        return len(cells.levels) == 1
+        codes = any(map(_CODE.match, cells.levels))
+        numbers = {text if codes else style.read(text) for text in cells.levels}
+        days = {read_day(text) for text in cells.levels}
+        return any(len(each) == 1 and None not in each for each in (set(cells.levels), numbers, days))
     low, high = float(cells.present.min()), float(cells.present.max())
     slack = max(4 * np.finfo(np.float64).eps * max(abs(low), abs(high)), float(np.finfo(np.float64).tiny))
     return not high - low > slack
