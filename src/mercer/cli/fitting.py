@@ -194,11 +194,9 @@ def times_as_long(search: Any, asked: FitOptions) -> int:
 
 def fresh_encoder(encoder: TableEncoder) -> TableEncoder:
     """An encoder, not fitted, that takes each column for what this one took it for."""
-    settings = encoder.settings
-    used = {column.name: column.kind for column in encoder.columns_ if column.outputs}
-    unused = [column.name for column in encoder.columns_ if not column.outputs]
-    style = settings.style
-    return TableEncoder(used, unused, decimal=style.decimal, thousands=style.thousands, missing=settings.missing)
+    used = tuple((column.name, column.kind) for column in encoder.columns_ if column.outputs)
+    unused = tuple(column.name for column in encoder.columns_ if not column.outputs)
+    return TableEncoder.from_settings(replace(encoder.settings, kinds=used, drop=unused))
 
 
 def encoding_words(table: Prepared) -> str:

@@ -53,6 +53,12 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
     return BaseEstimator.set_params(self, **outer)
 
 
+def forget(estimator: Any) -> None:
+    """Delete the fitted attributes of an estimator: a second fit forgets the first."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
+
+
 class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
     """scikit-learn's mixin for classifiers by least squares."""
 

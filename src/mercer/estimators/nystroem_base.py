@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
-from mercer.estimators.base import set_kernel_params
+from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.names import is_positive_only
 from mercer.estimators.parameters import is_whole, validate
@@ -83,8 +83,7 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _begin(self) -> None:
         """Forget what an earlier fit found."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
+        forget(self)
         for name in ("_state", "_work", "_dual"):
             self.__dict__.pop(name, None)
 

@@ -15,7 +15,7 @@ from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
-from mercer.estimators.base import set_kernel_params
+from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.parameters import validate
@@ -91,8 +91,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return checked_input(self, listed, X, y, sparse=sparse, **how)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)  # a second fit forgets the first
+        forget(self)
         validate(self)
         X, y = self.checked_data(X, y, least=2, **how)
         weights = None

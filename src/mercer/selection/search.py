@@ -249,13 +249,16 @@ class Search:
         """
         found: dict[float, HeldOut] = {}
         systems: dict[int, TriedKernel] = {}
+        other: Candidates | None = None
         for alpha in sorted(set(alphas)):
             known = self._found.get((kernel, alpha))
             if known is not None and len(known.values) and not known.cancelled:
                 found[alpha] = known
                 continue
             tried = (each for each in self._tried if kernel in each.kernels and alpha in each.alphas)
-            candidates = next(tried, None) or self.candidates([kernel], np.array(alphas), plan)
+            candidates = next(tried, None) or other
+            if candidates is None:
+                candidates = other = self.candidates([kernel], np.array(alphas), plan)
             if id(candidates) not in systems:
                 systems[id(candidates)] = candidates.system(kernel)
             found[alpha] = candidates.held_out(systems[id(candidates)], alpha)
