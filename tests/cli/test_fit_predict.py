@@ -48,7 +48,7 @@ def test_a_search_is_fitted_where_settings_are_given_and_its_file_predicts_the_s
     )
     assert "nested cross-validation, 3-fold, shuffled" in said
     columns = dict(read_table("houses.csv").columns)
-    y = columns.pop("price")
+    y = columns.pop("price").values
     del columns["house"]
     encoder = TableEncoder().fit(columns)
     search = mercer.KernelRidgeCV([mercer.kernels.Gaussian(3)], [0.1, 1], cv=3, random_state=0, fit_intercept=True).fit(

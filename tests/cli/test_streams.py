@@ -210,7 +210,7 @@ def test_dates_are_no_weights(run, folder):
     days = pa.array(range(30), pa.timestamp("s"))
     parquet.write_table(pa.table({"x": range(30), "w": days, "y": [i * 1.5 for i in range(30)]}), "t.parquet")
     said = run("fit", "t.parquet", "--target", "y", "--weight", "w", *FAST, code=2).stderr
-    assert said == "mercer: Column 'w' must be numbers, to be weights; got dates or durations.\n"
+    assert said == "mercer: Column 'w' must be numbers; got '1970-01-01' in row 1 of t.parquet.\n"
 
 
 def test_ids_that_have_no_type_of_arrows_are_written_as_text(run, folder):

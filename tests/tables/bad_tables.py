@@ -49,21 +49,23 @@ def agrees(reading, raw):
     if len(rows) != reading.rows or len(header) != len(reading.columns):
         return len(header) == 1 and len(rows) <= reading.rows  # empty lines are empty cells there
     for place, column in enumerate(reading.columns.values()):
-        for row, value in zip(rows, column.tolist(), strict=True):
-            if not _same(row[place].strip(" \t"), value, comma):
+        for row, value in zip(rows, column.values.tolist(), strict=True):
+            if not _same(row[place].strip(), value, column, comma):
                 return False
     return True
 
 
-def _same(cell, value, comma):
-    if isinstance(value, str):
-        return cell == value
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+def _same(cell, value, column, comma):
+    if column.family == "text":
+        return cell == [*column.levels, ""][value]
+    if np.isnan(value):
         return cell.lower() in {"", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."}
-    if isinstance(value, float):
+    if column.family == "number":
         plain = cell.replace(".", "").replace(",", ".") if comma else cell
         return np.isfinite(value) and float(plain) == value and "_" not in cell
-    return str(value)[:10] == cell[:10]
+    if column.family == "truth":
+        return cell.lower() == str(bool(value)).lower()
+    return str(np.datetime64(int(np.floor(value)), "D")) == cell[:10]
 
 
 def mutant(rng, raw):

@@ -65,9 +65,9 @@ def mixed(n=60, seed=0):
         ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; ask for category if codes"),
         (list(range(20)), "number", "whole numbers"),
         ([True, False, True], "category", "true or false"),
-        (["1.5", "2", " -3e2"], "number", "text, every cell a number"),
+        (["1.5", "2", " -3e2"], "number", "numbers"),
         (["007", "012", "007", "012"], "category", "codes with leading zeros, 2 distinct values in 4 rows"),
-        (["2020-01-01", "2021-05-03"], "date", "text, every cell a date"),
+        (["2020-01-01", "2021-05-03"], "date", "dates"),
         ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "date", "dates"),
         (["a", "b", "a", "b"], "category", "text, 2 distinct values in 4 rows"),
         (["a", "b", "c", "a", "d"], "category", "text, 4 distinct values in 5 rows"),
@@ -86,7 +86,7 @@ def mixed(n=60, seed=0):
         ([1.0, None, 1.0], "category", "1 or missing"),
         ([dt.date(2020, 1, 1), None], "category", "2020-01-01 or missing"),
         ([1, "a", 1, "a"], "category", "text, 2 distinct values in 4 rows"),
-        ([1, "2", 3.5], "number", "text, every cell a number"),
+        ([1, "2", 3.5], "number", "numbers"),
         ([Decimal("1.5"), 2, True], "number", "numbers"),
         ([dt.timedelta(days=1), np.timedelta64(12, "h")], "number", "numbers"),
     ],
@@ -115,36 +115,57 @@ def test_columns_with_names_of_two_levels_can_be_asked_for_and_written():
     assert TableEncoder.from_state(json.loads(json.dumps(record)), arrays).settings == encoder.settings
 
 
-def test_numbers_with_commas_are_read_only_if_told():
+def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     assert kind_of(["1,5", "2,5", "3,25"], decimal=",") == "number"
     encoder = TableEncoder(decimal=",", thousands=".").fit({"a": ["1.234,5", "2", "-1.000"]})
     assert encoder.columns_[0].scale.high == 1234.5
     assert encoder.columns_[0].scale.low == -1000.0
-    assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5", "3,25"]}) == (
-        "Column 'a' must be numbers in every row, as in 100% of them; got '1,5' in row 0. "
-        "Say how numbers are written with decimal or thousands, or ask for kinds={'a': 'category'}."
+    found = TableEncoder().fit({"a": ["1,5", "2,5", "3,25"]})
+    assert found.columns_[0].scale.high == 3.25
+    assert found.transform({"a": ["2,5", 2.5, "1.234,5", 1234.5]})[::2] == pytest.approx(
+        found.transform({"a": ["2,5", 2.5, "1.234,5", 1234.5]})[1::2]
     )
-    assert "got '1,234' in row 1" in refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5})
+    assert "got '1.234' in row 0" in refusal(found.transform, {"a": ["1.234", 1.234]})
+    assert refusal(found.transform, {"a": ["2.5"]}) == (
+        "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; "
+        "got '2.5' in row 0. Say how this table writes numbers with decimal."
+    )
+    assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
+        "Column 'a' must be numbers that can be read in one way; got '1,234' in row 1. Is the comma decimal? Say so "
+        "with decimal."
+    )
+    assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
+    assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234
+    assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5"], "b": ["1.5", "2.5"]}) == (
+        "Numbers of one table must be written in one way; got '1.5' in column 'b', but '1,5' in 'a'. Say which with "
+        "decimal."
+    )
+    assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
+        "Column 'a' must be numbers written in one way; got '1,5' in row 0. Say how numbers are written with decimal, "
+        "or say kinds={'a': 'category'}."
+    )
+    free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
+    assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})
     assert kind_of(["1,5", "2,5", "3,25"], kinds={"a": "category"}) == "category"
 
 
 def test_text_among_numbers_is_named_and_not_guessed_about():
     assert refusal(TableEncoder().fit, {"a": ["1", "2", "3", "oops", "5.5", "", "6"]}) == (
-        "Column 'a' must be numbers in every row, as in 83% of them; got 'oops' in row 3. "
-        "Correct it, or ask for kinds={'a': 'category'}."
+        "Column 'a' must be numbers in every row, as in 83.3 % of them; got 'oops' in row 3. "
+        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
     )
     assert refusal(
         TableEncoder().fit, {"a": ["2020-01-01", "2020-02-30", "2020-01-03", "2020-01-04", "2020-01-05"]}
     ) == (
-        "Column 'a' must be dates in every row, as in 80% of them; got '2020-02-30' in row 1. "
-        "Correct it, or ask for kinds={'a': 'category'}."
+        "Column 'a' must be dates in every row, as in 80 % of them; got '2020-02-30' in row 1. "
+        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
     )
     assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
 
 
 def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
-    assert (
-        refusal(TableEncoder({"a": "number"}).fit, {"a": ["1", "x"]}) == "Column 'a' must be numbers; got 'x' in row 1."
+    assert refusal(TableEncoder({"a": "number"}).fit, {"a": ["1", "x"]}) == (
+        "Column 'a' must be numbers; got 'x' in row 1. Correct the cell, or leave it empty."
     )
     assert refusal(TableEncoder({"a": "number"}).fit, {"a": [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]}) == (
         "Column 'a' must be numbers; got '2020-01-01' in row 0."
@@ -447,8 +468,8 @@ def test_columns_that_are_gone_or_new_are_named():
         ({"a": 3}, "Column 'a' must be a sequence of values; got int."),
         ({"a": "text"}, "Column 'a' must be a sequence of values; got str."),
         ({"a": np.ones((2, 2))}, "Column 'a' must be one value per row; got 2 dimensions."),
-        ({"a": [1.0, np.inf]}, "Column 'a' must be finite; got inf in row 1. Correct it, or leave the cell empty."),
-        ({"a": ["1", "1e400"]}, "Column 'a' must be finite; got inf in row 1. Correct it, or leave the cell empty."),
+        ({"a": [1.0, np.inf]}, "Column 'a' must be finite numbers; got 'inf' in row 1. Correct the cell, or leave it"),
+        ({"a": ["1", "1e400"]}, "Column 'a' must be numbers below 1.8e308; got '1e400' in row 1. Correct the cell, or"),
         ({"a": [None, 10**400, 1]}, "Column 'a' must be below 1.8e308; got a larger number in row 1."),
         ({"a": [1j, 2j]}, "Column 'a' must be numbers, truth values, dates or text; got complex in row 0."),
         ({"a": np.array([1j])}, "Column 'a' must be numbers, truth values, dates or text; got complex128 values."),
@@ -477,13 +498,18 @@ def test_sparse_matrices_are_refused():
 def test_new_cells_of_another_type_are_refused_by_row_and_column():
     encoder = TableEncoder().fit({"a": [1.0, 2.0], "w": ["2020-01-01", "2020-02-01"]})
     good = ["2020-01-01"] * 2
-    assert refusal(encoder.transform, {"a": [1, "x"], "w": good}) == "Column 'a' must be numbers; got 'x' in row 1."
-    assert (
-        refusal(encoder.transform, {"a": good, "w": good}) == "Column 'a' must be numbers; got '2020-01-01' in row 0."
+    correct = "Correct the cell, or leave it empty."
+    assert refusal(encoder.transform, {"a": [1, "x"], "w": good}) == (
+        f"Column 'a' must be numbers; got 'x' in row 1. {correct}"
     )
-    assert refusal(encoder.transform, {"a": [1, -np.inf], "w": good}).startswith("Column 'a' must be finite; got -inf")
+    assert refusal(encoder.transform, {"a": good, "w": good}) == (
+        f"Column 'a' must be numbers; got '2020-01-01' in row 0. {correct}"
+    )
+    assert refusal(encoder.transform, {"a": [1, -np.inf], "w": good}) == (
+        f"Column 'a' must be finite numbers; got '-inf' in row 1. {correct}"
+    )
     assert refusal(encoder.transform, {"a": [1, 2], "w": [None, "soon"]}) == (
-        "Column 'w' must be dates, or text such as '2024-12-31'; got 'soon' in row 1."
+        f"Column 'w' must be dates such as 2024-12-31; got 'soon' in row 1. {correct}"
     )
     assert encoder.transform({"a": ["1", None], "w": [None, None]})[0, 0] == -1.0
     assert np.isfinite(encoder.transform({"a": [None], "w": [None]})).all()
@@ -610,7 +636,7 @@ def test_spoilt_states_are_refused():
         (("columns",), None),
         (("named",), 1),
         (("kinds",), [["a", "magic"]]),
-        (("decimal",), None),
+        (("decimal",), "x"),
         (("drop",), 3),
     ]:
         record, arrays = encoder.state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.tables.text_columns import Levels
+from mercer.tables.cells import Cells
 
 Task: TypeAlias = Literal["regression", "classification"]
 
@@ -37,7 +38,7 @@ class Target:
     why: str
 
 
-def choose_task(name: str, column: Array, asked: str | None) -> Target:
+def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | None) -> Target:
     """Regression or classification; the first line that fits decides.
 
     ================================================  =====================
@@ -50,12 +51,13 @@ def choose_task(name: str, column: Array, asked: str | None) -> Target:
     other numbers                                     regression
     ================================================  =====================
 
-    Labels of which more than half are distinct are refused, since they name rows, and so are labels of one or two rows.
+    Labels are the cells as they are `written`. Those of which more than half are distinct are refused, since they name
+    rows, and so are labels of one or two rows.
     """
-    if column.dtype.kind == "M":
+    if cells.family == "date":
         raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", "Use the number of days."))
-    numbers = column.dtype.kind == "f"
-    labels = column if numbers else np.array([_label(cell) for cell in column])
+    column, numbers = cells.values, cells.family == "number"
+    labels = column if numbers and not cells.declared else np.array([_label(cell) for cell in written])
     distinct = np.unique(labels)
     if len(distinct) < 2:
         got = f"{_label(distinct[0])} in every row"
@@ -65,7 +67,7 @@ def choose_task(name: str, column: Array, asked: str | None) -> Target:
     if asked == "regression":
         return Target(column, "regression", "as asked")
     why = "as asked" if asked else ""
-    if isinstance(column, Levels) or not numbers:
+    if cells.declared or not numbers:
         return _labelled(name, labels, why or f"its values are labels, {len(distinct)} distinct")
     if asked == "classification" or len(distinct) == 2:
         return _labelled(name, _whole(labels), why or "its values are numbers, but only two distinct ones")

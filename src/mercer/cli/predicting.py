@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.data.rows import Array
 from mercer.errors import InputError, printable, sentence
 from mercer.estimators.table_model import TableModel
 from mercer.runtime.disk import write_whole
 from mercer.tables.parquet import LongTable, one_line
-from mercer.tables.reading import Reading, arrow_reading, read_table
+from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
 from mercer.tables.report import EncoderReport
 
 _FEWER = "Predict for fewer rows at a time."
@@ -25,7 +27,7 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
         return read_table(
             source,
             kinds=model.kinds,
-            others="text",
+            only_kinds=True,
             separator=separator,
             decimal=decimal,
             style=model.style,
@@ -38,7 +40,7 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"The files of {parts.what} cannot be put together: {one_line(error)}.") from None
-    return arrow_reading(table, parts.what, model.kinds, others="text", decimal=decimal, style=model.style)
+    return arrow_reading(table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style))
 
 
 def predicted(
@@ -46,14 +48,14 @@ def predicted(
 ) -> tuple[dict[str, Array], EncoderReport]:
     """The columns of the answer by name, and what is unlike the training table."""
     for name in drop:
-        table.column(name)
+        table.exactly(name)
     aside = {*drop, *({row_id} - set(model.kinds))}  # a column that names rows may also be learned from
-    taken = {name: column for name, column in table.columns.items() if name not in aside}
+    taken = {name: table.columns.get(name) for name in table.raw if name not in aside}
     report = model.report(taken)
     answer: dict[str, Array] = {}
-    first = row_id or (model.row_id if model.row_id in table.columns else None)
+    first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:
-        answer[first] = table.column(first)
+        answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
     answer[_free("prediction", answer)] = model.predict(taken)
     if confidence is not None:
         if model.is_classifier:

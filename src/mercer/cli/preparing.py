@@ -12,7 +12,9 @@ from mercer.cli.choices import Target, choose_task
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables import TableEncoder
+from mercer.tables.cells import Cells
 from mercer.tables.reading import Reading, read_table
+from mercer.tables.state import EncoderSettings
 
 _FEWEST = 6  # rows that folds can be made of
 LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
@@ -42,10 +44,15 @@ class Said:
         return kinds if self.weight is None else kinds | {self.weight: "number"}
 
     @property
-    def aside(self) -> list[str]:
-        """Columns that are read as they are and not learned from."""
+    def unused(self) -> list[str]:
+        """Columns that are not looked at."""
         dropped = (name for name, kind in self.kinds.items() if kind == "drop")
-        return [*self.drop, *dropped, *(name for name in (self.group, self.row_id) if name is not None)]
+        return [*self.drop, *dropped, *([] if self.row_id is None else [self.row_id])]
+
+    @property
+    def aside(self) -> list[str]:
+        """Columns that are not learned from."""
+        return [*self.unused, *([] if self.group is None else [self.group])]
 
     @property
     def always_there(self) -> list[str]:
@@ -61,7 +68,9 @@ class Prepared:
     ----------
     reading : Reading
         The table as it was read.
-    features : dict of str to ndarray
+    rows : int
+        How many the table has.
+    features : dict of str to Cells
         The columns to learn from.
     encoder : TableEncoder
         What they were taken for, and how they become numbers.
@@ -78,7 +87,8 @@ class Prepared:
     """
 
     reading: Reading
-    features: dict[str, Array]
+    rows: int
+    features: dict[str, Cells]
     encoder: TableEncoder
     target: Target
     groups: Array | None
@@ -127,26 +137,27 @@ def prepare(source: str, said: Said) -> Prepared:
     table = read_table(
         source,
         kinds=said.read_as,
-        unused=said.aside,
+        unused=said.unused,
         separator=said.separator,
         decimal=said.decimal,
         infinite=infinite_cells(said),
         too_large=f"A Parquet table of more than {LONG} rows is read block by block: turn it into one.",
     )
-    names = learned_from(said, table.column, list(table.columns), table.what)
+    names = learned_from(said, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
     looked_at = [*said.always_there, *(names if said.missing in {"drop", "refuse"} else [])]
-    gaps = {name: is_missing(table.columns[name]) for name in looked_at}
+    gaps = {name: table.columns[name].missing for name in looked_at}
     rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
     features = {name: table.columns[name][rows] for name in names}
     return Prepared(
         table,
+        table.rows,
         features,
-        fitted_encoder(features, said, table.what),
-        choose_task(said.target, table.columns[said.target][rows], said.task),
+        fitted_encoder(features, said, table),
+        chosen_task(table, said, rows),
         checked_groups(table, said.group, rows),
         checked_weights(table, said.weight, rows),
-        tuple(name for name in table.columns if name not in features and name != said.target),
+        tuple(name for name in table.raw if name not in features and name != said.target),
         notes,
     )
 
@@ -156,23 +167,22 @@ def infinite_cells(said: Said) -> str:
     return "refuse" if said.missing in {None, "refuse"} else "missing"
 
 
-def fitted_encoder(features: Mapping[str, Array], said: Said, what: str) -> TableEncoder:
+def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading) -> TableEncoder:
     """The encoder of these columns; refused where none can be learned from."""
     kinds = {name: kind for name, kind in said.read_as.items() if name in features}
-    encoder = TableEncoder(kinds, missing="mean" if said.missing == "mean" else "mark").fit(features)
+    missing = "mean" if said.missing == "mean" else "mark"
+    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing)
+    encoder = TableEncoder.from_settings(settings).fit(features)
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
-        raise InputError(f"No column of {what} can be learned from ({reasons}).")
+        raise InputError(f"No column of {table.what} can be learned from ({reasons}).")
     return encoder if said.rows_kept else encoder.rounded()
 
 
-def is_missing(column: Array) -> Array:
-    """Which cells are missing."""
-    if column.dtype.kind == "f":
-        return np.isnan(column)
-    if column.dtype.kind in "Mm":
-        return np.isnat(column)
-    return np.array([cell is None or cell == "" or cell != cell for cell in column], dtype=bool)  # noqa: PLR0124 - NaN
+def chosen_task(table: Reading, said: Said, rows: Array) -> Target:
+    """What is to be predicted of these rows; labels as the file has them."""
+    cells = table.exactly(said.target)
+    return choose_task(said.target, table.columns[said.target][rows], [cells[row] for row in rows], said.task)
 
 
 def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: list[str]) -> Array:
@@ -180,7 +190,7 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
 
     Gaps are refused otherwise: of the target, the group and the weight always, of other columns if that was asked for.
     """
-    gone = np.zeros(table.rows, dtype=bool)
+    gone = np.zeros(len(next(iter(gaps.values()))), dtype=bool)
     for name, missing in gaps.items():
         gone |= missing
         if missing.any() and said.missing != "drop":
@@ -193,7 +203,7 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
         raise InputError(f"Every row of {table.what} has a missing cell, so --missing drop leaves none.")
     if gone.any():
         verbs = ("has", "was") if gone.sum() == 1 else ("have", "were")
-        notes.append(f"{int(gone.sum())} of {table.rows} rows {verbs[0]} missing cells and {verbs[1]} left out.")
+        notes.append(f"{int(gone.sum())} of {len(gone)} rows {verbs[0]} missing cells and {verbs[1]} left out.")
     if (~gone).sum() < _FEWEST:
         raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{int((~gone).sum())}"))
     return gone
@@ -203,7 +213,8 @@ def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | Non
     """The groups of these rows, as texts."""
     if name is None:
         return None
-    groups = np.array([str(cell) for cell in table.columns[name][rows]])
+    cells = table.exactly(name)
+    groups = np.array([str(cells[row]) for row in rows])
     count = len(np.unique(groups))
     if count < 3:
         must_be = "a column of at least 3 groups"
@@ -215,13 +226,11 @@ def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | No
     """The weights of these rows."""
     if name is None:
         return None
-    weights: Any = table.columns[name][rows]
-    if weights.dtype.kind not in "biuf":
-        raise InputError(sentence(f"Column {name!r}", "numbers, to be weights", "dates or durations"))
+    weights = table.columns[name].values[rows]
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         where = table.where(int(rows[bad[0]]))
         raise InputError(
             sentence(f"Column {name!r}", "weights that are not negative", f"{weights[bad[0]]:g} in {where}")
         )
-    return np.asarray(weights, dtype=np.float64)
+    return np.asarray(weights)

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.choices import choose_task
 from mercer.cli.preparing import (
     Prepared,
     Said,
     checked_groups,
     checked_weights,
+    chosen_task,
     fitted_encoder,
     infinite_cells,
-    is_missing,
     learned_from,
     rows_left_out,
 )
@@ -24,7 +23,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.tables import TableEncoder
 from mercer.tables.parquet import LongTable
-from mercer.tables.reading import arrow_reading
+from mercer.tables.reading import Rules, arrow_reading
 from mercer.tables.values import NumberStyle
 
 _SAMPLE = 20_000  # rows that columns are judged by
@@ -36,12 +35,11 @@ class Passes:
 
     table: LongTable
     encoder: TableEncoder
-    infinite: str
+    how: Rules
     kept: Array
     y: Array
     weights: Array | None
     groups: Array | None
-    style: NumberStyle
 
     def __call__(self) -> Iterator[tuple[Any, ...]]:
         """Blocks from the first to the last row."""
@@ -49,10 +47,9 @@ class Passes:
         row = at = 0
         for block in self.table.blocks(list(used)):
             what = f"the block of {self.table.what} that begins with row {row + 1}"
-            found = arrow_reading(block, what, used, others="text", infinite=self.infinite, style=self.style)
+            found = arrow_reading(block, what, replace(self.how, kinds=used))
             kept = np.flatnonzero(self.kept[row : row + block.num_rows])
-            blank = np.full(len(kept), "", dtype=object)  # of columns that are known and not used
-            columns = {c.name: found.columns[c.name][kept] if c.outputs else blank for c in self.encoder.columns_}
+            columns = {name: column[kept] for name, column in found.columns.items()}
             own = slice(at, at + len(kept))
             row, at = row + block.num_rows, own.stop
             if len(kept):
@@ -74,22 +71,23 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         raise InputError(sentence("--without-data", "for tables that are read whole", f"{table.rows} rows", way_out))
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE)
-    asked = said.read_as | dict.fromkeys(said.aside, "text")
-    infinite = infinite_cells(said)
-    sample = arrow_reading(survey.sample, table.what, asked, infinite=infinite, decimal=said.decimal)
-    style = sample.style or NumberStyle()  # of all blocks, so that none is read in a style of its own
-    whole = arrow_reading(survey.whole, table.what, asked, infinite=infinite, style=style)
+    how = Rules(said.read_as, frozenset(said.unused), decimal=said.decimal, endless=infinite_cells(said) == "missing")
+    sample = arrow_reading(survey.sample, table.what, how)
+    # one style for all blocks, so that none is read in a style of its own
+    how = replace(how, decimal=None, style=sample.style or NumberStyle())
+    whole = arrow_reading(survey.whole, table.what, how)
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
-    gaps = {name: is_missing(whole.columns[name]) for name in named} | survey.gaps
+    gaps = {name: whole.columns[name].missing for name in named} | survey.gaps
     kept = ~rows_left_out(whole, said, gaps, notes)
     rows = np.flatnonzero(kept)
     notes.append(f"Columns were judged by {sample.rows} rows at even distances; all rows are read in passes.")
     features = {name: sample.columns[name] for name in names}
-    encoder = fitted_encoder(features, said, table.what)
-    target = choose_task(said.target, whole.columns[said.target][rows], said.task)
+    encoder = fitted_encoder(features, said, sample)
+    target = chosen_task(whole, said, rows)
     groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
     return Prepared(
-        replace(sample, rows=table.rows),
+        sample,
+        table.rows,
         features,
         encoder,
         target,
@@ -97,5 +95,5 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         weights,
         tuple(name for name in table.names if name not in features and name != said.target),
         notes,
-        Passes(table, encoder, infinite, kept, target.values, weights, groups, style),
+        Passes(table, encoder, how, kept, target.values, weights, groups),
     )

@@ -27,9 +27,9 @@ _WHY = 160  # letters of a reason
 def data_words(table: Prepared, target: str) -> str:
     """The table, its columns and the target."""
     reading, y = table.reading, table.target.values
-    used = "" if len(y) == reading.rows else f", {len(y)} of them used"
-    what = "Parquet" if reading.lines is None else f"{reading.kind} between cells"
-    lines = [f"{legible(reading.what)}: {reading.rows} rows{used}, {len(reading.columns)} columns ({what})."]
+    used = "" if len(y) == table.rows else f", {len(y)} of them used"
+    what = "Parquet" if reading.kind == "Parquet" else f"{reading.kind} between cells"
+    lines = [f"{legible(reading.what)}: {table.rows} rows{used}, {len(reading.raw)} columns ({what})."]
     if table.target.task == "regression":
         values = f"{plain(y.min())} to {plain(y.max())}, mean {plain(y.mean())}"
     else:

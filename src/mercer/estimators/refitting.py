@@ -16,12 +16,13 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.selection.scoring import Scoring
+from mercer.tables.cells import Cells
 
 
 def part_of(X: Any, rows: Array) -> Any:
     """Some rows of a table, array or dict of columns."""
     if isinstance(X, dict):
-        return {name: _safe_indexing(column, rows) for name, column in X.items()}
+        return {name: c[rows] if isinstance(c, Cells) else _safe_indexing(c, rows) for name, c in X.items()}
     return _safe_indexing(X, rows)
 
 

@@ -100,9 +100,9 @@ class TableModel:
             parts = [f"lacks {quoted(gone)}"] * bool(gone) + [f"has {quoted(new)} besides"] * bool(new)
             hint = "Rename or add what is missing." if gone else "Leave out what is new$without."
             raise InputError(f"The table does not fit the model: it {' and '.join(parts)}.", hint=hint)
-        rows = max(map(len, table.values()), default=0)
+        rows = len(table[next(iter(self.kinds))])
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
-        return {column.name: table.get(column.name, blank) for column in self.columns}
+        return {column.name: table[column.name] if column.outputs else blank for column in self.columns}
 
     def report(self, table: Mapping[str, Any]) -> EncoderReport:
         """What is unlike the training table in new rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -18,13 +18,33 @@ from mercer.errors import InputError, sentence
 
 Family: TypeAlias = Literal["number", "truth", "date", "text"]
 
-DAY = dt.timedelta(days=1)
-# Words for "missing", in lower case, in columns whose other cells are numbers or dates: of files and of tables.
-MISSING_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
+_DAY = dt.timedelta(days=1)
 EXACT = 2**53  # every whole number up to here is a float64
 FIFTEEN = "numbers of at most 15 digits, which a float64 holds exactly"
 _DIGITS = (int, np.integer, Decimal)  # numbers that may have more digits than a float64
+_FAMILIES = "numbers, truth values, dates or text"
 _FINE = {"ms", "us", "ns", "ps", "fs", "as"}  # units of which milliseconds overflow no earlier
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """Where rows are, in words: rows of an object from 0, lines of a text file, rows of another file from 1.
+
+    Examples
+    --------
+    >>> from mercer.tables.cells import Where
+    >>> Where()(2), Where("t.csv", [2, 3, 5])(2), Where("t.parquet")(2)
+    ('row 2', 'line 5 of t.csv', 'row 3 of t.parquet')
+    """
+
+    what: str = ""
+    lines: Sequence[int] | None = None
+
+    def __call__(self, row: int) -> str:
+        """Where a row is."""
+        if not self.what:
+            return f"row {row}"
+        return f"row {row + 1} of {self.what}" if self.lines is None else f"line {self.lines[row]} of {self.what}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +65,12 @@ class Cells:
         The different texts, without white space around them.
     declared : bool
         Whether the table itself says that these are categories.
+    where : Where
+        Where rows are.
+    numbers : dict of str to bool
+        The levels of cells that are numbers beside texts, and whether no text is written like that.
+    gone : str
+        What else was taken as missing: "'NA' (3)", or "2 infinite cells".
     """
 
     name: str
@@ -53,37 +79,77 @@ class Cells:
     missing: Array
     levels: list[str] = field(default_factory=list)
     declared: bool = False
+    where: Where = Where()
+    numbers: dict[str, bool] = field(default_factory=dict)
+    gone: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Array) -> Cells:
+        """Some rows, with the levels that are left."""
+        cut = replace(self, values=self.values[rows], missing=self.missing[rows], where=Where(), gone="")
+        if self.family != "text":
+            return cut
+        used = np.unique(cut.present)
+        places = np.full(len(self.levels) + 1, -1, dtype=np.intp)
+        places[used] = np.arange(len(used))
+        return replace(cut, values=places[cut.values], levels=[self.levels[place] for place in used])
 
     @cached_property
     def present(self) -> Array:
         """The values that are not missing."""
         return self.values[~self.missing]
 
-    def without_words(self) -> Cells:
-        """The cells of a text column with words for "missing", such as NA, taken as missing."""
-        gone = np.array([text.lower() in MISSING_WORDS for text in self.levels], dtype=bool)
-        if self.family != "text" or not gone.any():
+    @cached_property
+    def counts(self) -> Array:
+        """How often each level of a text column occurs."""
+        return np.bincount(self.present, minlength=len(self.levels))
+
+    def without(self, words: Callable[[str], bool]) -> Cells:
+        """The cells of a text column with levels that are such words taken as missing."""
+        gone = np.array([words(text) for text in self.levels], dtype=bool)
+        if not gone.any():
             return self
-        places = np.where(gone, -1, np.cumsum(~gone) - 1)
-        codes = np.append(places, -1)[self.values]
-        levels = [text for text, is_gone in zip(self.levels, gone.tolist(), strict=True) if not is_gone]
-        return replace(self, values=codes, missing=codes < 0, levels=levels)
+        places = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1)
+        told = [(text, count) for text, count, is_gone in zip(self.levels, self.counts, gone, strict=True) if is_gone]
+        said = ", ".join(f"{text!r} ({count})" for text, count in told[:3])
+        levels = [text for text, is_gone in zip(self.levels, gone, strict=True) if not is_gone]
+        codes = places[self.values]
+        return replace(self, values=codes, missing=codes < 0, levels=levels, gone=said)
 
-    def as_truth(self) -> Cells:
-        """The cells of a text column that say true and false, in any case, as truth values."""
-        known = np.array([*(float(text.lower() == "true") for text in self.levels), np.nan])
-        return Cells(self.name, "truth", known[self.values], self.missing)
+    def read(self, family: Family, values: Sequence[float]) -> Cells:
+        """The cells of a text column as numbers, days or truth values: one value per level."""
+        placed = np.array([*values, np.nan])[self.values]
+        return replace(self, family=family, values=placed, levels=[])
 
-    def refused(self, must_be: str, row: int, way_out: str = "") -> InputError:
-        """The complaint about one cell."""
+    def refused(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
+        """The complaint about the cell of a row, or about the first cell of a level."""
         codes, levels = texts_of(self)
-        return InputError(
-            sentence(f"Column {self.name!r}", must_be, f"{levels[int(codes[row])]!r} in row {row}", way_out)
-        )
+        row = cell if isinstance(cell, int) else int(np.flatnonzero(codes == levels.index(cell))[0])
+        got = f"{short(levels[int(codes[row])])!r} in {self.where(row)}"
+        return InputError(sentence(f"Column {self.name!r}", must_be, got), hint=hint, column=self.name)
 
 
-def read_cells(name: str, raw: Any) -> Cells:
+def short(text: str, most: int = 30) -> str:
+    """A text that fits into a sentence, on one line."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else plain[: most - 3] + "..."
+
+
+def read_cells(name: str, raw: Any, where: Where | None = None, *, endless: bool = False) -> Cells:
     """Look at a column once.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    raw : array-like, series or Cells
+        As the table has it; what was read already stays as it is.
+    where : Where, default=None
+        Where its rows are.
+    endless : bool, default=False
+        Whether infinite numbers are taken as missing; otherwise they are refused.
 
     Examples
     --------
@@ -92,22 +158,31 @@ def read_cells(name: str, raw: Any) -> Cells:
     >>> cells.family, cells.values.tolist(), cells.levels
     ('text', [0, -1, 1, 0, -1], ['Rome', 'Bonn'])
     """
+    if isinstance(raw, Cells):
+        return raw
     values, declared = _values(raw)
     if values.ndim != 1:
         raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
-    kind = values.dtype.kind
+    cells = replace(_sorted(name, values, where or Where(), declared=declared), declared=declared)
+    return _finite(cells, endless=endless) if cells.family == "number" else cells
+
+
+def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
+    """By the type of the array."""
+    kind, nowhere = values.dtype.kind, np.zeros(len(values), dtype=bool)
     if kind in "iu" and rounded_rows(values).size:
-        return _exact_cells(name, values.tolist(), np.zeros(len(values), dtype=bool), declared)
+        return text_cells(name, map(_digits, values.tolist()), where)
     if kind in "iufm":
-        floats = values / np.timedelta64(1, "D") if kind == "m" else values.astype(np.float64)
-        return number_cells(name, floats, declared=declared)
+        floats = values / np.timedelta64(1, "D") if kind == "m" else values.astype(np.float64, copy=False)
+        return Cells(name, "number", floats, np.isnan(floats), where=where)
     if kind == "b":
-        return Cells(name, "truth", values.astype(np.float64), np.zeros(len(values), dtype=bool), declared=declared)
+        return Cells(name, "truth", values.astype(np.float64), nowhere, where=where)
     if kind == "M":
-        return _date_cells(name, values, declared=declared)
+        return _date_cells(name, values, where)
     if kind not in "UTO":
-        raise InputError(sentence(f"Column {name!r}", "numbers, truth values, dates or text", f"{values.dtype} values"))
-    return _object_cells(name, values.astype(object).tolist(), declared=declared)
+        got = f"{values.dtype} values"
+        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Leave it out with $drop.")
+    return _object_cells(name, values.astype(object).tolist(), where, declared=declared)
 
 
 def _values(raw: Any) -> tuple[Array, bool]:
@@ -135,16 +210,24 @@ def _values(raw: Any) -> tuple[Array, bool]:
     return values, isinstance(dtype, nw.Categorical | nw.Enum)
 
 
-def number_cells(name: str, values: Array, *, declared: bool = False) -> Cells:
-    """Numbers as cells, NaN where missing; infinite ones are refused."""
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise InputError(
-            sentence(
-                f"Column {name!r}", "finite", f"{values[row]} in row {row}", "Correct it, or leave the cell empty."
-            )
-        )
-    return Cells(name, "number", values, np.isnan(values), declared=declared)
+def _finite(cells: Cells, *, endless: bool) -> Cells:
+    """Numbers of which the infinite ones are taken as missing, or refused."""
+    infinite = np.isinf(cells.values)
+    if not infinite.any():
+        return cells
+    row, count = int(np.argmax(infinite)), int(infinite.sum())
+    if not endless:
+        raise refused_endless(cells, str(cells.values[row]), count, row)
+    gone = f"{count} infinite cell{'s' * (count > 1)}"
+    return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
+
+
+def refused_endless(cells: Cells, first: str, count: int, row: int) -> InputError:
+    """The complaint about infinite numbers."""
+    place = cells.where(row)
+    got = f"{first!r} in {place}" if count == 1 else f"{count} infinite cells, the first {first!r} in {place}"
+    hint = "Correct the cell, or leave it empty$missing."
+    return InputError(sentence(f"Column {cells.name!r}", "finite numbers", got), hint=hint)
 
 
 def is_rounded(number: Any) -> bool:
@@ -175,17 +258,18 @@ def milliseconds(values: Array) -> tuple[Array, Array]:
     return made, np.flatnonzero((made.astype(values.dtype) != values) & ~np.isnat(values))
 
 
-def _date_cells(name: str, values: Array, *, declared: bool = False) -> Cells:
+def _date_cells(name: str, values: Array, where: Where) -> Cells:
     missing = np.isnat(values)
     made, far = milliseconds(values)
     if far.size:
-        got = f"{values[far[0]]} in row {far[0]}"
-        raise InputError(sentence(f"Column {name!r}", "dates within 292 million years of 1970", got))
+        got = f"{values[far[0]]} in {where(int(far[0]))}"
+        must_be = "dates within 292 million years of 1970"
+        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Leave the column out with $drop.")
     moments = made.astype(np.int64)
-    return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, declared=declared)
+    return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, where=where)
 
 
-def _object_cells(name: str, cells: Sequence[Any], *, declared: bool) -> Cells:
+def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bool) -> Cells:
     missing = np.zeros(len(cells), dtype=bool)
     if set(map(type, cells)) != {str}:
         missing = np.fromiter(map(_is_missing, cells), dtype=bool, count=len(cells))
@@ -193,35 +277,33 @@ def _object_cells(name: str, cells: Sequence[Any], *, declared: bool) -> Cells:
     families = {_family(kind) for kind in set(map(type, present))}
     if None in families and not declared:
         row = next(i for i, cell in enumerate(cells) if not missing[i] and _family(type(cell)) is None)
-        got = f"{type(cells[row]).__name__} in row {row}"
-        must_be = "numbers, truth values, dates or text"
-        raise InputError(sentence(f"Column {name!r}", must_be, got, "Turn the column into text, or drop it."))
-    if families == {"truth"} or (families and families <= {"number", "truth"}):
-        values = np.full(len(cells), np.nan)
-        values[~missing] = _floats(name, present, np.flatnonzero(~missing))
+        got = f"{type(cells[row]).__name__} in {where(row)}"
+        hint = "Turn the column into text, or leave it out with $drop."
+        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint)
+    if families and families <= {"number", "truth"}:
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            return _exact_cells(name, cells, missing, declared)
-        if "number" in families:
-            return number_cells(name, values, declared=declared)
-        return Cells(name, "truth", values, missing, declared=declared)
+            texts = ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True))
+            return text_cells(name, texts, where)
+        values = np.full(len(cells), np.nan)
+        values[~missing] = _floats(name, present, np.flatnonzero(~missing), where)
+        return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
         moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[us]")
         moments[~missing] = np.array([naive(cell) for cell in present], dtype="datetime64[us]")
-        return _date_cells(name, moments, declared=declared)
-    return _text_cells(name, ["" if gone else _text(cell) for cell, gone in zip(cells, missing, strict=True)], declared)
-
-
-def _exact_cells(name: str, cells: Iterable[Any], missing: Array, declared: bool) -> Cells:
-    """Numbers of which a float64 would round some, as texts of all their digits: different ones stay different.
-
-    They can be levels of a category; who takes them for numbers refuses them (`numbers_of`).
-    """
-    return _text_cells(
-        name, ["" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True)], declared
-    )
+        return _date_cells(name, moments, where)
+    texts = text_cells(name, ("" if gone else _text(cell) for cell, gone in zip(cells, missing, strict=True)), where)
+    if "number" not in families:
+        return texts
+    written = {cell.strip() for cell in present if isinstance(cell, str)}
+    numbers = {_text(cell) for cell in present if _family(type(cell)) == "number"}
+    return replace(texts, numbers={text: text not in written for text in numbers})
 
 
 def _digits(cell: Any) -> str:
+    """A number with all its digits, where a float64 would round it: different ones stay different.
+
+    Columns with such numbers are texts. They can be levels of a category; who takes them for numbers refuses them.
+    """
     exact = isinstance(cell, _DIGITS) and is_rounded(cell)
     return format(cell, "f" if isinstance(cell, Decimal) else "d") if exact else _text(float(cell))
 
@@ -246,19 +328,19 @@ def _family(kind: type) -> str | None:
     return "text" if issubclass(kind, str) else None
 
 
-def _floats(name: str, cells: Sequence[Any], rows: Array) -> Array:
+def _floats(name: str, cells: Sequence[Any], rows: Array, where: Where) -> Array:
     if any(issubclass(kind, dt.timedelta | np.timedelta64) for kind in set(map(type, cells))):
         cells = [_in_days(cell) for cell in cells]
     try:
         return np.array(cells, dtype=np.float64)
     except OverflowError:
         row = next(int(row) for row, cell in zip(rows, cells, strict=True) if abs(cell) > 2**1023)
-        raise InputError(sentence(f"Column {name!r}", "below 1.8e308", f"a larger number in row {row}")) from None
+        raise InputError(sentence(f"Column {name!r}", "below 1.8e308", f"a larger number in {where(row)}")) from None
 
 
 def _in_days(cell: Any) -> Any:
     if isinstance(cell, dt.timedelta):
-        return cell / DAY
+        return cell / _DAY
     return cell / np.timedelta64(1, "D") if isinstance(cell, np.timedelta64) else cell
 
 
@@ -270,21 +352,23 @@ def naive(moment: Any) -> Any:
 
 
 def _text(cell: Any) -> str:
-    """A cell as the name of a level: 3 and 3.0 are the same one."""
-    if not isinstance(cell, float | np.floating):
-        return str(cell)
-    number = float(cell)
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return number_text(float(cell)) if isinstance(cell, float | np.floating) else str(cell)
 
 
-def _text_cells(name: str, texts: Iterable[str], declared: bool) -> Cells:
+def number_text(number: float) -> str:
+    """A number as the name of a level: 3 and 3.0 are the same one."""
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
+
+
+def text_cells(name: str, texts: Iterable[str], where: Where | None = None) -> Cells:
+    """Texts as cells, empty where missing; white space around them does not count."""
     found: dict[str, int] = {}
     codes = np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.intp)
     levels: dict[str, int] = {}
     stripped = [str(text).strip() for text in found]
     places = np.array([levels.setdefault(text, len(levels)) if text else -1 for text in stripped], dtype=np.intp)
     codes = places[codes]
-    return Cells(name, "text", codes, codes < 0, list(levels), declared)
+    return Cells(name, "text", codes, codes < 0, list(levels), where=where or Where())
 
 
 def texts_of(cells: Cells) -> tuple[Array, list[str]]:
@@ -295,14 +379,15 @@ def texts_of(cells: Cells) -> tuple[Array, list[str]]:
     if cells.family == "truth":
         levels = [str(bool(value)) for value in known]
     elif cells.family == "date":
-        levels = [_day_text(value) for value in known]
+        levels = [day_text(value) for value in known]
     else:
-        levels = [_text(value) for value in known]
+        levels = [number_text(value) for value in known]
     codes = np.full(len(cells.values), -1, dtype=np.intp)
     codes[~cells.missing] = inverse.ravel()
     return codes, levels
 
 
-def _day_text(days: float) -> str:
+def day_text(days: float) -> str:
+    """A day as the name of a level."""
     moment = np.datetime64(round(days * 86_400_000), "ms")
     return str(moment.astype("datetime64[D]") if float(days).is_integer() else moment)

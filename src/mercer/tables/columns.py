@@ -8,11 +8,10 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import Cells, texts_of
-from mercer.tables.delimited import short
+from mercer.tables.cells import Cells, short, texts_of
 from mercer.tables.kinds import MOST_LEVELS, Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
-from mercer.tables.values import NumberStyle, days_of, numbers_of
+from mercer.tables.values import NumberStyle, level_name
 
 # Two different levels are then at a squared distance of 1; of two standardised normal numbers it is 0.9 in the median.
 ONE_HOT = 1 / np.sqrt(2)
@@ -94,7 +93,7 @@ class Strangers:
     example: str = ""
 
 
-def learn(cells: Cells, kind: Kind, why: str, style: NumberStyle, *, marked: bool = True) -> Column:
+def learn(cells: Cells, kind: Kind, why: str, *, marked: bool = True) -> Column:
     """Learn from the training rows; the names of the outputs come later, from the whole table."""
     column = Column(cells.name, kind, why, int(cells.missing.sum()))
     if kind == "category":
@@ -104,15 +103,14 @@ def learn(cells: Cells, kind: Kind, why: str, style: NumberStyle, *, marked: boo
     if kind not in {"number", "date"}:
         return column
     number = kind == "number"
-    values = (numbers_of(cells, style) if number else days_of(cells))[~cells.missing]
-    scale = _number_scale(values)
+    scale = _number_scale(cells.present)
     centre = scale.centre if number else scale.fill
     column = replace(column, scale=replace(scale, centre=centre, fill=scale.fill if marked else scale.centre))
     column = replace(column, marked=marked)
     if number:
         return column
     span = scale.high - scale.low
-    weekdays = tuple(int(day) for day in np.unique(_weekday(values))) if span > 14 else ()
+    weekdays = tuple(int(day) for day in np.unique(_weekday(cells.present))) if span > 14 else ()
     return replace(column, year=span > _YEAR, weekdays=weekdays if weekdays[1:] else ())
 
 
@@ -191,10 +189,8 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     if column.parts is not None:
         return _encode_texts(column, column.parts, cells, out)
     if column.scale is None:
-        return _encode_category(column, cells, out)
-    number = column.kind == "number"
-    values = numbers_of(cells, style) if number else days_of(cells)
-    filled = np.where(cells.missing, column.scale.fill, values)
+        return _encode_category(column, cells, style, out)
+    filled = np.where(cells.missing, column.scale.fill, cells.values)
     out[:, 0] = _standardised(column, column.scale, filled)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
@@ -224,14 +220,15 @@ def _weekday(days: Array) -> Array:
     return (np.floor(days) + 3) % 7  # 1 January 1970 was a Thursday
 
 
-def _encode_category(column: Column, cells: Cells, out: Array) -> Strangers:
+def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Strangers:
     codes, levels = texts_of(cells)
     places = {level: place for place, level in enumerate(column.levels)}
     places |= dict.fromkeys(column.pooled, len(column.levels))
     if column.levels == _TRUTH:
         levels = [_as_truth(level) for level in levels]
     gone = out.shape[1] - 1 if column.missing else -1
-    place = np.array([places.get(level, -1) for level in levels] + [gone], dtype=np.intp)[codes]
+    found = [places.get(level, places.get(level_name(level, style), -1)) for level in levels]
+    place = np.array([*found, gone], dtype=np.intp)[codes]
     seen = place >= 0
     if len(column.outputs) == 1:
         out[:, 0] = np.where(seen, place, 0.5)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mercer.errors import InputError, sentence
+from mercer.tables.cells import short
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
@@ -221,9 +222,3 @@ def _refuse_numbers(names: list[str], line: int, what: str) -> None:
         must_be = "the names of the columns"
         got = f"numbers ({', '.join(map(short, given[:3]))}{', ...' if given[3:] else ''})"
         raise InputError(sentence(f"Line {line} of {what}", must_be, got, "Put a line of names above the rows."))
-
-
-def short(text: str, most: int = 30) -> str:
-    """A text that fits into a sentence, on one line."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= most else plain[: most - 3] + "..."

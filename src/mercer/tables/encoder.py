@@ -15,9 +15,10 @@ from mercer.errors import InputError, nearest, sentence
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import as_read, decide
+from mercer.tables.kinds import decide, meant
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
+from mercer.tables.values import NumberStyle, found_style
 from mercer.text import counted, quoted, text_table
 
 
@@ -36,10 +37,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         arrays are numbered from 0.
     drop : list of column names, default=()
         Columns to leave out.
-    decimal : str, default="."
-        The decimal sign of numbers that are text; "," for 3,5.
-    thousands : str, default=""
-        What stands between thousands in numbers that are text; "," for 1,234.
+    decimal : {".", ","}, default=None
+        The decimal sign of numbers that are text. None finds out, and refuses what could be either.
+    thousands : {"", ".", ",", "'", " "}, default=None
+        What may stand between thousands in numbers that are text. None takes the other one of "." and "," where
+        `decimal` is given.
     missing : {"mark", "mean"}, default="mark"
         Missing numbers and dates get the median and a further column that marks them, or the mean and no mark.
 
@@ -80,8 +82,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kinds: Mapping[Any, str] | None = None,
         drop: Iterable[str | int] = (),
         *,
-        decimal: str = ".",
-        thousands: str = "",
+        decimal: str | None = None,
+        thousands: str | None = None,
         missing: str = "mark",
     ) -> None:
         self.kinds = kinds
@@ -163,17 +165,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         age                 1             0             1
         """
         check_is_fitted(self)
-        table, style = as_table(X), self._settings.style
-        places = self._places(table)
+        table = as_table(X)
+        used = [column for column in self.columns_ if column.outputs]
+        places = self._places(table, [column.name for column in used])
+        read = {column.name: read_cells(column.name, table.column(places[column.name])) for column in used}
+        style = self._settings.style
+        if style is None:
+            style = found_style(read[column.name] for column in used if column.kind == "number")
+        trained, style = self._settings.style is not None, style or NumberStyle()
         values = np.zeros((table.rows, len(self.names_out_)))
         outside = np.zeros(table.rows, dtype=bool)
         found, start = [], 0
-        for column in self.columns_:
-            if not column.outputs:
-                continue
+        for column in used:
             stop = start + len(column.outputs)
-            cells = read_cells(column.name, table.column(places[column.name]))
-            cells = as_read(cells, column.kind, style, column.levels + column.pooled)
+            levels = column.levels + column.pooled
+            cells = meant(read[column.name], column.kind, style, levels=levels, trained=trained)
             strangers = encode(column, cells, style, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
@@ -193,7 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         table = as_table(X)
-        places = self._places(table)
+        places = self._places(table, self.texts_)
         found = np.empty((table.rows, len(self.texts_)), dtype=object)
         for place, name in enumerate(self.texts_):
             codes, levels = texts_of(read_cells(name, table.column(places[name])))
@@ -248,21 +254,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
         """An encoder with these parameters, not fitted."""
         style = settings.style
-        how = {"decimal": style.decimal, "thousands": style.thousands, "missing": settings.missing}
-        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how)
+        how = {} if style is None else {"decimal": style.decimal, "thousands": style.thousands}
+        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how, missing=settings.missing)
 
     def _learn(self, table: Table, settings: EncoderSettings) -> None:
         asked = {_place(table, key): kind for key, kind in settings.kinds}
         dropped = {_place(table, key) for key in settings.drop}
+        kept = [place for place in range(len(table.names)) if place not in dropped]
+        read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
+        if settings.style is None:
+            settings = replace(settings, style=found_style(read[p] for p in kept if asked.get(p) in {None, "number"}))
+        style = settings.style or NumberStyle()
         columns: list[Column] = []
         taken: set[str] = set()
         for place, name in enumerate(table.names):
             if place in dropped:
                 columns.append(Column(name, "dropped", "as asked"))
                 continue
-            cells = as_read(read_cells(name, table.column(place)), asked.get(place), settings.style)
-            kind, why = decide(cells, asked.get(place), settings.style)
-            column = learn(cells, kind, why, settings.style, marked=settings.missing == "mark")
+            cells = meant(read[place], asked.get(place), style)
+            kind, why = decide(cells, asked.get(place))
+            column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
         self.set_columns(columns, settings, named=table.named)
@@ -280,8 +291,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
         return self
 
-    def _places(self, table: Table) -> dict[str, int]:
-        """Where each column of training is now."""
+    def _places(self, table: Table, needed: list[str]) -> dict[str, int]:
+        """Where each column of training is now; refused where one that is needed is nowhere."""
         names = [column.name for column in self.columns_]
         if not (self._named and table.named):
             if len(table.names) != len(names):
@@ -290,7 +301,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     "Give the columns of training."
                 )
             return {name: place for place, name in enumerate(names)}
-        needed = [column.name for column in self.columns_ if column.outputs or column.kind == "text"]
         given, known = set(table.names), set(names)
         gone = [name for name in needed if name not in given]
         extra = [name for name in table.names if name not in known]

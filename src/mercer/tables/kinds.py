@@ -1,18 +1,16 @@
-"""What a column is taken for, and why: one decision, the same for every table."""
+"""What the cells of a column mean, and what the column is taken for: one set of rules for files, frames and streams."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import Cells, texts_of
-from mercer.tables.delimited import short
+from mercer.tables.cells import EXACT, FIFTEEN, Cells, refused_endless, short, texts_of
 from mercer.tables.texts import FEWEST_WORDS, words_in
-from mercer.tables.values import NumberStyle, numbers_of, read_day
+from mercer.tables.values import CODE, LOOSE, NumberStyle, is_endless, is_word_for_missing, read_day
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
@@ -24,27 +22,156 @@ MOST_LEVELS = 50
 _FEW = 10
 # Text of which this share reads as numbers or dates, and the rest does not, is a spoilt column.
 _SPOILT = 0.8
-_LOOSE = re.compile(r"[+-]?(?:[1-9][0-9]{0,2}(?:[ ',.][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,][0-9]+|[0-9]+)")
-_TRUTH = ("true", "false")
-_CODE = re.compile(r"[+-]?0[0-9]")
+_TRUTH = ("false", "true")
 
 
-def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, str]:
+def meant(
+    cells: Cells,
+    kind: str | None,
+    style: NumberStyle,
+    *,
+    levels: Sequence[str] = (),
+    endless: bool = False,
+    trained: bool = False,
+) -> Cells:
+    """The cells of a column of this kind as what they mean; where no kind is known, the cells decide.
+
+    Columns that are not text mean what they are. Of texts, the first line that fits decides.
+
+    =====================================================  ==========================================
+    asked for as category or text; declared categories     texts, NA among them
+    (new cells of a category of numbers or dates)          texts, NA and the like are missing
+    every cell true or false, in any case                  truth values, NA and the like are missing
+    every cell an ISO date                                 days, NA and the like are missing
+    every cell a number, none like 007                     numbers, NA and the like are missing
+    numbers, and inf                                       refused, or inf is missing if that was said
+    every cell a number in some style                      refused: the style must be said
+    80 % numbers or dates, and more than 50 distinct       refused: a spoilt column
+    values or most of them distinct
+    all other texts                                        texts, NA among them
+    =====================================================  ==========================================
+
+    Parameters
+    ----------
+    cells : Cells
+        As the table has them.
+    kind : str or None
+        The kind that was asked for, or that training decided on.
+    style : NumberStyle
+        How texts write numbers.
+    levels : sequence of str, default=()
+        The levels of a category in training.
+    endless : bool, default=False
+        Whether infinite numbers are taken as missing.
+    trained : bool, default=False
+        Whether `style` is that of the training table.
+
+    Examples
+    --------
+    >>> from mercer.tables.cells import read_cells
+    >>> from mercer.tables.values import NumberStyle
+    >>> meant(read_cells("size", ["1.5", "NA", "2"]), None, NumberStyle()).values
+    array([1.5, nan, 2. ])
+    """
+    if cells.family != "text":
+        return _of_family(cells, kind)
+    if kind in {"category", "text"} or (kind is None and cells.declared):
+        words = kind == "category" and levels and any(_all_named(levels, style))
+        return cells.without(is_word_for_missing) if words else cells
+    said = cells.without(lambda text: is_word_for_missing(text) or (endless and is_endless(text)))
+    if kind is None and not said.levels:
+        return cells
+    if kind is None and all(text.lower() in _TRUTH for text in said.levels):
+        return said.read("truth", [float(text.lower() == "true") for text in said.levels])
+    days = [read_day(text) for text in said.levels]
+    if kind == "date" or (kind is None and None not in days):
+        return said.read("date", _all_read(said, days, "dates such as 2024-12-31"))
+    unread = [text for text in said.levels if style.value(said, text) is None]
+    if kind == "number" or not (unread or any(map(CODE.match, said.levels))):
+        if unread:
+            raise _refused_number(said, unread[0], style, trained=trained)
+        return _numbers(said, style)
+    if unread and len(said.levels) > 1:
+        _refuse_spoilt(said, style)
+    return cells
+
+
+def _of_family(cells: Cells, kind: str | None) -> Cells:
+    """Cells that are no text, where they can be of the kind."""
+    fits = {"number": {"number", "truth"}, "date": {"date"}}.get(kind or "", {cells.family})
+    if cells.family not in fits and not cells.missing.all():
+        must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
+        raise cells.refused(must_be, int(np.argmin(cells.missing)))
+    return cells
+
+
+def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, bool]:
+    """Whether all levels are numbers, and whether all are days."""
+    numbers = all(style.read(text) is not None and not CODE.match(text) for text in levels)
+    return numbers, all(read_day(text) is not None for text in levels)
+
+
+def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
+    for text, value in zip(cells.levels, values, strict=True):
+        if value is None:
+            raise cells.refused(must_be, text, "Correct the cell, or leave it empty.")
+    return [value for value in values if value is not None]
+
+
+def _numbers(cells: Cells, style: NumberStyle) -> Cells:
+    values = _all_read(cells, [style.value(cells, text) for text in cells.levels], "numbers")
+    for text, value in zip(cells.levels, values, strict=True):
+        if abs(value) == float("inf"):
+            raise cells.refused("numbers below 1.8e308", text, "Correct the cell, or leave it empty.")
+        if abs(value) >= EXACT and style.rounds(text):
+            raise cells.refused(FIFTEEN, text, "Leave the column out with $drop, or keep it as text with $category.")
+    return cells.read("number", values)
+
+
+def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
+    """The complaint about a cell that is no number, or one in another style."""
+    if not LOOSE.fullmatch(text):
+        return cells.refused("numbers", text, "Correct the cell, or leave it empty.")
+    marks = {"": "no mark", ",": "commas", ".": "points", "'": "apostrophes", " ": "blanks"}[style.thousands]
+    sign = "point" if style.decimal == "." else "comma"
+    must_be = f"numbers with a decimal {sign} and {marks} between thousands" + ", as in the training table" * trained
+    return cells.refused(must_be, text, "Say how this table writes numbers with $decimal.")
+
+
+def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
+    """No guess about a column of numbers or dates in which something else stands."""
+    numbers = np.array([style.value(cells, text) is not None for text in cells.levels])
+    days = np.array([read_day(text) is not None for text in cells.levels])
+    loose = np.array([bool(LOOSE.fullmatch(text)) for text in cells.levels])
+    endless = np.array([is_endless(text) for text in cells.levels])
+    if (numbers | endless).all():
+        row = int(np.argmax(np.append(endless, False)[cells.values]))
+        raise refused_endless(cells, cells.levels[cells.values[row]], int(cells.counts[endless].sum()), row)
+    if loose.all():
+        text = cells.levels[int(np.argmin(numbers))]
+        hint = "Say how numbers are written with $decimal, or say $category."
+        raise cells.refused("numbers written in one way", text, hint)
+    total = cells.counts.sum()
+    if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
+        return
+    for fits, what in ((numbers, "numbers"), (days, "dates"), (loose, "numbers")):
+        share = cells.counts[fits].sum() / total
+        if share >= _SPOILT:
+            text = cells.levels[int(np.argmin(fits))]
+            hint = "Correct the cell, leave it empty, or say $category."
+            raise cells.refused(f"{what} in every row, as in {100 * share:.3g} % of them", text, hint)
+
+
+def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
     """What a column is taken for, and why. The first line that fits decides.
 
     ===================================================  ==========
     every cell is missing, or every cell the same        constant
     one value, and missing cells                         category
     the kind that was asked for                          as asked
-    categorical in the table; true or false, also text   category
+    categorical in the table; truth values               category
     numbers, however few distinct ones                   number
     dates                                                date
-    text: every cell a number, none like 007             number
-    text: every cell an ISO date                         date
-    (in both, NA and the like are missing)
-    text: 80 % numbers or dates, and more than 50
-    distinct values or most of them distinct             refused
-    text: every cell a number in another style           refused
     text: each value twice or more on average            category
     text: three words or more on average                 text
     text: more than 90 % distinct                        identifier
@@ -54,14 +181,13 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
     Examples
     --------
     >>> from mercer.tables.cells import read_cells
-    >>> from mercer.tables.values import NumberStyle
-    >>> decide(read_cells("colour", ["red", "blue", "red", "red"]), None, NumberStyle())
+    >>> decide(read_cells("colour", ["red", "blue", "red", "red"]), None)
     ('category', 'text, 2 distinct values in 4 rows')
     """
     present = len(cells.present)
     if not present:
         return "constant", "every value is missing"
-    if is_constant(cells, style):
+    if is_constant(cells):
         said = short(texts_of(cells)[1][0])
         if present == len(cells.values):
             return "constant", f"every value is {said}"
@@ -74,32 +200,13 @@ def decide(cells: Cells, asked: str | None, style: NumberStyle) -> tuple[Kind, s
         return "category", "true or false"
     if cells.family == "number":
         return "number", _number_reason(cells)
-    return ("date", "dates") if cells.family == "date" else _decide_text(cells, style)
+    return ("date", "dates") if cells.family == "date" else _decide_text(cells)
 
 
-def as_read(cells: Cells, kind: str | None, style: NumberStyle, levels: Sequence[str] = ()) -> Cells:
-    """The cells of a column of this kind: of numbers and dates, words such as NA are missing; in texts they are words.
-
-    Where no kind is known (None), a column is one of numbers or dates if all its other cells are; a category is one if
-    all its `levels` are. Texts that say true and false are truth values then, too.
-    """
-    said = cells.without_words()
-    if kind is None and not cells.declared and said.levels and all(level.lower() in _TRUTH for level in said.levels):
-        return said.as_truth()
-    if said is cells or kind in {"number", "date"}:
-        return said
-    others = said.levels if kind is None and not cells.declared else levels
-    numbers = all(style.read(text) is not None and not _CODE.match(text) for text in others)
-    return said if others and (numbers or all(read_day(text) is not None for text in others)) else cells
-
-
-def is_constant(cells: Cells, style: NumberStyle) -> bool:
-    """Whether the cells that are there are all the same, up to the rounding of numbers; 1.0 and 1.00 are."""
+def is_constant(cells: Cells) -> bool:
+    """Whether the cells that are there are all the same, up to the rounding of numbers."""
     if cells.family == "text":
-        codes = any(map(_CODE.match, cells.levels))
-        numbers = {text if codes else style.read(text) for text in cells.levels}
-        days = {read_day(text) for text in cells.levels}
-        return any(len(each) == 1 and None not in each for each in (set(cells.levels), numbers, days))
+        return len(cells.levels) == 1
     low, high = float(cells.present.min()), float(cells.present.max())
     slack = max(4 * np.finfo(np.float64).eps * max(abs(low), abs(high)), float(np.finfo(np.float64).tiny))
     return not high - low > slack
@@ -112,18 +219,8 @@ def _number_reason(cells: Cells) -> str:
     return "whole numbers" if distinct > _FEW else f"whole numbers, {distinct} distinct; ask for category if codes"
 
 
-def _decide_text(cells: Cells, style: NumberStyle) -> tuple[Kind, str]:
-    counts = np.bincount(cells.present, minlength=len(cells.levels))
-    present, distinct = int(counts.sum()), len(cells.levels)
-    numbers = np.array([style.read(text) is not None for text in cells.levels])
-    if numbers.all() and not any(map(_CODE.match, cells.levels)):
-        numbers_of(cells, style)  # refuses what is too large
-        return "number", "text, every cell a number"
-    days = np.array([read_day(text) is not None for text in cells.levels])
-    if days.all():
-        return "date", "text, every cell a date"
-    if not numbers.all():
-        _refuse_spoilt(cells.without_words(), style)
+def _decide_text(cells: Cells) -> tuple[Kind, str]:
+    present, distinct = int(cells.counts.sum()), len(cells.levels)
     if distinct > MOST_LEVELS or distinct > present / 2:
         words = words_in(cells.levels)
         if distinct > present / 2 and words >= FEWEST_WORDS:
@@ -133,32 +230,8 @@ def _decide_text(cells: Cells, style: NumberStyle) -> tuple[Kind, str]:
                 "identifier",
                 f"short text, {distinct} distinct in {present} rows; ask for text or category to keep it",
             )
-    said = "codes with leading zeros" if numbers.all() else "text"
+    said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"
-
-
-def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
-    """No guess about a column of numbers or dates in which something else stands."""
-    if not cells.levels:
-        return
-    counts = np.bincount(cells.present, minlength=len(cells.levels))
-    numbers = np.array([style.read(text) is not None for text in cells.levels])
-    days = np.array([read_day(text) is not None for text in cells.levels])
-    loose = numbers | np.array([bool(_LOOSE.fullmatch(text)) for text in cells.levels])
-    many = len(numbers) > MOST_LEVELS or len(numbers) > counts.sum() / 2
-    ask = f"kinds={{{cells.name!r}: 'category'}}"
-    for fits, strict, what in ((numbers, numbers, "numbers"), (days, days, "dates"), (loose, numbers, "numbers")):
-        share = counts[fits].sum() / counts.sum()
-        if share < _SPOILT or not (many or loose.all()):
-            continue
-        spoilt = np.flatnonzero(~np.append(strict, True)[cells.values])
-        if not len(spoilt):
-            continue
-        row = int(spoilt[0])
-        way_out = f"Correct it, or ask for {ask}."
-        if loose[cells.values[row]]:
-            way_out = f"Say how numbers are written with decimal or thousands, or ask for {ask}."
-        raise cells.refused(f"{what} in every row, as in {share:.0%} of them", row, way_out)
 
 
 def checked_kind(column: str | int, kind: object) -> None:

@@ -13,9 +13,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.runtime import promise
-from mercer.tables.cells import FIFTEEN, is_rounded, milliseconds, rounded_rows
 from mercer.tables.delimited import refuse_twice
-from mercer.tables.text_columns import Levels
 
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a Parquet file, measured on a million rows: numbers 38 to 52, texts 33 to 175.
@@ -235,80 +233,3 @@ def _gaps(column: Any) -> Array:
     if types.is_string(column.type) or types.is_large_string(column.type):
         empty = compute.or_(empty, compute.equal(compute.fill_null(column, ""), ""))
     return np.asarray(empty.to_numpy(), dtype=bool)
-
-
-# -- columns ---------------------------------------------------------------------------------------
-
-
-def row_of(what: str, row: int) -> str:
-    """Where a row of a Parquet table is, for people."""
-    return f"row {row + 1} of {what}"
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a column of pyarrow's holds texts, or nothing at all."""
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
-
-
-def arrow_column(name: str, column: Any, what: str, asked: str | None) -> Array:
-    """One column of Parquet that holds no text, as the encoder takes it."""
-    from pyarrow import types
-
-    kind = column.type
-    if asked == "text" and types.is_nested(kind):
-        return np.full(len(column), "", dtype=object)  # not looked at
-    if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
-        return _arrow_numbers(name, column, what, asked)
-    if types.is_timestamp(kind) or types.is_date(kind):
-        made = _moments(name, np.asarray(column.to_numpy()), what, asked)
-    elif types.is_duration(kind):
-        made = np.asarray(column.to_numpy())  # in its own unit: milliseconds may be too many
-    elif types.is_boolean(kind):
-        made = np.array(column.to_pylist(), dtype=object)
-    else:
-        must_be = "numbers, truth values, dates or text"
-        raise InputError(sentence(f"Column {name!r} of {what}", must_be, str(kind)), hint="Leave it out with $drop.")
-    return made.astype(object).view(Levels) if asked == "category" else made
-
-
-def _moments(name: str, values: Array, what: str, asked: str | None) -> Array:
-    """Dates in milliseconds; where they only name rows or groups, exactly as they are."""
-    made, far = milliseconds(values)
-    if asked == "text":
-        exact = not far.size and bool(((made.astype(values.dtype) == values) | np.isnat(values)).all())
-        return made if exact else np.array(["" if np.isnat(day) else str(day) for day in values], dtype=object)
-    if far.size:
-        got = f"{values[far[0]]} in {row_of(what, int(far[0]))}"
-        must_be = "dates within 292 million years of 1970"
-        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Leave the column out with $drop.")
-    return made
-
-
-def _arrow_numbers(name: str, column: Any, what: str, asked: str | None) -> Array:
-    """Numbers as float64, which holds every one exactly or refuses it; names and levels as they are."""
-    from pyarrow import types
-
-    if asked in {"category", "text"}:
-        cells = np.array(column.to_pylist(), dtype=object)
-        return cells.view(Levels) if asked == "category" else cells
-    if types.is_floating(column.type):
-        return np.array(column.to_numpy(), dtype=np.float64)
-    numbers = column.drop_null()
-    if types.is_decimal(column.type):
-        cells = numbers.to_pylist()
-        bad = [place for place, cell in enumerate(cells) if is_rounded(cell)]
-        values = np.array(cells, dtype=np.float64)
-    else:
-        cells = numbers.to_numpy()
-        bad = rounded_rows(cells).tolist()
-        values = cells.astype(np.float64)
-    rows = np.flatnonzero(np.asarray(column.is_valid()))
-    if bad:
-        got = f"{cells[bad[0]]} in {row_of(what, int(rows[bad[0]]))}"
-        hint = "Leave the column out with $drop, or keep it with $category."
-        raise InputError(sentence(f"Column {name!r}", FIFTEEN, got), hint=hint, column=name)
-    made = np.full(len(column), np.nan)
-    made[rows] = values
-    return made

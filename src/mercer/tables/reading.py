@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.runtime import promise
-from mercer.tables.delimited import SEPARATORS, read_delimited, short
-from mercer.tables.parquet import arrow_column, is_text, read_parquet, row_of, table_path
-from mercer.tables.text_columns import Texts, choose_style, refused_endless, typed
-from mercer.tables.values import NumberStyle
+from mercer.tables.cells import Cells, Where, read_cells, short
+from mercer.tables.delimited import SEPARATORS, read_delimited
+from mercer.tables.kinds import meant
+from mercer.tables.parquet import read_parquet, table_path
+from mercer.tables.values import NumberStyle, found_style
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
 # Bytes of memory for each byte of a CSV file, whose cells are texts before they are numbers: 17.3 for numbers.
@@ -31,14 +31,12 @@ class Reading:
 
     Attributes
     ----------
-    columns : dict of str to ndarray
-        Numbers (NaN where missing), days (NaT), texts (empty) or what Parquet holds, by name.
-    rows : int
-        How many there are.
-    lines : list of int or None
-        The line of the file in which each row begins; None for Parquet.
-    what : str
-        What to call it.
+    columns : dict of str to Cells
+        What the cells of each column mean, by name; without columns that are not used.
+    raw : dict of str to sequence
+        All columns as the file has them: texts, or columns of pyarrow's.
+    where : Where
+        Where its rows are.
     kind : str
         `comma`, `semicolon`, `tab`, `bar` or `Parquet`.
     notes : tuple of str
@@ -47,23 +45,28 @@ class Reading:
         How texts write numbers; None where no cell tells.
     """
 
-    columns: dict[str, Array]
-    rows: int
-    lines: list[int] | None
-    what: str
+    columns: dict[str, Cells]
+    raw: dict[str, Any]
+    where: Where
     kind: str
     notes: tuple[str, ...]
     style: NumberStyle | None = None
 
-    def where(self, row: int) -> str:
-        """What a person should look for: "line 7 of table.csv"."""
-        return _where(self.what, self.lines, row)
+    @property
+    def what(self) -> str:
+        """What to call it."""
+        return self.where.what
 
-    def column(self, name: str) -> Array:
-        """One column; a name that is none gets the nearest suggested."""
-        if name not in self.columns:
-            known, hint = nearest(name, self.columns), ""
-            only = next(iter(self.columns)) if len(self.columns) == 1 else ""
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.raw.values())))
+
+    def exactly(self, name: str) -> list[Any]:
+        """The cells of a column as the file has them; a name that is none gets the nearest suggested."""
+        if name not in self.raw:
+            known, hint = nearest(name, self.raw), ""
+            only = next(iter(self.raw)) if len(self.raw) == 1 else ""
             signs = [word for sign, word in SEPARATORS.items() if sign in only]
             if signs:
                 known, hint = (
@@ -71,11 +74,13 @@ class Reading:
                     f"Are cells separated by a {signs[0]}? Use $separator.",
                 )
             raise InputError(f"There is no column {name!r} in {self.what}. {known}", hint=hint)
-        return self.columns[name]
-
-
-def _where(what: str, lines: list[int] | None, row: int) -> str:
-    return f"row {row + 1} of {what}" if lines is None else f"line {lines[row]} of {what}"
+        column = self.raw[name]
+        if isinstance(column, list):
+            return column
+        try:
+            return list(column.to_pylist())
+        except (ValueError, OverflowError):  # dates of which Python has none
+            return [None if np.isnat(day) else str(day) for day in column.to_numpy()]
 
 
 def read_table(
@@ -83,7 +88,7 @@ def read_table(
     *,
     kinds: Mapping[str, str] | None = None,
     unused: Collection[str] = (),
-    others: str | None = None,
+    only_kinds: bool = False,
     separator: str | None = None,
     decimal: str | None = None,
     style: NumberStyle | None = None,
@@ -102,9 +107,9 @@ def read_table(
     kinds : dict, default=None
         `number`, `category`, `date` or `text` for columns whose cells do not say it themselves.
     unused : collection of str, default=()
-        Columns that are not looked at: their cells stay texts.
-    others : str, default=None
-        The kind of all other columns; None finds out.
+        Columns that are not looked at.
+    only_kinds : bool, default=False
+        Whether the columns that `kinds` does not name are not looked at, either.
     separator, decimal : str, default=None
         What stands between cells, and the decimal sign; None finds out, and refuses what could be either.
     style : NumberStyle, default=None
@@ -127,48 +132,58 @@ def read_table(
     ...     path = Path(folder) / "table.csv"
     ...     _ = path.write_text("size;city\n1,5;Rome\nNA;Bonn\n")
     ...     table = read_table(str(path))
-    >>> table.columns["size"], table.kind
+    >>> table.columns["size"].values, table.kind
     (array([1.5, nan]), 'semicolon')
     >>> table.notes
     ("Column 'size': 'NA' (1) taken as missing.", 'Numbers have decimal commas.')
     """
     raw, what = _bytes(source, too_large)
-    asked = dict(kinds or {}) | dict.fromkeys(unused, "text")
+    how = Rules(dict(kinds or {}), frozenset(unused), only_kinds, decimal, style, infinite == "missing")
     if raw[:4] == b"PAR1":
-        table = read_parquet(raw, what, too_large)
-        return arrow_reading(table, what, asked, others=others, infinite=infinite, decimal=decimal, style=style)
+        return arrow_reading(read_parquet(raw, what, too_large), what, how)
     table = read_delimited(raw, what, separator)
-    notes = list(table.notes)
-
-    def where(row: int) -> str:
-        return _where(what, table.lines, row)
-
-    read = zip(table.names, table.columns, strict=True)
-    columns = [Texts(name, cells, where, endless=infinite == "missing") for name, cells in read]
-    read_as = {each.name: asked.get(each.name, others) for each in columns}
-    made, found = _from_texts(columns, read_as, decimal, style, notes)
-    kind = SEPARATORS.get(table.separator, table.separator)
-    return Reading(made, len(table.lines), table.lines, what, kind, tuple(notes), found)
+    kind, where = SEPARATORS.get(table.separator, table.separator), Where(what, table.lines)
+    return how.reading(dict(zip(table.names, table.columns, strict=True)), where, kind, table.notes)
 
 
-def _from_texts(
-    columns: Sequence[Texts],
-    kinds: Mapping[str, str | None],
-    decimal: str | None,
-    style: NumberStyle | None,
-    notes: list[str],
-) -> tuple[dict[str, Array], NumberStyle | None]:
-    """Columns of texts by what their cells are, and how they write numbers: one rule for CSV, TSV and Parquet."""
-    trained = style is not None and decimal is None
-    found = style
-    if not trained:
-        found = choose_style([each for each in columns if kinds[each.name] in {None, "number"}], decimal)
-    made = {
-        each.name: typed(each, found or NumberStyle(), kinds[each.name], notes, trained=trained) for each in columns
-    }
-    if found is not None and found.decimal == "," and decimal is None and not trained:
-        notes.append(DECIMAL_COMMAS)
-    return made, found
+@dataclass(frozen=True)
+class Rules:
+    """What was said about the columns of a table; the attributes are the parameters of `read_table`."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    unused: frozenset[str] = frozenset()
+    only_kinds: bool = False
+    decimal: str | None = None
+    style: NumberStyle | None = None
+    endless: bool = False
+
+    def reading(self, raw: dict[str, Any], where: Where, kind: str, notes: Sequence[str] = ()) -> Reading:
+        """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
+        used = [name for name in raw if name not in self.unused and (name in self.kinds or not self.only_kinds)]
+        read = {name: read_cells(name, raw[name], where, endless=self.endless) for name in used}
+        trained = self.style is not None and self.decimal is None
+        style = self.style if trained else NumberStyle.said(self.decimal)
+        if style is None:
+            style = found_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
+        told = list(notes)
+        for name, cells in read.items():
+            kind_of = self.kinds.get(name)
+            made = meant(cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained)
+            read[name] = replace(made, declared=True) if kind_of == "category" else made
+            told += [f"Column {name!r}: {made.gone} taken as missing."] * bool(made.gone)
+        if style is not None and style.decimal == "," and self.decimal is None and not trained:
+            told.append(DECIMAL_COMMAS)
+        return Reading(read, raw, where, kind, tuple(told), style)
+
+
+def arrow_reading(table: Any, what: str, how: Rules) -> Reading:
+    """A table of pyarrow's, read by these rules."""
+    names = table.column_names
+    if not names or not table.num_rows:
+        raise InputError(
+            sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
+        )
+    return how.reading({name: table.column(place) for place, name in enumerate(names)}, Where(what), "Parquet")
 
 
 def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
@@ -208,55 +223,3 @@ def no_file(path: Path) -> InputError:
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     hint = nearest(path.name, beside) if beside else ""
     return InputError(f"There is no file {str(path)!r}. {hint if 'mean' in hint else ''}".strip())
-
-
-def arrow_reading(
-    table: Any,
-    what: str,
-    asked: Mapping[str, str],
-    *,
-    others: str | None = None,
-    infinite: str = "refuse",
-    decimal: str | None = None,
-    style: NumberStyle | None = None,
-) -> Reading:
-    """A table of pyarrow's as named columns; `asked` are `kinds`, all else is as for `read_table`."""
-    names = table.column_names
-    if not names or not table.num_rows:
-        raise InputError(
-            sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
-        )
-    notes: list[str] = []
-    columns = {name: table.column(place) for place, name in enumerate(names)}
-    kinds = {name: asked.get(name, others) for name in names}
-    for name, column in columns.items():
-        if (kind := getattr(column.type, "value_type", None)) is not None and hasattr(column.type, "index_type"):
-            columns[name], kinds[name] = column.cast(kind), kinds[name] or "category"
-
-    def where(row: int) -> str:
-        return row_of(what, row)
-
-    texts = [
-        Texts(name, [(cell or "").strip(" \t") for cell in column.to_pylist()], where, endless=infinite == "missing")
-        for name, column in columns.items()
-        if is_text(column.type)
-    ]
-    made, found = _from_texts(texts, kinds, decimal, style, notes)
-    made = {
-        name: made[name] if name in made else arrow_column(name, column, what, kinds[name])
-        for name, column in columns.items()
-    }
-    for name, column in made.items():
-        if column.dtype.kind == "f" and np.isinf(column).any():
-            made[name] = _finite(name, column, what, infinite, notes)
-    return Reading(made, table.num_rows, None, what, "Parquet", tuple(notes), found)
-
-
-def _finite(name: str, values: Array, what: str, infinite: str, notes: list[str]) -> Array:
-    """Infinite numbers refused, or taken as missing."""
-    endless = np.isinf(values)
-    count, row = int(endless.sum()), int(np.argmax(endless))
-    if infinite == "refuse":
-        raise refused_endless(name, str(values[row]), count, row_of(what, row))
-    notes.append(f"Column {name!r}: {count} infinite cell{'s' * (count > 1)} taken as missing.")
-    return np.where(endless, np.nan, values)

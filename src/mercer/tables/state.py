@@ -26,11 +26,13 @@ class EncoderSettings:
 
     kinds: tuple[tuple[str | int, str], ...]
     drop: tuple[str | int, ...]
-    style: NumberStyle
+    style: NumberStyle | None
     missing: str = "mark"
 
     @classmethod
-    def checked(cls, kinds: Any, drop: Any, decimal: str, thousands: str, missing: str = "mark") -> EncoderSettings:
+    def checked(
+        cls, kinds: Any, drop: Any, decimal: str | None, thousands: str | None, missing: str = "mark"
+    ) -> EncoderSettings:
         """Settings as given, looked at."""
         if kinds is not None and not isinstance(kinds, Mapping):
             must_be = "a mapping of columns to kinds, such as {'colour': 'category'}"
@@ -42,15 +44,15 @@ class EncoderSettings:
             raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(drop)))
         if missing not in _MISSING:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
-        return cls(pairs, tuple(drop), NumberStyle(decimal, thousands), missing)
+        return cls(pairs, tuple(drop), NumberStyle.said(decimal, thousands), missing)
 
     def record(self) -> dict[str, Any]:
         """As JSON can hold it."""
         record = {
             "kinds": [list(pair) for pair in self.kinds],
             "drop": list(self.drop),
-            "decimal": self.style.decimal,
-            "thousands": self.style.thousands,
+            "decimal": None if self.style is None else self.style.decimal,
+            "thousands": None if self.style is None else self.style.thousands,
         }
         return record if self.missing == "mark" else record | {"missing": self.missing}
 

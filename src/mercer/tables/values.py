@@ -1,20 +1,31 @@
-"""Cells read as numbers or as days, also where they are text; what cannot be read is refused by row and column."""
+"""How texts write numbers and days: read as they are written, and found out where nobody says it."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
-import numpy as np
-
-from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import DAY, EXACT, FIFTEEN, Cells, is_rounded, naive, number_cells
+from mercer.tables.cells import Cells, day_text, is_rounded, naive, number_text, short
 
+# Words for "missing", in lower case, in columns whose other cells are numbers or dates.
+MISSING_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
+_ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
+_DAY = dt.timedelta(days=1)
+_NEUTRAL = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]+)?")
+_POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+# Digits after a zero: a code and not a number.
+CODE = re.compile(r"[+-]?0[0-9]")
+# A number in some style, whichever.
+LOOSE = re.compile(
+    r"[+-]?(?:[0-9]{1,3}(?:[ '.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+)
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 
 
@@ -39,6 +50,19 @@ class NumberStyle:
             must_be = "'', '.', ',', \"'\" or ' ', and not the decimal sign"
             raise InputError(sentence("thousands of TableEncoder", must_be, repr(self.thousands)))
 
+    @classmethod
+    def said(cls, decimal: str | None, thousands: str | None = None) -> NumberStyle | None:
+        """The style that was asked for; None where nothing was said.
+
+        Where only the decimal sign is said, the other one may stand between thousands.
+
+        >>> NumberStyle.said(","), NumberStyle.said(None, "'")
+        (NumberStyle(decimal=',', thousands='.'), NumberStyle(decimal='.', thousands="'"))
+        """
+        if decimal is None:
+            return None if thousands is None else cls(thousands=thousands)
+        return cls(decimal, {".": ",", ",": "."}.get(decimal, "") if thousands is None else thousands)
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         point = re.escape(self.decimal)
@@ -51,6 +75,19 @@ class NumberStyle:
         """The number that a text is; None if it is none."""
         return float(self._plain(text)) if self._pattern.fullmatch(text) else None
 
+    def value(self, cells: Cells, text: str) -> float | None:
+        """The number that a level of a text column is; cells that are numbers have no style.
+
+        >>> from mercer.tables.cells import read_cells
+        >>> NumberStyle(",", ".").value(read_cells("a", [1.234, "2,5"]), "1.234")
+        1.234
+        """
+        only_numbers = cells.numbers.get(text)
+        if only_numbers is None:
+            return self.read(text)
+        value = NumberStyle().read(text)
+        return value if only_numbers or self.read(text) == value else None
+
     def rounds(self, text: str) -> bool:
         """Whether a number that is written out, without an exponent, has more digits than a float64 holds.
 
@@ -62,34 +99,6 @@ class NumberStyle:
 
     def _plain(self, text: str) -> str:
         return (text.replace(self.thousands, "") if self.thousands else text).replace(self.decimal, ".")
-
-
-def numbers_of(cells: Cells, style: NumberStyle) -> Array:
-    """Every cell as a number, NaN where missing; refused where one is none."""
-    if cells.family in {"number", "truth"}:
-        return cells.values
-    if cells.family == "date":
-        if cells.missing.all():
-            return cells.values
-        raise cells.refused("numbers", int(np.flatnonzero(~cells.missing)[0]))
-    read = [style.read(text) for text in cells.levels]
-    values = _placed(cells, read, "numbers")
-    large = np.flatnonzero(np.abs(values) >= EXACT)
-    rounded = [row for row in large.tolist() if style.rounds(cells.levels[cells.values[row]])]
-    if rounded:
-        way_out = f"Leave the column out with drop, or keep it with kinds={{{cells.name!r}: 'category'}}."
-        raise cells.refused(FIFTEEN, rounded[0], way_out)
-    return number_cells(cells.name, values).values
-
-
-def days_of(cells: Cells) -> Array:
-    """Every cell as days since 1970, NaN where missing; refused where one is no date."""
-    if cells.family == "date" or cells.missing.all():
-        return np.where(cells.missing, np.nan, cells.values)
-    must_be = "dates, or text such as '2024-12-31'"
-    if cells.family != "text":
-        raise cells.refused(must_be, int(np.flatnonzero(~cells.missing)[0]))
-    return _placed(cells, [read_day(text) for text in cells.levels], must_be)
 
 
 def read_day(text: str) -> float | None:
@@ -105,15 +114,68 @@ def read_day(text: str) -> float | None:
         return None
     try:
         moment: dt.datetime = naive(dt.datetime.fromisoformat(text))
-        return (moment - dt.datetime(1970, 1, 1)) / DAY  # noqa: DTZ001 - all moments are in UTC
+        return (moment - dt.datetime(1970, 1, 1)) / _DAY  # noqa: DTZ001 - all moments are in UTC
     except (ValueError, OverflowError):
         return None
 
 
-def _placed(cells: Cells, read: Sequence[float | None], must_be: str) -> Array:
-    """The values of the levels at the rows of the cells."""
-    bad = np.array([value is None for value in read] + [False])  # the last one stands for missing cells
-    if bad.any():
-        raise cells.refused(must_be, int(np.flatnonzero(bad[cells.values])[0]))
-    values = np.array([np.nan if value is None else value for value in read] + [np.nan])
-    return np.asarray(values[cells.values])
+def is_endless(text: str) -> bool:
+    """Whether a text says infinity."""
+    return text.lstrip("+-").lower() in _ENDLESS
+
+
+def is_word_for_missing(text: str) -> bool:
+    """Whether a text says that there is nothing, in a column of numbers or dates."""
+    return text.lower() in MISSING_WORDS
+
+
+def level_name(text: str, style: NumberStyle) -> str:
+    """What a text would be called as a level if its column held numbers or dates: 3 for "3.0".
+
+    >>> [level_name(text, NumberStyle()) for text in ("3.0", "2024-12-31T00:00", "red")]
+    ['3', '2024-12-31', 'red']
+    """
+    value, day = style.read(text), read_day(text)
+    if value is not None and not CODE.match(text):
+        return number_text(value)
+    return text if day is None else day_text(day)
+
+
+def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
+    """How the numbers of a table are written, of columns that may hold numbers; None where no cell tells.
+
+    ==========================================================  =============================
+    columns with decimal commas, and some with points           refused: it must be said
+    commas that may all stand between thousands: 1,234          refused: it must be said
+    columns with decimal commas                                 comma, points group thousands
+    columns with decimal points                                 point
+    neither                                                     unknown
+    ==========================================================  =============================
+
+    Examples
+    --------
+    >>> from mercer.tables.cells import read_cells
+    >>> from mercer.tables.values import found_style
+    >>> found_style([read_cells("price", ["1,5", "1.234,75", "NA"])])
+    NumberStyle(decimal=',', thousands='.')
+    """
+    commas, points = [], []
+    for column in columns:
+        if column.declared:
+            continue
+        texts = (text for text in column.levels if text not in column.numbers)
+        said = [text for text in texts if not is_word_for_missing(text) and not is_endless(text)]
+        if said and all(_NEUTRAL.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
+            commas += [(column, text) for text in said if "," in text][:1000]
+        elif said and all(_NEUTRAL.fullmatch(text) or _POINT.fullmatch(text) for text in said):
+            points += [(column, text) for text in said if "." in text][:1]
+    if not commas:
+        return NumberStyle() if points else None
+    column, text = commas[0]
+    if points:
+        got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
+        raise InputError(sentence("Numbers of one table", "written in one way", got), hint="Say which with $decimal.")
+    if all(_GROUPED.fullmatch(text) for _, text in commas):
+        hint = "Is the comma decimal? Say so with $decimal."
+        raise column.refused("numbers that can be read in one way", text, hint)
+    return NumberStyle(",", ".")

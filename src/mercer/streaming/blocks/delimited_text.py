@@ -15,11 +15,10 @@ from mercer.streaming.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
 from mercer.streaming.blocks.stores import SourceStamp
 from mercer.streaming.blocks.table import Block, dropped, regroup
-from mercer.tables.cells import MISSING_WORDS
+from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
 from mercer.tables.parquet import pyarrow
-from mercer.tables.text_columns import Texts, choose_style
-from mercer.tables.values import NumberStyle
+from mercer.tables.values import MISSING_WORDS, NumberStyle, found_style
 
 _HEAD = 2**16  # bytes that are looked at before the file is opened
 _LEAST, _MOST = 2**16, 2**24  # bytes that are read together
@@ -124,12 +123,11 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
     roles = find_roles(head.names, asked, path.name)
     cells = dict(zip(head.names, head.columns, strict=True))
-    columns = [Texts(name, cells[name], lambda row: f"row {row + 1} of {path.name}") for name in roles.numbers]
-    style = choose_style(columns, None) or NumberStyle()
-    for column in columns:
-        for row, cell in enumerate(column.cells):
+    style = found_style(text_cells(name, cells[name], Where(path.name)) for name in roles.numbers) or NumberStyle()
+    for name in roles.numbers:
+        for row, cell in enumerate(cells[name]):
             if cell.lower().lstrip("+-") not in _LATER and style.read(cell) is None:
-                raise _no_number(column.name, path.name, cell, row + 1)
+                raise _no_number(name, path.name, cell, row + 1)
     others = [name for name in roles.wanted if name not in roles.numbers]
     whole = tuple(name for name in others if all(map(_WHOLE.fullmatch, cells[name])))
     size = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
