@@ -56,6 +56,7 @@ def python_terms(column: str) -> dict[str, str]:
     """
     return {
         "category": f"kinds={{{column!r}: 'category'}}",
+        "comma_or_point": "decimal=',' or decimal='.'",
         "decimal": "decimal",
         "drop": "drop",
         "grid": "further ones, or use extend_grid=True",

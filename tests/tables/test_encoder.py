@@ -131,8 +131,8 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
         "got '2.5' in row 0. Say how this table writes numbers with decimal."
     )
     assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
-        "Column 'a' must be numbers that can be read in one way; got '1,234' in row 1. Is the comma decimal? Say so "
-        "with decimal."
+        "Column 'a' must be numbers that can be read in one way; got '1,234' in row 1. Is the comma decimal? Say "
+        "decimal=',' or decimal='.'."
     )
     assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
     assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234

@@ -133,7 +133,7 @@ REFUSED = {
         b"a;b\n1,234;2\n5,678;3\n",
         (
             "Column 'a' must be numbers that can be read in one way; got '1,234' in line 2 of t.csv. Is the comma "
-            "decimal? Say so with decimal."
+            "decimal? Say decimal=',' or decimal='.'."
         ),
     ),
     "points and commas": (
@@ -371,7 +371,7 @@ def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
     unclear = as_parquet(x=cells["thousands or decimals"])
     assert sentence_of(lambda raw, **how: read(raw, "t.parquet", **how), unclear) == (
         "Column 'x' must be numbers that can be read in one way; got '1,100' in row 1 of t.parquet. Is the comma "
-        "decimal? Say so with decimal."
+        "decimal? Say decimal=',' or decimal='.'."
     )
     assert read(unclear, "t.parquet", decimal=".").columns["x"].values.tolist() == [1100.0, 2200.0, 3300.0]
     assert read(unclear, "t.parquet", decimal=",").columns["x"].values.tolist() == [1.1, 2.2, 3.3]

@@ -180,6 +180,7 @@ def flags(column: str) -> dict[str, str]:
     """
     return {
         "category": f"--as {column}=category",
+        "comma_or_point": "--decimal ',' or --decimal '.'",
         "decimal": "--decimal",
         "drop": "--drop",
         "grid": "others with --kernel or --alphas",

@@ -282,8 +282,8 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint)
     if families and families <= {"number", "truth"}:
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
-            texts = ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True))
-            return text_cells(name, texts, where)
+            digits = ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True))
+            return text_cells(name, digits, where)
         values = np.full(len(cells), np.nan)
         values[~missing] = _floats(name, present, np.flatnonzero(~missing), where)
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)

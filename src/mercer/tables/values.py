@@ -176,6 +176,6 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
         got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
         raise InputError(sentence("Numbers of one table", "written in one way", got), hint="Say which with $decimal.")
     if all(_GROUPED.fullmatch(text) for _, text in commas):
-        hint = "Is the comma decimal? Say so with $decimal."
+        hint = "Is the comma decimal? Say $comma_or_point."
         raise column.refused("numbers that can be read in one way", text, hint)
     return NumberStyle(",", ".")

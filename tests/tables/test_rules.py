@@ -1,0 +1,37 @@
+"""The table of rules in the docs is what happens, in a file and in a dict."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mercer import TableEncoder
+from mercer.errors import InputError
+from mercer.tables.reading import read_table
+
+PAGE = Path(__file__).parents[2] / "docs" / "tables.rst"
+
+
+def rules():
+    """Every line of the docs' table that has an example: the words, the cells, and what they are taken for."""
+    lines = PAGE.read_text().split("What a column is taken for")[1].split(".. list-table::")[1]
+    rows = re.findall(r"\n   \* - (.*)\n     - ``(.*)``\n     - (.*)", lines)
+    return [pytest.param(cells.split("; "), taken, id=words[:40]) for words, cells, taken in rows]
+
+
+def test_every_kind_has_an_example():
+    taken = {re.sub(r"[`:].*", "", rule.values[1].lstrip("`")) for rule in rules()}
+    assert taken == {"constant", "category", "number", "date", "text", "identifier", "refused"}
+    assert len(rules()) == 15
+
+
+@pytest.mark.parametrize(("cells", "taken"), rules())
+def test_the_docs_say_what_a_column_is_taken_for(tmp_path, cells, taken):
+    cells = [cell.strip() for cell in cells]
+    (tmp_path / "t.csv").write_text("a;n\n" + "".join(f"{cell};1\n" for cell in cells))
+    for read in (lambda: {"a": cells, "n": [1] * len(cells)}, lambda: read_table(str(tmp_path / "t.csv")).columns):
+        if taken.startswith("refused"):
+            with pytest.raises(InputError, match=r"^Column 'a' must be numbers|^Column 'a' must be finite numbers"):
+                TableEncoder().fit(read())
+        else:
+            assert taken.startswith(f"``{TableEncoder().fit(read()).columns_[0].kind}``")
