@@ -494,6 +494,12 @@ def test_a_file_of_version_1_is_read():
     assert model.predict([[0.5, 0.5], [1.0, -1.0]]) == pytest.approx([1.4021288, 0.9062044], abs=1e-6)
 
 
+def test_texts_of_models_written_before_are_taken_as_they_were():
+    model = mercer.load(OLD.with_name("table_of_texts_version_1.mercer"))
+    new = {"note": ["good old wine", "Brot", None], "size": [2.5, 3, 4]}
+    assert model.predict(new) == pytest.approx([3.237048361926231, 5.211240974341234, 11.141837777760745], rel=1e-12)
+
+
 def test_a_table_of_version_1_is_read_although_encoders_know_more_now():
     model = mercer.load(OLD.with_name("table_version_1.mercer"))
     assert model.style is None  # files of that time do not know how their table wrote numbers

@@ -94,7 +94,7 @@ def _column_record(column: Column) -> dict[str, Any]:
     parts = column.parts  # younger than the first states that were written: told where there is something to tell
     if parts is not None:
         told = {"known": list(parts.known), "letters": parts.letters, "bare": parts.bare}
-        record["parts"] = told | {"width": int(parts.directions.shape[1])}
+        record["parts"] = told | {"width": int(parts.directions.shape[1])} | ({"tfidf": True} if parts.tfidf else {})
     return record if column.marked else record | {"marked": False}
 
 
@@ -146,7 +146,9 @@ def _with_parts(columns: list[Column], records: list[Any], arrays: Any) -> list[
             if len(words) != len(known) or type(width) is not int or not 0 < width < words.shape[1]:
                 raise _spoilt("as many numbers as words")
             directions = np.ascontiguousarray(words[:, 1 : 1 + width])
-            column = replace(column, parts=Parts(tuple(known), letters, words[:, 0].copy(), directions, bare))  # noqa: PLW2901
+            tfidf = told.get("tfidf", False)
+            parts = Parts(tuple(known), letters, words[:, 0].copy(), directions, bare, tfidf)
+            column = replace(column, parts=parts)  # noqa: PLW2901
             start = stop
         _check(column)
         made.append(column)
@@ -182,7 +184,12 @@ def _are_sound(parts: Parts) -> bool:
     numbers = np.isfinite(parts.weights).all() and np.isfinite(parts.directions).all() and (parts.weights > 0).all()
     ordered = list(parts.known) == sorted(set(parts.known))
     return (
-        bool(numbers) and ordered and type(parts.letters) is bool and type(parts.bare) is float and 0 <= parts.bare < 1
+        bool(numbers)
+        and ordered
+        and type(parts.letters) is bool
+        and type(parts.tfidf) is bool
+        and type(parts.bare) is float
+        and 0 <= parts.bare < 1
     )
 
 
