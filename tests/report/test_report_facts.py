@@ -199,10 +199,14 @@ def test_probabilities_of_several_labels_are_those_of_the_one_that_is_said():
     sure = np.array([[0.6, 0.3, 0.1]] * 20)
     found = calibration_of(sure, np.array([0] * 12 + [1] * 8), ["a", "b", "c"])
     assert found.of == "the label that is said"
-    assert found.said == pytest.approx([0.6, 0.6])
-    assert found.seen == pytest.approx([1.0, 0.2])
-    assert found.gap == pytest.approx(0.4)
-    assert found.rows.tolist() == [10, 10]
+    assert found.said == pytest.approx([0.6])  # equal probabilities are in one bin
+    assert found.seen == pytest.approx([0.6])
+    assert found.gap == pytest.approx(0.0)
+    assert found.rows.tolist() == [20]
+    sure = np.array([[0.6, 0.3, 0.1]] * 20 + [[0.1, 0.0, 0.9]] * 10)
+    found = calibration_of(sure, np.array([0] * 12 + [1] * 8 + [2] * 5 + [0] * 5), ["a", "b", "c"])
+    assert (found.seen.tolist(), found.rows.tolist()) == ([0.6, 0.5], [20, 10])
+    assert found.gap == pytest.approx(0.4 / 3)
 
 
 def test_a_search_for_labels_has_them_too():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from mercer.data.rows import Array
 from mercer.report.judging import Judgement, out_of_fold
@@ -75,22 +77,15 @@ def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
     said = np.asarray(judged.predicted, dtype=object)
     there = np.array([cell is not None for cell in said], dtype=bool)
     classes = subject.model.classes_
-    observed = np.searchsorted(classes, subject.y[there])
-    predicted = np.searchsorted(classes, np.asarray(said[there].tolist(), dtype=classes.dtype))
-    whole = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    np.add.at(whole, (observed, predicted), 1)
-    rows, times = whole.sum(axis=1), whole.sum(axis=0)
-    order = np.argsort(-rows, kind="stable")
-    each = tuple(
-        LabelFact(str(classes[k]), int(rows[k]), _share(whole[k, k], rows[k]), _share(whole[k, k], times[k]))
-        for k in order
+    observed, predicted = subject.y[there], np.asarray(said[there].tolist(), dtype=classes.dtype)
+    whole = confusion_matrix(observed, predicted, labels=classes)
+    right, found, _, rows = precision_recall_fscore_support(
+        observed, predicted, labels=classes, average=None, zero_division=np.nan
     )
+    order = np.argsort(-rows, kind="stable")
+    each = tuple(LabelFact(str(classes[k]), int(rows[k]), float(found[k]), float(right[k])) for k in order)
     names, matrix = _pooled([str(label) for label in classes], whole, order)
     return LabelFacts(names, matrix, each, calibration_of(*_probabilities(subject), [str(label) for label in classes]))
-
-
-def _share(part: int, whole: int) -> float:
-    return float(part / whole) if whole else float("nan")
 
 
 def _pooled(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:
@@ -118,7 +113,7 @@ def _probabilities(subject: Subject) -> tuple[Array, Array]:
 
 
 def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Calibration:
-    """Probabilities in bins of equally many rows: of the second of two labels, or of the label that is said.
+    """Probabilities in bins of about equally many rows: of the second of two labels, or of the label that is said.
 
     Examples
     --------
@@ -135,8 +130,8 @@ def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Ca
     else:
         of, sure, right = "the label that is said", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     bins = int(np.clip(len(sure) // 10, 1, _BINS))
-    order = np.argsort(sure, kind="stable")
-    parts = np.array_split(order, bins)
-    said, seen = (np.array([float(values[part].mean()) for part in parts]) for values in (sure, right))
-    rows = np.array([len(part) for part in parts])
+    seen, said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
+    edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve
+    rows = np.bincount(np.searchsorted(edges, sure), minlength=bins)
+    rows = rows[rows > 0]  # equal probabilities are in one bin, so others may be empty
     return Calibration(of, said, seen, rows, float(np.average(np.abs(said - seen), weights=rows)))
