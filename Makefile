@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check minimum wheel bench docs clean
+.PHONY: help demo test test-fast check examples minimum wheel bench docs clean
 
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
 QUICK := tests/test_import.py tests/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fit_predict.py \
@@ -13,7 +13,7 @@ QUICK := tests/test_import.py tests/test_models.py::test_the_file_is_a_safetenso
 	tests/report/test_report_command.py tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
 
 # One stamp per set of packages: a second run finds it newer than pyproject.toml and does nothing.
 $(VENV)/bin/python:
@@ -39,15 +39,24 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.test
 demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.test  ## run the tests, with branch coverage
-	SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
-	
-check: $(VENV)/.check  ## lint, types, import contract, docstring examples
+# What every run of the tests has in common: one thread of BLAS for each of two processes, the same draws every time.
+PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test: $(VENV)/.test  ## run the tests, with branch coverage and the 20 slowest
+	$(PYTEST) --cov --cov-report=term --durations=20
+
+test-fast: $(VENV)/.test  ## run the tests that take no second; what failed last: make test-fast ARGS=--lf
+	$(PYTEST) -m "not slow" $(ARGS)
+
+examples: $(VENV)/.test  ## run the examples in docstrings, docs and README
+	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md
+
+check: $(VENV)/.check  ## lint, types, import contract, examples
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md
+	$(MAKE) examples
 
 # An environment with the lowest version of everything that pyproject.toml declares. Old releases warn of what newer ones of
 # their own dependencies deprecate, which is not ours to mend.

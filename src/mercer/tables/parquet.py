@@ -33,7 +33,7 @@ def pyarrow(what: str) -> Any:
     try:
         import pyarrow as pa
     except ImportError:  # pragma: no cover - the extra is there in tests
-        raise InputError(f"{what} needs pyarrow, which is not installed: pip install 'mercer[cli]'") from None
+        raise InputError(f"{what} needs pyarrow, which is not installed: pip install 'mercer[tables]'") from None
     return pa
 
 
