@@ -176,7 +176,7 @@ class krr:  # noqa: N801 - the course's own name
 
 def _checked_regularization(value: Any) -> float:
     if not is_real(value) or value < 0:
-        way_out = "0 has it chosen by leave-one-out."
+        way_out = "Use 0 to choose it by leave-one-out."
         raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
     return float(value)
 
@@ -267,8 +267,8 @@ def cv(
         clock.step()
     means = np.array([float(np.mean(found)) for found in losses])
     if np.isnan(means).all():
-        way_out = "Look at y and at the predictions: one that is no number makes every mean NaN."
-        raise InputError(sentence("loss_function", "a number for some combination", "NaN for every one", way_out))
+        way_out = "Check y and the predictions for NaN."
+        raise InputError(sentence("loss_function", "finite for some combination of parameters", "NaN for all", way_out))
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
     best = _fitted(candidates[winner], table, targets)
     best.cvloss = _scalar(losses[winner].mean(axis=0))
@@ -291,12 +291,12 @@ def _as_table(losses: list[Any]) -> Array:
     if len(shapes) > 1:
         got = " and ".join(map(str, shapes))
         way_out = "Evaluate curves on one grid, as np.interp does."
-        raise InputError(sentence("What loss_function returns", "of one shape in all folds", got, way_out))
+        raise InputError(sentence("The result of loss_function", "of one shape in all folds", got, way_out))
     try:
         return np.array(losses, dtype=np.float64)
     except (TypeError, ValueError):
         got = repr(losses[0])
-        raise InputError(sentence("What loss_function returns", "a number or an array of them", got)) from None
+        raise InputError(sentence("The result of loss_function", "a number or an array of them", got)) from None
 
 
 def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool:

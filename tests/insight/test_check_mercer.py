@@ -187,7 +187,7 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         ),
         (
             np.ma.masked_array(np.eye(2), mask=[[0, 1], [0, 0]]),
-            "K must be complete; got a masked array with hidden values. Fill them in first.",
+            "K must not have masked values. Fill them in first.",
         ),
     ],
 )

@@ -60,8 +60,7 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     labels = column if numbers and not cells.declared else np.array([_label(cell) for cell in written])
     distinct = np.unique(labels)
     if len(distinct) < 2:
-        got = f"{_label(distinct[0])} in every row"
-        raise InputError(sentence(f"Target {name!r}", "something that varies", got, "There is nothing to learn."))
+        raise InputError(f"Target {name!r} is constant: {_label(distinct[0])} in every row. Choose another target.")
     if asked == "regression" and not numbers:
         raise InputError(sentence(f"Target {name!r}", "numbers for regression", f"text such as {str(labels[0])!r}"))
     if asked == "regression":
@@ -73,27 +72,27 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
         return _labelled(name, _whole(labels), why or "its values are numbers, but only two distinct ones")
     whole = bool((distinct == np.floor(distinct)).all())
     if whole and len(distinct) == len(column) and (np.diff(column) == 1).all():
-        got = f"{_label(column[0])}, {_label(column[1])}, {_label(column[2])}, ..., which count the rows"
+        first = ", ".join(map(_label, column[:3]))
         raise InputError(
-            sentence(f"Target {name!r}", "something to predict", got, "If you mean it: --task regression.")
+            f"Target {name!r} looks like a row number ({first}, ...). Choose another target, or use --task regression."
         )
     why = f"its values are numbers, {len(distinct)} distinct"
     if whole and len(distinct) <= _FEW:
-        why += "; if they are labels, say --task classification"
+        why += "; if they are labels, use --task classification"
     return Target(column, "regression", why)
 
 
 def _labelled(name: str, labels: Array, why: str) -> Target:
     count = int(np.unique(labels).size)
     if count > 2 and 2 * count > labels.size:
-        got = f"{count} distinct labels in {len(labels)} rows, which only name the rows"
-        raise InputError(sentence(f"Target {name!r}", "labels that repeat", got, "For numbers, say --task regression."))
+        got = f"{count} distinct labels in {len(labels)} rows"
+        raise InputError(sentence(f"Target {name!r}", "labels that repeat", got, "For numbers, use --task regression."))
     rarest, least = rarest_label(labels)
     if least < _FEWEST:
         got = f"{least} of {rarest!r}"
         raise InputError(
             sentence(
-                f"Target {name!r}", f"labels of at least {_FEWEST} rows each", got, "Leave out rows of rare labels."
+                f"Target {name!r}", f"labels of at least {_FEWEST} rows each", got, "Drop the rows of rare labels."
             )
         )
     return Target(labels, "classification", why)

@@ -28,7 +28,7 @@ def _examples(*lines: str, head: str = "Examples:") -> str:
 )
 @click.version_option(package_name="mercer", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Kernel models for tables, with an honest error."""
+    """Kernel models for tables, with an out-of-sample error for each."""
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -43,50 +43,65 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 def _file_options() -> list[Callable[[Any], Any]]:
     return [
         click.option(
-            "--separator", metavar="SIGN", help="What stands between cells: , ; | or tab. Found out otherwise."
+            "--separator", metavar="SIGN", help="Column separator: , ; | or tab. Default: detected from the table."
         ),
-        click.option("--decimal", type=click.Choice([".", ","]), help="The decimal sign. Found out otherwise."),
+        click.option(
+            "--decimal", type=click.Choice([".", ","]), help="Decimal sign. Default: detected from the table."
+        ),
     ]
 
 
 _COLUMNS = _options(
     click.argument("table"),
     click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
-    click.option("--task", type=click.Choice(["regression", "classification"]), help="Seen from the target otherwise."),
-    click.option("--as", "kinds", multiple=True, metavar="COLUMN=KIND", help="number, category, date, text or drop."),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."),
-    click.option("--id", "row_id", metavar="COLUMN", help="Names the rows; not learned from."),
-    click.option("--group", metavar="COLUMN", help="Rows of one group are never on both sides of a split."),
-    click.option("--weight", metavar="COLUMN", help="How much each row counts in training."),
+    click.option(
+        "--task", type=click.Choice(["regression", "classification"]), help="Default: detected from the target."
+    ),
+    click.option(
+        "--as", "kinds", multiple=True, metavar="COLUMN=KIND",
+        help="Kind of a column: number, category, date, text or drop.",
+    ),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Drop a column; may be repeated."),
+    click.option("--id", "row_id", metavar="COLUMN", help="Column with row identifiers; not used as a feature."),
+    click.option("--group", metavar="COLUMN", help="Keep rows of one group in the same fold."),
+    click.option("--weight", metavar="COLUMN", help="Sample weights."),
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
-        help="Missing cells: fill and mark them (if nothing is said), fill with the mean, drop the rows, or refuse. "
-        "Infinite numbers are refused, or with mark, mean or drop taken as missing.",
+        help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
+        "the rows, or stop with an error (refuse). Infinite values are an error, or with mark, mean or drop missing.",
     ),
     *_file_options(),
 )  # fmt: skip
 
 _SETTINGS = _options(
     click.option(
-        "--kernel", multiple=True, metavar="TEXT", help="A family, as gaussian, or a kernel, as 'gaussian(2)'."
+        "--kernel", multiple=True, metavar="TEXT", help="A family such as gaussian, or a kernel such as 'gaussian(2)'."
     ),
-    click.option("--alphas", metavar="NUMBERS", help="Penalties to try, as 0.01,0.1,1."),
-    click.option("--rule", type=click.Choice(["best", "one_se"]), help="Which alpha to take."),
-    click.option("--scoring", metavar="NAME", help="A score of scikit-learn's, as r2."),
-    click.option("--folds", type=click.IntRange(2), metavar="N", help="Folds of the outer loop; 10 for searches."),
-    click.option("--repeats", type=click.IntRange(1), metavar="N", help="How often folds are drawn."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything drawn by chance."),
-    click.option("--time-budget", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop tuning then."),
-    click.option("--memory-limit", metavar="SIZE", help="Refuse work that needs more, as 2GB."),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="How many to use."),
-    click.option("--checkpoint", metavar="FILE", help="Keeps finished parts of a search, to go on later."),
-    click.option("--dask", metavar="ADDRESS", help="Of a Dask scheduler, to work there; a model of landmarks."),
-    click.option("--without-data", is_flag=True, help="Keep no training row in the model, where the kernel allows it."),
+    click.option("--alphas", metavar="NUMBERS", help="Values of alpha to try, such as 0.01,0.1,1."),
+    click.option(
+        "--rule",
+        type=click.Choice(["best", "one_se"]),
+        help="Choose the best alpha, or the largest within one standard error.",
+    ),
+    click.option("--scoring", metavar="NAME", help="A scikit-learn scorer, such as r2."),
+    click.option(
+        "--folds", type=click.IntRange(2), metavar="N", help="Number of outer folds. Default: 10 for searches."
+    ),
+    click.option("--repeats", type=click.IntRange(1), metavar="N", help="Number of repetitions of the folds."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."),
+    click.option("--time-budget", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit."),
+    click.option("--memory-limit", metavar="SIZE", help="Stop with an error before using more, such as 2GB."),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads."),
+    click.option("--checkpoint", metavar="FILE", help="Save finished parts of a search here, and resume from them."),
+    click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to fit a Nystroem model on."),
+    click.option(
+        "--without-data", is_flag=True, help="Save the model without training rows, for kernels that allow it."
+    ),
 )
 
 
 @cli.command(
-    short_help="Fit a model to a table, and say how good it is.",
+    short_help="Fit a model to a table and estimate its error.",
     epilog=_examples(
         "mercer fit houses.csv --target price",
         "mercer fit visits.parquet --target ill --as ward=category --group patient --kernel laplacian",
@@ -94,12 +109,12 @@ _SETTINGS = _options(
 )
 @_COLUMNS
 @_SETTINGS
-@click.option("--out", default="model.mercer", show_default=True, metavar="FILE", help="Where the model goes.")
-@click.option("--report", metavar="FILE", help="Also write a report, one HTML file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
-@click.option("--quiet", is_flag=True, help="Print nothing but warnings.")
+@click.option("--out", default="model.mercer", show_default=True, metavar="FILE", help="Model file.")
+@click.option("--report", metavar="FILE", help="Also write a report (one HTML file).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--quiet", is_flag=True, help="Print warnings only.")
 def fit(**options: Any) -> None:
-    """Fit a model to TABLE (CSV, TSV, Parquet, or - for standard input), and say how good it is."""
+    """Fit a model to TABLE (CSV, TSV, Parquet, or - for standard input) and estimate its out-of-sample error."""
     from mercer.cli.running import run_fit
 
     run_fit(options)
@@ -114,10 +129,12 @@ def fit(**options: Any) -> None:
 )
 @click.argument("model")
 @click.argument("table")
-@click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file; standard output otherwise.")
-@click.option("--interval", type=float, metavar="SHARE", help="Also lower and upper bounds; 0.9 holds nine in ten.")
-@click.option("--id", "row_id", metavar="COLUMN", help="Put this column first, to name the rows.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out a column that the model does not know.")
+@click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file. Default: standard output.")
+@click.option(
+    "--interval", type=float, metavar="SHARE", help="Also write prediction intervals with this confidence, such as 0.9."
+)
+@click.option("--id", "row_id", metavar="COLUMN", help="Row identifiers to write beside the predictions.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that the model does not know.")
 @_options(*_file_options())
 def predict(**options: Any) -> None:
     """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input)."""
@@ -127,7 +144,7 @@ def predict(**options: Any) -> None:
 
 
 @cli.command(
-    short_help="Say what fit would do and cost, and stop.",
+    short_help="Show what fit would do, with time and memory.",
     epilog=_examples(
         "mercer explain houses.csv --target price",
         "mercer explain houses.csv --target price --kernel gaussian --kernel laplacian --folds 5",
@@ -136,7 +153,7 @@ def predict(**options: Any) -> None:
 @_COLUMNS
 @_SETTINGS
 def explain(**options: Any) -> None:
-    """Say what `fit` with the same options would do, and what it would cost; then stop."""
+    """Show what `fit` with the same options would do, with time and memory, without fitting."""
     from mercer.cli.running import run_explain
 
     run_explain(options)
@@ -167,9 +184,9 @@ def certify(kernel: str) -> None:
     )
 )
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def inspect(model: str, as_json: bool) -> None:
-    """Say what a model file holds."""
+    """Show what a model file contains."""
     from mercer.cli.running import run_inspect
 
     run_inspect(model, as_json=as_json)

@@ -138,9 +138,10 @@ def refuse_rows_needed(kernel: Kernel, columns: int) -> None:
     from mercer.data.rows import Rows
 
     if kernel.count_features(Rows(np.zeros((1, columns)))) is None:
-        must_be = "for kernels with a finite feature map, as linear() or polynomial(degree=2)"
-        got = f"{kernel!r}, which predicts from its training rows"
-        raise InputError(sentence("--without-data", must_be, got, "Name another --kernel, or keep the data."))
+        raise InputError(
+            "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2); "
+            f"{kernel!r} predicts from its training rows. Choose another --kernel, or leave out --without-data."
+        )
 
 
 def _most_folds(table: Prepared) -> int:
@@ -161,8 +162,8 @@ def _fit_search(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Jud
         seconds = (1 + times_as_long(search, asked)) * search.explain(Z, y, weights, groups).chosen.seconds
         if seconds > asked.time_budget:
             raise InputError(
-                f"This search and its judgement take about {duration(seconds)}, more than --time-budget "
-                f"{asked.time_budget:g}. Name fewer kernels or alphas, or leave out --time-budget."
+                f"This search and its nested cross-validation take about {duration(seconds)}, more than --time-budget "
+                f"{asked.time_budget:g}. Use fewer kernels or alphas, or a larger --time-budget."
             )
     search.fit(Z, y, sample_weight=weights, groups=groups)
     how = {"cv": search.cv, "repeats": search.repeats, "random_state": search.random_state, "groups": groups}
@@ -227,9 +228,11 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
     import mercer
 
     if asked.repeats:
-        raise InputError(sentence("--repeats", "left out with many rows or --dask", asked.repeats, "One is enough."))
+        raise InputError("--repeats is not supported for more than 50 000 rows or with --dask. Leave it out.")
     if asked.dask is not None and "://" not in asked.dask:
-        raise InputError(sentence("--dask", "the address of a scheduler, as tcp://10.0.0.1:8786", repr(asked.dask)))
+        raise InputError(
+            sentence("--dask", "the address of a scheduler, such as tcp://10.0.0.1:8786", repr(asked.dask))
+        )
     options: dict[str, Any] = {
         "kernels": _kernels(table, asked),
         "alphas": sorted(asked.alphas) or None,

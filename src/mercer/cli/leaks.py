@@ -33,8 +33,8 @@ def given_away(table: Prepared, target: str) -> list[str]:
     names = [table.encoder.columns_[place].name for place, share in shares.items() if share > NEARLY_ALL]
     if not names:
         return []
-    subject = f"Column {listed(names)} alone" if len(names) == 1 else f"Each of {listed(names)}"
+    subject = f"column {listed(names)} alone" if len(names) == 1 else f"each of {listed(names)} alone"
     drop = " ".join(f"--drop {shlex.quote(printable(name))}" for name in names[:_NAMED])
     what = legible(target)
-    rule = f"What was made from {what}, or is known only after it, has to be left out: {drop}."
-    return [f"{subject} nearly gives {what} away. {rule}"]
+    rule = f"Drop columns that were computed from {what}, or are known only after it: {drop}."
+    return [f"Possible target leakage: {subject} nearly determines {what}. {rule}"]

@@ -59,13 +59,13 @@ def predicted(
     answer[_free("prediction", answer)] = model.predict(taken)
     if confidence is not None:
         if model.is_classifier:
-            way_out = "Classes have probabilities instead, which are always written."
-            raise InputError(sentence("--interval", "for models of numbers", "a model of classes", way_out))
+            raise InputError(
+                "--interval needs a regression model; this model is a classifier. Leave it out: the probabilities of "
+                "the classes are always written."
+            )
         if not hasattr(model.model, "predict_interval"):
             kind = type(model.model).__name__
-            raise InputError(
-                sentence("--interval", "for models that keep held-out errors", f"a {kind}", "Leave it out.")
-            )
+            raise InputError(f"--interval is not supported for {kind} models. Leave it out.")
         answer["lower"], answer["upper"] = model.predict_interval(taken, confidence)
     if model.is_classifier:
         shares = model.predict_proba(taken)
@@ -76,7 +76,7 @@ def predicted(
 
 def _free(name: str, taken: dict[str, Any]) -> str:
     if name in taken:
-        raise InputError(f"The id column is called {name!r}, as the predictions are. Rename it.")
+        raise InputError(f"The id column must not be called {name!r}: that is the name of the predictions. Rename it.")
     return name
 
 

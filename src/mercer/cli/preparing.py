@@ -15,6 +15,7 @@ from mercer.tables import TableEncoder
 from mercer.tables.cells import Cells
 from mercer.tables.reading import Reading, read_table
 from mercer.tables.state import EncoderSettings
+from mercer.text import counted
 
 _FEWEST = 6  # rows that folds can be made of
 LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
@@ -118,10 +119,10 @@ def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str],
     for name in (said.target, *said.kinds, *said.always_there[1:], *said.aside):
         column(name)
     if said.target in {*said.aside, said.weight}:
-        raise InputError(f"Target {said.target!r} cannot be dropped, or be the group, the weight or the id as well.")
+        raise InputError(f"Target {said.target!r} cannot be dropped, or be used as group, weight or id.")
     features = [name for name in names if name not in {said.target, said.weight, *said.aside}]
     if not features:
-        raise InputError(f"{what} has no column to learn from besides the target {said.target!r}.")
+        raise InputError(f"{what} has no columns besides the target {said.target!r}.")
     return features
 
 
@@ -175,7 +176,7 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading) ->
     encoder = TableEncoder.from_settings(settings).fit(features)
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
-        raise InputError(f"No column of {table.what} can be learned from ({reasons}).")
+        raise InputError(f"No column of {table.what} can be used as a feature ({reasons}).")
     return encoder if said.rows_kept else encoder.rounded()
 
 
@@ -195,15 +196,16 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
         gone |= missing
         if missing.any() and said.missing != "drop":
             count = int(missing.sum())
-            cells = f"{count} empty cell{'s' * (count > 1)}, the first in {table.where(int(np.argmax(missing)))}"
+            where = table.where(int(np.argmax(missing)))
             raise InputError(
-                sentence(f"Column {name!r}", "there in every row", cells, "To leave such rows out, say --missing drop.")
+                f"Column {name!r} has {counted(count, 'missing value')}, the first in {where}. To drop these rows, use "
+                "--missing drop."
             )
     if gone.all():
-        raise InputError(f"Every row of {table.what} has a missing cell, so --missing drop leaves none.")
+        raise InputError(f"Every row of {table.what} has a missing value: --missing drop would leave no rows.")
     if gone.any():
         verbs = ("has", "was") if gone.sum() == 1 else ("have", "were")
-        notes.append(f"{int(gone.sum())} of {len(gone)} rows {verbs[0]} missing cells and {verbs[1]} left out.")
+        notes.append(f"{int(gone.sum())} of {len(gone)} rows {verbs[0]} missing values and {verbs[1]} dropped.")
     if (~gone).sum() < _FEWEST:
         raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{int((~gone).sum())}"))
     return gone
@@ -231,6 +233,6 @@ def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | No
     if len(bad):
         where = table.where(int(rows[bad[0]]))
         raise InputError(
-            sentence(f"Column {name!r}", "weights that are not negative", f"{weights[bad[0]]:g} in {where}")
+            sentence(f"Column {name!r}", "non-negative, to be used as weights", f"{weights[bad[0]]:g} in {where}")
         )
     return np.asarray(weights)

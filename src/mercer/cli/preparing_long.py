@@ -20,7 +20,7 @@ from mercer.cli.preparing import (
     rows_left_out,
 )
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest
 from mercer.tables import TableEncoder
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Rules, arrow_reading
@@ -67,8 +67,11 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
     if not said.rows_kept:
-        way_out = "Leave it out: a model of landmarks holds few rows."
-        raise InputError(sentence("--without-data", "for tables that are read whole", f"{table.rows} rows", way_out))
+        raise InputError(
+            f"--without-data is not supported for tables that are read in passes ({table.rows} rows). Leave it out: "
+            "the "
+            "model holds only its landmarks."
+        )
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE)
     how = Rules(said.read_as, frozenset(said.unused), decimal=said.decimal, endless=infinite_cells(said) == "missing")

@@ -214,6 +214,5 @@ def words(error: Exception) -> str:
     if isinstance(error, ValueError) and said:
         return said
     return (
-        f"An error of mercer's own, {type(error).__name__}: {said}. Please report it; "
-        "MERCER_TRACEBACK=1 shows where it happened."
+        f"Internal error, {type(error).__name__}: {said}. Please report it; MERCER_TRACEBACK=1 shows where it happened."
     )

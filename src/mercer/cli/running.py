@@ -150,7 +150,7 @@ def _sign(given: str | None) -> str | None:
         return None
     sign = _SIGNS.get(given.lower(), given)
     if len(sign) != 1 or sign in '"\r\n':
-        raise InputError(sentence("--separator", "one sign, or the word tab", repr(given)))
+        raise InputError(sentence("--separator", "one character, or the word tab", repr(given)))
     return sign
 
 
@@ -176,7 +176,7 @@ def _numbers(text: str | None) -> tuple[float, ...]:
     except ValueError:
         found = ()
     if not found or not all(0 <= number < float("inf") for number in found):
-        raise InputError(sentence("--alphas", "numbers that are not negative, as 0.01,0.1,1", repr(text)))
+        raise InputError(sentence("--alphas", "non-negative numbers, such as 0.01,0.1,1", repr(text)))
     return found
 
 
@@ -203,7 +203,7 @@ def _size(text: str) -> int:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
     if not found or found[2] not in _UNITS:
-        raise InputError(sentence("--memory-limit", "a size, as 500MB or 2GB", repr(text)))
+        raise InputError(sentence("--memory-limit", "a size, such as 500MB or 2GB", repr(text)))
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -260,7 +260,7 @@ def _tell_strangers(report: Any) -> None:
         words = f"column {each.name!r}, of {report.rows} cells: {said}."
         say(words, head="Warning:", colour="yellow", err=True)
     if report.columns:
-        say("Predictions for such rows are guesses.", err=True)
+        say("Predictions for such rows are extrapolations.", err=True)
 
 
 def _loaded(path: str) -> Any:

@@ -98,7 +98,7 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 def error_words(judged: Judgement, target: str, y: Any) -> str:
     """The out-of-sample error, what it rests on, the baseline beside it, and what that means."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
-    spread = f", give or take {spread}"
+    spread = f" +- {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     lines = [
@@ -110,14 +110,19 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     ]
     held = held_out_of(y, judged.predicted)
     if not judged.useful:
-        lines.append(f"That is no better than knowing nothing: the columns say little about {legible(target)}.")
+        lines.append(
+            f"That is no better than the baseline: the columns contain little information about {legible(target)}."
+        )
     elif held is not None:
         lines.append(
             f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
             f"in ten by less than {plain(held.most, 3)}."
         )
     elif judged.share:
-        lines.append(f"That is {_in_hundred(judged.error)} wrong in 100 instead of {_in_hundred(judged.baseline)}.")
+        lines.append(
+            f"That is {_in_hundred(judged.error)} errors in 100 rows; the baseline makes "
+            f"{_in_hundred(judged.baseline)}."
+        )
     return "\n".join(lines)
 
 

@@ -158,7 +158,7 @@ def draw(
         raise InputError(
             sentence(
                 "repeats",
-                "1 where cv is leave-one-out or a list of splits: there is nothing to draw again",
+                "1 for leave-one-out and for a list of splits, which are not random",
                 repeats,
                 "Give cv a number of folds.",
             )
@@ -295,7 +295,7 @@ def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
         raise InputError("cv must give at least one split; got none.")
     for split in splits:
         if not len(split.train) or not len(split.test):
-            raise InputError("Every split must train and test on at least one row; got one that does not.")
+            raise InputError("Every split must have at least one training row and one test row; got an empty set.")
         trained = np.zeros(n, dtype=bool)
         trained[split.train] = True
         if trained[split.test].any():
@@ -322,6 +322,6 @@ def _rows(given: Any, n: int) -> Array:
     named[rows] = True
     if int(named.sum()) < len(rows):
         raise InputError(
-            "Rows of a split must be named once; got some twice. To count a row twice, give it sample_weight=2."
+            "Row numbers of a split must be unique; got duplicates. To count a row twice, use sample_weight=2."
         )
     return rows

@@ -210,7 +210,7 @@ def _refuse_what_has_no_rows(X: Any) -> None:
         way_out = "For one row, give a list that holds it."
         raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must be complete; got a masked array with hidden values. Fill in or drop such rows first.")
+        raise InputError("X must not have masked values. Fill in or drop such rows first.")
 
 
 def _as_array(X: Any) -> Array:

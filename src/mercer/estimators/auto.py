@@ -246,17 +246,17 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         check_is_fitted(self, "models_")
         n, tuned = len(self.committee_.held_out), self.committee_.tuned_on
-        error = f"{said(self.error_)}, give or take {said(self.error_standard_error_, 2)}"
+        error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
             self._member_table(),
-            f"Out-of-fold error {error} ({self.how_judged()}); without X it is {said(self.baseline_)}.",
+            f"Out-of-fold error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
         ]
         poor = np.atleast_1d(self.error_ >= np.subtract(self.baseline_, self.error_standard_error_))
         if poor.all():
-            lines.append("That is no better than the mean: X says nothing about y that this model can find.")
+            lines.append("That is no better than the baseline (predicting the mean): no signal was found.")
         elif poor.any():
-            lines.append(f"Of target {', '.join(map(str, np.flatnonzero(poor)))} that is no better than the mean.")
+            lines.append(f"For target {', '.join(map(str, np.flatnonzero(poor)))} that is no better than the baseline.")
         lines.append(self._relevance_text())
         return "\n".join([*lines, *self._left_out_columns()])
 

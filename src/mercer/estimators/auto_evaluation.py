@@ -39,12 +39,12 @@ class Evaluation:
     def __str__(self) -> str:
         better = np.any(self.error < np.subtract(self.baseline, self.standard_error))
         words = (
-            f"Error on rows that no part of the fit has seen: {said(self.error)}, give or take "
-            f"{said(self.standard_error, 2)} ({len(self.errors)} folds); without X it is {said(self.baseline)}."
+            f"Out-of-sample error: {said(self.error)} +- {said(self.standard_error, 2)} ({len(self.errors)} outer "
+            f"folds); baseline {said(self.baseline)}."
         )
         if not better:
-            words += " That is no better than knowing nothing of X."
-        return words if self.coverage is None else f"{words} 90 % intervals held {100 * self.coverage:.0f} %."
+            words += " That is no better than the baseline."
+        return words if self.coverage is None else f"{words} 90 % intervals contain {100 * self.coverage:.0f} %."
 
 
 def said(numbers: Any, digits: int = 4) -> str:

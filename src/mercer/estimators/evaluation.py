@@ -167,9 +167,9 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
 
 def _refuse_probabilities(owner: str, how: Scoring) -> None:
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
-        must_be = f"a score of decisions or labels for {owner}"
-        way_out = "KernelRidgeClassifierCV has probabilities, and can be cross-validated."
-        raise InputError(sentence("scoring", must_be, f"{how.name}, one of probabilities", way_out))
+        way_out = "KernelRidgeClassifierCV has predict_proba and can be cross-validated."
+        got = f"{how.name}, which needs probabilities"
+        raise InputError(sentence(f"scoring of {owner}", "a score of labels or decision values", got, way_out))
 
 
 def _result(

@@ -80,7 +80,7 @@ class FeatureRegressor:
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
         """Refused: intervals come from the errors at training rows."""
-        raise InputError("Intervals need the training rows, which this model was saved without.")
+        raise InputError("Prediction intervals need the training rows; this model was saved without them.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class FeatureClassifier(FeatureRegressor):
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, if the model was calibrated."""
         if self.temperature_ is None:
-            raise InputError("Probabilities need a calibration, which KernelRidgeClassifierCV has.")
+            raise InputError("predict_proba needs a calibrated model: fit KernelRidgeClassifierCV.")
         return self.temperature_.probabilities(self._values(X))
 
 

@@ -67,7 +67,8 @@ def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DE
     if isinstance(kernel, Kernel):
         if settings != DEFAULTS:
             raise InputError(
-                f"gamma, degree, coef0 and kernel_params of {owner} belong to kernel strings; got them with "
+                f"gamma, degree, coef0 and kernel_params of {owner} are only used with kernel names such as 'rbf'; "
+                "got them with "
                 f"{kernel!r}. Set the kernel's own parameters instead."
             )
         return kernel

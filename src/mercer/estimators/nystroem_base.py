@@ -92,8 +92,8 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
         validate(self)
         if self.checkpoint is not None and self.random_state is None:
             what = f"random_state of {type(self).__name__}"
-            way_out = "Without a seed the next run would draw other landmarks and folds, and could not go on."
-            raise InputError(sentence(what, "a number where checkpoint is given", "None", way_out))
+            way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
+            raise InputError(sentence(what, "an integer when checkpoint is given", "None", way_out))
 
     def _targets_of(self, sample: Block, source: Source) -> Targets:
         """What is summed for the targets: numbers, or labels, which a pass finds."""

@@ -140,8 +140,8 @@ class NystroemCore(StreamingEstimator):
             warn_if_landmarks_lost(owner, features, stacklevel=5)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
             warnings.warn(
-                f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the shortest solution is "
-                "given. Use alpha above 0.",
+                f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the minimum-norm "
+                "solution was used. A positive alpha makes it unique.",
                 SingularSystemWarning,
                 stacklevel=4,
             )
@@ -232,8 +232,9 @@ class NystroemCore(StreamingEstimator):
         """Add rows to the sums."""
         if not hasattr(self, "_state"):
             raise InputError(
-                f"partial_fit of {type(self).__name__} goes on from the sums of fit, which a model from a file or a "
-                "search does not keep. Fit again, with its landmarks_ as landmarks."
+                f"partial_fit of {type(self).__name__} continues from the sums of fit, which loaded models and "
+                "searches "
+                "do not keep. Fit again, with landmarks=model.landmarks_."
             )
         source, work = self._opened(X, y, sample_weight, reset=False), self._work
         if not self._classifies and source.targets != len(work.targets.offset):
@@ -254,7 +255,7 @@ class NystroemCore(StreamingEstimator):
                 raise InputError(sentence(f"{name} of {owner}", "as at the first fit", got, "Call fit to start again."))
         kernel = resolve(owner, self.kernel, self.n_features_in_)
         if kernel != work.sides[0].features.kernel or bool(self.fit_intercept) != work.intercept:
-            must_be, way_out = "those of the first fit", "Call fit to begin anew."
+            must_be, way_out = "those of the first fit", "Call fit to start again."
             got = f"{kernel!r}, {self.fit_intercept}"
             raise InputError(sentence(f"kernel and fit_intercept of {owner}", must_be, got, way_out))
 

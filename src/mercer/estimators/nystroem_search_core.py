@@ -164,9 +164,9 @@ class NystroemSearchCore(StreamingEstimator):
     def _warn(self, found: StreamedResult, edges: list[str]) -> None:
         owner = type(self).__name__
         if edges:
-            said = f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those tried."
+            said = f"The best candidate of {owner} is on the edge of the grid: {' and '.join(edges)} of those tried."
             warnings.warn(EdgeOfGridWarning(said, hint="Try $others."), stacklevel=4)
-        warn_if_ill(f"The winner of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
+        warn_if_ill(f"The best candidate of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
         warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)

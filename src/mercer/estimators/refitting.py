@@ -48,9 +48,7 @@ class Refitting:
         self.extra: dict[str, Array] = {}
         if sample_weight is not None:
             if not _takes(last, "sample_weight"):
-                name = type(last).__name__
-                must_be = f"None for {name}, whose fit takes none"
-                raise InputError(sentence("sample_weight", must_be, "weights"))
+                raise InputError(f"{type(last).__name__}.fit does not support sample_weight. Leave it out.")
             self.extra["sample_weight"] = _one_each(sample_weight, len(self.y))
         if groups is not None and (isinstance(last, BaseSearchCV) or _takes(last, "groups", by_name=True)):
             self.extra["groups"] = np.asarray(groups)

@@ -109,9 +109,11 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         scoring = resolve_scoring(self.scoring, classifier=True)
         method = self._method()
         if method == "gcv" and balanced:
-            way_out = "Give the weights as a dict, or use cv='held-out'."
-            must_be = "weights that do not change with every split where cv is 'gcv'"
-            raise InputError(sentence(f"class_weight of {type(self).__name__}", must_be, "'balanced'", way_out))
+            raise InputError(
+                f"class_weight='balanced' of {type(self).__name__} is not supported with cv='gcv'. Give the weights "
+                "as a "
+                "dict, or use cv='held-out'."
+            )
         found = Search(
             rows,
             np.asarray(y),

@@ -145,7 +145,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         """The name that `cv` is, with what does not go with it refused."""
         method, owner = method_of(self.cv), type(self).__name__
         if method == "gcv" and self.verify:
-            way_out = "It is no cross-validation that refitting could confirm."
+            way_out = "GCV is an approximation and cannot be verified by refitting."
             raise InputError(sentence(f"verify of {owner}", "False with cv='gcv'", "True", way_out))
         return method
 
@@ -155,8 +155,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         if self.checkpoint is not None:
             checked_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
-                must_be = "a number where checkpoint is given and folds are drawn by chance"
-                way_out = "Without a seed the next run would draw other folds, and could not go on."
+                must_be = "an integer when checkpoint is given and the folds are random"
+                way_out = "Without a seed the next run would draw other folds, and could not resume."
                 raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
         return draw(
             self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state, classifier=classifier
@@ -255,9 +255,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
         if self.tuned_.overfitted or self.tuned_.status == "failed":
-            how = "overfits: on rows that it has not seen it does harm" if self.tuned_.overfitted else "failed"
+            how = "overfits: it increases the error on unseen rows" if self.tuned_.overfitted else "failed"
             warnings.warn(
-                f"Tuning the winner of {type(self).__name__} {how}. The winner stays as it was (see tuned_).",
+                f"Tuning the best kernel of {type(self).__name__} {how}. The untuned kernel is used (see tuned_).",
                 MercerWarning,
                 stacklevel=5,
             )
@@ -290,15 +290,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice)
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
-            said = f"The winner of {owner} stands on the edge of the grid: {' and '.join(edges)} of those tried."
+            said = f"The best candidate of {owner} is on the edge of the grid: {' and '.join(edges)} of those tried."
             warnings.warn(EdgeOfGridWarning(said, hint="Try $grid."), stacklevel=4)
-        warn_if_ill(f"The winner of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
+        warn_if_ill(f"The best candidate of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)
         if self.rule == "one_se" and table.scores.shape[2] < 2:
             warnings.warn(
-                f"rule='one_se' of {owner} chose as 'best' does: one score has no standard error. "
-                "Use folds of several rows, or more of them.",
+                f"rule='one_se' of {owner} is the same as 'best' here: a single score has no standard error. "
+                "Use at least two folds of several rows each.",
                 MercerWarning,
                 stacklevel=4,
             )
@@ -338,10 +338,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
         if hasattr(self.cv, "__next__"):
-            way_out = "Give list(...) of it: explain would use up what fit needs."
-            raise InputError(
-                sentence("cv of explain", "splits that can be read again", f"a {type(self.cv).__name__}", way_out)
-            )
+            way_out = "Use list(...) of it: explain would consume the splits that fit needs."
+            must_be = "a list or a splitter, not an iterator"
+            raise InputError(sentence("cv of explain", must_be, f"a {type(self.cv).__name__}", way_out))
         # of a copy, so that nothing looks fitted that is not
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)

@@ -97,9 +97,9 @@ class TableModel:
         gone = [name for name in self.kinds if name not in table]
         new = [name for name in table if name not in known and name not in self.ignored and name != self.target]
         if gone or new:
-            parts = [f"lacks {quoted(gone)}"] * bool(gone) + [f"has {quoted(new)} besides"] * bool(new)
-            hint = "Rename or add what is missing." if gone else "Leave out what is new$without."
-            raise InputError(f"The table does not fit the model: it {' and '.join(parts)}.", hint=hint)
+            parts = [f"missing columns {quoted(gone)}"] * bool(gone) + [f"unknown columns {quoted(new)}"] * bool(new)
+            hint = "Rename or add the missing columns." if gone else "Drop the unknown columns$without."
+            raise InputError(f"The table does not match the model: {' and '.join(parts)}.", hint=hint)
         rows = len(table[next(iter(self.kinds))])
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table[column.name] if column.outputs else blank for column in self.columns}

@@ -94,7 +94,7 @@ class _Source:
         self.bootstrap = isinstance(sampler, str)
         self.sampler: Any = None if self.bootstrap else sampler
         if self.bootstrap and classifier and question.noise_test.any():
-            raise InputError(sentence("noise", "0 for a bootstrap of labels", "another", "It stays in the bias there."))
+            raise InputError("noise must be 0 for a bootstrap of labels, where it is part of the bias.")
         self.weights = None if sample_weight is None else np.asarray(sample_weight)
         self.everywhere = np.arange(len(question.truth_test))
         self.classes = None if question.truth is None else np.unique(question.truth)
@@ -192,7 +192,7 @@ def _decomposed(d: Array, noise: Array, ladder: Array | None, how: str, *, class
     count = there.sum(axis=1)
     if (count < 3).any():
         few = int(count.min())
-        raise InputError(sentence("draws of bias_variance", "so many that each row is left out by three", f"{few}"))
+        raise InputError(sentence("draws of bias_variance", "enough for each row to be left out three times", f"{few}"))
     half = 0.5 if classifier else 1.0
     d = np.nan_to_num(d, copy=False)
     total, squares = d.sum(axis=1), half * (d**2).sum(axis=(1, 3))

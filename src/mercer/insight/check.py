@@ -220,7 +220,9 @@ def _is_number(value: object) -> bool:
 def _widths(columns: Any) -> list[int]:
     listed = list(columns) if isinstance(columns, list | tuple | range) else [columns]
     if not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed):
-        raise InputError(sentence("columns of check_mercer", "a positive whole number or several", repr(columns)))
+        raise InputError(
+            sentence("columns of check_mercer", "a positive whole number or a list of them", repr(columns))
+        )
     return [int(width) for width in listed]
 
 

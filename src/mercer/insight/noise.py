@@ -131,8 +131,9 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
         degrees += float(np.vdot(S, S)) - 2.0 * float(S[place[numbers[mine]], np.arange(len(mine))].sum())
     rest = (y - model.predict(X))[used]
     if degrees < 1e-6 * len(used):
-        way_out = "The fit goes through the targets: use a larger alpha."
-        raise InputError(sentence("n - tr(2S - SS') of the fit", "positive", f"{degrees:.2g}", way_out))
+        way_out = "The model interpolates the targets: use a larger alpha."
+        what = "The residual degrees of freedom, n - tr(2S - SS'),"
+        raise InputError(sentence(what, "positive", f"{degrees:.2g}", way_out))
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
 
 
@@ -144,9 +145,7 @@ def _repeated(X: Any, y: Array) -> NoiseEstimate:
     counts = np.bincount(group)
     degrees = len(y) - len(counts)
     if degrees == 0:
-        raise InputError(
-            sentence("X of noise_estimate", "rows of which some are equal", "none", "Give an estimator instead.")
-        )
+        raise InputError(sentence("X of noise_estimate", "rows with duplicates", "none", "Give an estimator instead."))
     rest = y - (np.bincount(group, y) / counts)[group]
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")
 

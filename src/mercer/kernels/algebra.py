@@ -123,7 +123,7 @@ class Scaled(Composed):
                     "The factor of a kernel",
                     "a non-negative number",
                     repr(self.factor),
-                    "A negative multiple of a kernel is none.",
+                    "A negative multiple of a kernel is not a kernel.",
                 )
             )
 

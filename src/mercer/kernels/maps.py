@@ -135,7 +135,9 @@ class Fourier:
         with np.errstate(over="ignore", invalid="ignore"):
             angles = np.asarray(rows.values @ self.frequencies.T)
         if not np.isfinite(angles).all():
-            raise InputError(sentence(f"X for Fourier features of {self.kernel!r}", "moderate", "infinity", "Scale X."))
+            raise InputError(
+                sentence(f"X for Fourier features of {self.kernel!r}", "of moderate size", "infinity", "Scale X.")
+            )
         result = np.empty((len(rows), 2 * count))
         np.cos(angles, out=result[:, :count])
         np.sin(angles, out=result[:, count:])

@@ -95,8 +95,8 @@ def parse(text: str) -> Kernel:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         if isinstance(problem, KernelTextError):
             raise
-        reason = problem if isinstance(problem, InputError) else "it is not well formed."
-        raise KernelTextError(f"The text {_short(text)!r} is no kernel: {reason}") from None
+        reason = problem if isinstance(problem, InputError) else "the syntax is invalid."
+        raise KernelTextError(f"The text {_short(text)!r} is not a valid kernel: {reason}") from None
 
 
 def _short(text: str) -> str:
@@ -125,8 +125,8 @@ def _value(node: ast.expr, text: str) -> Any:
         case ast.Call():
             return _called(node, text)
     raise KernelTextError(
-        f"The text {_short(text)!r} holds {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
-        f"the methods {', '.join(_METHODS)} are understood."
+        f"The text {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
+        f"the methods {', '.join(_METHODS)} are allowed."
     )
 
 
@@ -143,7 +143,7 @@ def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
                 return rules[type(op)](left, right)
             except TypeError:
                 pass
-    raise KernelTextError(f"The text {_short(text)!r} is no kernel: kernels are combined by +, * and ** only.")
+    raise KernelTextError(f"The text {_short(text)!r} is not a valid kernel: kernels are combined by +, * and ** only.")
 
 
 def _called(node: ast.Call, text: str) -> Any:

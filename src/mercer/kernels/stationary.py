@@ -51,7 +51,7 @@ class Stationary(Kernel):
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Random frequencies w, one per row, such that k(x, z) is the mean of cos(w'(x - z)); where they are known."""
-        raise InputError(f"The frequencies of {self!r} are not known. Use the kernel itself, k(X, Z).")
+        raise InputError(f"Fourier features are not available for {self!r}. Use the kernel itself, k(X, Z).")
 
     def check(self, rows: Rows) -> None:
         """Numbers, and as many columns as widths."""

@@ -172,6 +172,6 @@ def _described(header: Header, size: int) -> ModelFile:
     except ModelFileError:
         raise
     except MISFITS:
-        raise ModelFileError("its account is none.") from None
+        raise ModelFileError("its summary is invalid.") from None
     place = found["rows"], found["columns"]
     return ModelFile(found["class"], found["kernel"], found["alpha"], *place, stamp.when, stamp.versions, size)

@@ -247,19 +247,19 @@ class PartReader(Reader):
     def _committee(self, given: dict[str, Any]) -> Committee:
         tried, held_out, folds = (self.value(given[name]) for name in ("tried", "held_out", "folds"))
         if not are_members(tried) or not is_finite_array(held_out, None, None) or not is_whole(given["tuned_on"]):
-            raise ModelFileError("its committee does not fit together.")
+            raise ModelFileError("its committee is inconsistent.")
         if not is_whole_array(folds, len(held_out), len(held_out)):
-            raise ModelFileError("the folds of its committee do not fit.")
+            raise ModelFileError("the folds of its committee are inconsistent.")
         members = [m for m in tried if m.weight > 0]
         by_fold = self.value(given["by_fold"]) if "by_fold" in given else []
         if not _are_tuned(by_fold, int(folds.max(initial=-1)) + 1, len(members)):
-            raise ModelFileError("the members of its folds do not fit.")
+            raise ModelFileError("the members of its folds are inconsistent.")
         return Committee(members, tried, held_out, folds, given["tuned_on"], by_fold)
 
     def _folds(self, given: dict[str, Any]) -> Folds:
         n, label, numbers = given["rows"], given["label"], [self.value(each) for each in given["numbers"]]
         if not is_whole(n) or not is_text(label) or not all(is_whole_array(each, n, n) for each in numbers):
-            raise ModelFileError("its folds do not fit together.")
+            raise ModelFileError("its folds are inconsistent.")
         if not numbers:  # splits that are no partition are kept by their label alone
             none = np.empty(0, dtype=np.int64)
             return Folds(n, ((Split(none, none),),), label)
@@ -269,6 +269,6 @@ class PartReader(Reader):
 def _splits(numbers: Array, n: int) -> list[KeptSplit]:
     counts = np.bincount(numbers)
     if len(counts) < 2 or not counts.all():
-        raise ModelFileError("its folds do not fit together.")
+        raise ModelFileError("its folds are inconsistent.")
     order = np.argsort(numbers, kind="stable")
     return [KeptSplit(test, n) for test in np.split(order, np.cumsum(counts)[:-1])]

@@ -48,10 +48,10 @@ class FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
         if not is_text(when) or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
-            raise ModelFileError("it does not say when it was written.")
+            raise ModelFileError("its date is missing or invalid.")
         named = [*versions, *versions.values()]
         if not all(is_text(each) and len(each) < 100 and each.isprintable() for each in named):
-            raise ModelFileError("the versions that it names are none.")
+            raise ModelFileError("its list of versions is invalid.")
         return cls(when, versions)
 
 
@@ -101,13 +101,13 @@ class ModelReader(PartReader):
             return super().special(given)
         name = given["class"]
         if name not in CLASSES:
-            raise ModelFileError(f"it holds a model of the class {str(name)[:40]!r}, which nobody knows.")
+            raise ModelFileError(f"it holds a model of the class {str(name)[:40]!r}, which is unknown.")
         params = {key: self.value(value) for key, value in given["params"].items()}
         check_params(params)
         model = CLASSES[name](**params)
         fitted = given["fitted"]
         if not set(KEPT[name]) <= set(fitted) <= {*KEPT[name], *MAY}:
-            raise ModelFileError(f"the attributes of its {name} are not those of one.")
+            raise ModelFileError(f"the attributes of its {name} are invalid.")
         for key in fitted:
             setattr(model, RENAMED.get(key, key), self.value(fitted[key]))
         finish(model)
@@ -153,9 +153,9 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         raise
     except MISFITS as problem:
         reason = f" ({problem})" if isinstance(problem, InputError) else ""
-        raise ModelFileError(f"its parts do not fit one another{reason}.") from None
+        raise ModelFileError(f"its parts are inconsistent{reason}.") from None
     if not same:
-        raise ModelFileError("it says what no model of mercer would say of itself.")
+        raise ModelFileError("it differs from what mercer writes for this model.")
     return model
 
 
@@ -188,13 +188,13 @@ def checked_account(record: dict[str, Any]) -> dict[str, Any]:
     found = record["account"]
     texts = all(is_text(found[name]) for name in ("class", "kernel", "alpha"))
     if not texts or not is_whole(found["rows"]) or not (found["columns"] is None or is_whole(found["columns"])):
-        raise ModelFileError("its account is none.")
+        raise ModelFileError("its summary is invalid.")
     if (
         found["class"] not in {*CLASSES, "Pipeline"}
         or len(found) != 5
         or not (found["kernel"] + found["alpha"]).isprintable()
     ):
-        raise ModelFileError("its account is none.")
+        raise ModelFileError("its summary is invalid.")
     return dict(found)
 
 

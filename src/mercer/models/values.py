@@ -174,13 +174,13 @@ class Reader:
 
     def special(self, given: dict[str, Any]) -> Any:
         """What only the models know; here nothing."""
-        raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which nobody knows.")
+        raise ModelFileError(f"it holds {str(given['is'])[:40]!r}, which is unknown.")
 
     def _kernel(self, given: dict[str, Any]) -> Kernel:
         cls = KERNELS[given["class"]]
         fields = given["with"]
         if set(fields) != set(cls._names()):
-            raise ModelFileError(f"the parameters of {cls.__name__} are not those it has.")
+            raise ModelFileError(f"the parameters of {cls.__name__} are invalid.")
         return cls(**{name: self.value(value) for name, value in fields.items()})
 
     def _array(self, given: dict[str, Any]) -> Array:
@@ -189,7 +189,7 @@ class Reader:
             return self._objects(given, stored)
         if word == "texts":
             if stored.dtype != np.dtype("<u4") or stored.ndim < 1 or not stored.size or stored.max() > _LAST_LETTER:
-                raise ModelFileError("an array of texts is none.")
+                raise ModelFileError("an array of strings is invalid.")
             array = stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1])
         else:
             array = stored.T if given["turned"] is True else stored
@@ -199,7 +199,7 @@ class Reader:
 
     def _objects(self, given: dict[str, Any], stored: Array) -> Array:
         if stored.dtype != np.uint8 or stored.ndim != 1:
-            raise ModelFileError("an array of objects is none.")
+            raise ModelFileError("an array of objects is invalid.")
         text = stored.tobytes()
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
         if needed > there:
@@ -209,9 +209,9 @@ class Reader:
         cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]
         if type(cells) is not list or not all(type(n) is int and n >= 0 for n in shape):
-            raise ModelFileError("an array of objects is none.")
+            raise ModelFileError("an array of objects is invalid.")
         if len(shape) > 2 or math.prod(shape) != len(cells):
-            raise ModelFileError("an array of objects has another size than it says.")
+            raise ModelFileError("an array of objects does not have the stated size.")
         array = np.empty(len(cells), dtype=object)
         plain = Reader({})
         for place, cell in enumerate(cells):
@@ -234,7 +234,7 @@ class Reader:
             and 0 <= indices.min(initial=0) <= indices.max(initial=0) < columns < LARGEST
         )
         if not sound:
-            raise ModelFileError("a sparse table does not fit together.")
+            raise ModelFileError("a sparse matrix is inconsistent.")
         make = {"matrix": csr_matrix, "array": csr_array}[given["kind"]]
         return make((data, indices, indptr), shape=(rows, columns))
 
@@ -250,7 +250,7 @@ def _cells(array: Array, what: str) -> Array:
 
 def _listed(given: dict[str, Any]) -> list[Any]:
     if not isinstance(given["of"], list):
-        raise ModelFileError("a collection is none.")
+        raise ModelFileError("a collection is invalid.")
     return given["of"]
 
 

@@ -24,7 +24,7 @@ def write_report(
     groups: Any = None,
     origin: Origin | None = None,
 ) -> None:
-    """Write a report about a fitted model: the result in words first, then data, choice, honest error, pictures.
+    """Write a report about a fitted model: summary, data, model selection, out-of-sample error, predictions, warnings.
 
     The file stands alone: it loads nothing from elsewhere and holds no script. It appears whole or not at all.
 

@@ -33,7 +33,7 @@ class Estimate:
     value: float
     text: str
     worth: str
-    honest: bool = False
+    quoted: bool = False
 
 
 def estimates(facts: Facts) -> list[Estimate]:
@@ -42,38 +42,42 @@ def estimates(facts: Facts) -> list[Estimate]:
     outer = quantity(judged, judged.error) + give_or_take(judged)
     found = []
     if not math.isnan(judged.fitted):
-        worth = "Not an estimate: the model knows these answers."
-        found.append(Estimate("On the rows it was fitted to", judged.fitted, quantity(judged, judged.fitted), worth))
+        worth = "Training error: too low for new rows."
+        found.append(Estimate("Training rows", judged.fitted, quantity(judged, judged.fitted), worth))
     if judged.outer:
-        worth = f"Naive: the choices have seen these rows ({judged.naive_how})."
-        found.append(Estimate("What choosing went by", judged.naive, quantity(judged, judged.naive), worth))
-        worth = f"Honest: {judged.how}. Quote this one."
-        found.append(Estimate("On rows that no choice has seen", judged.error, outer, worth, honest=True))
+        worth = f"Too optimistic: the model was chosen by this number ({judged.naive_how})."
+        found.append(Estimate("Cross-validation of the choice", judged.naive, quantity(judged, judged.naive), worth))
+        worth = f"{judged.how[0].upper()}{judged.how[1:]}. Quote this number."
+        found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
     else:
-        worth = f"Nearly honest: {judged.naive_how}; only the members' weights have seen the rows. Quote this one."
-        found.append(Estimate("Out of fold", judged.error, outer, worth, honest=True))
-    base = "Always the most common label" if facts.labels is not None else "Always the mean"
-    worth = "What any model has to beat."
+        worth = (
+            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}; only the weights of the kernels were fitted to "
+            "these rows. Quote this number."
+        )
+        found.append(Estimate("Out-of-fold", judged.error, outer, worth, quoted=True))
+    base = "Baseline (most common label)" if facts.labels is not None else "Baseline (mean)"
+    worth = "A useful model has a lower error."
     found.append(Estimate(base, judged.baseline, quantity(judged, judged.baseline), worth))
     return found
 
 
 def optimism_words(facts: Facts) -> list[str]:
-    """How much the naive estimate hides."""
+    """How optimistic the cross-validation error of the choice is."""
     judged = facts.judged
     if not judged.outer:
         return [
             (
-                "No outer loop was run. Its folds would repeat everything, weights too; on tables of this size the two "
-                "estimates are close. With a number of folds for the evaluation, one is run."
+                "No outer cross-validation was run. It would repeat every step in every fold, the weights included; on "
+                "tables of this size both estimates are close. To run it, set the number of folds of the evaluation."
             )
         ]
     gap = abs(judged.optimism)
     size = f"{100 * gap:.1f} percentage points" if judged.share else number(gap, 2)
     if gap <= _SAME * abs(judged.error):
-        return ["The naive and the honest estimate agree."]
+        return ["The cross-validation error of the choice and the out-of-sample error agree."]
     small = not math.isnan(judged.standard_error) and gap < judged.standard_error
     less = ", less than the standard error" * small
     if judged.optimism > 0:
-        return [f"The naive estimate is too good by {size}{less}."]
-    return [f"The naive estimate is worse than the honest one by {size}{less}: chance, or smaller training folds."]
+        return [f"The cross-validation error of the choice is too optimistic by {size}{less}."]
+    larger = f"The cross-validation error of the choice is larger than the out-of-sample error by {size}{less}"
+    return [f"{larger}: by chance, or because its training folds are smaller."]

@@ -87,12 +87,12 @@ class Judgement:
 
     @property
     def optimism(self) -> float:
-        """How much better the naive estimate is than the honest one; negative where it is worse."""
+        """How much better the naive estimate is than the out-of-sample error; negative where it is worse."""
         return (self.error - self.naive) * (1 if self.smaller_is_better else -1)
 
 
 def judge(subject: Subject, evaluation: Any = None) -> Judgement:
-    """The honest error of a model.
+    """The out-of-sample error of a model.
 
     ====================  =========================  ====================================================
     model                 evaluation                 the error is that of
@@ -180,7 +180,7 @@ def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
     """The folds of the search where they can be outer folds, ten otherwise; for time series nobody can guess them."""
     model, folds, groups = subject.model, subject.model.folds_, subject.groups
     if not folds.partition and not given:
-        what = "given where the folds of the search are no partition"
+        what = "given when the folds of the search overlap or do not cover all rows"
         way_out = "Run nested_cross_validate with outer folds of your own."
         raise InputError(sentence("evaluation of a report", what, folds.label, way_out))
     own = 3 <= len(folds.repeats[0]) <= _MOST_FOLDS

@@ -92,19 +92,19 @@ def _estimates(facts: Facts) -> Made:
     grid_lines(ax, "x")
     places = np.arange(len(found))
     scale = 100.0 if judged.share else 1.0
-    colours = [BLUE if each.honest else GREY for each in found]
+    colours = [BLUE if each.quoted else GREY for each in found]
     ax.barh(places, [scale * each.value for each in found], color=colours, height=0.6)
     if np.isfinite(judged.standard_error):
-        honest = [place for place, each in enumerate(found) if each.honest]
+        quoted = [place for place, each in enumerate(found) if each.quoted]
         spread = judged.standard_error * scale
-        ax.errorbar([judged.error * scale], honest, xerr=[spread], color=BLACK, capsize=4, linewidth=1.5)
+        ax.errorbar([judged.error * scale], quoted, xerr=[spread], color=BLACK, capsize=4, linewidth=1.5)
     ax.set_yticks(places, [each.name for each in found])
     ax.invert_yaxis()
     _bare(ax)
     named(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
     better = "shorter bars are better" if judged.smaller_is_better else "larger scores are better"
     said = "; ".join(f"{each.name}: {each.text}" for each in found)
-    return ax.figure, "Naive and honest estimates", f"{said} ({better})."
+    return ax.figure, "Error estimates", f"{said} ({better})."
 
 
 def _of_target(facts: Facts) -> str:
@@ -129,8 +129,8 @@ def _nested(facts: Facts) -> Made | None:
     inner, outer = result.inner_scores.ravel()[:count], result.scores.ravel()[:count]
     NestedDisplay(inner, outer, texts[:count], plain(result.scoring, 50)).plot(ax)
     text = (
-        "What each outer fold chose (kernel, alpha), the score it was chosen by (squares) and the honest one (dots). "
-        "Inner scores come from fewer training rows, so that they can be the worse ones."
+        "What each outer fold chose (kernel, alpha), the inner score (squares) and the outer score (dots). "
+        "Inner scores come from fewer training rows, so they can be worse."
     )
     return ax.figure, "Outer folds", text
 
@@ -156,7 +156,10 @@ def _against(facts: Facts, kind: str) -> Made | None:
     if kind == "observed":
         text = f"Observed against predicted {legible(facts.data.target)}; on the dashed line they agree.{part}"
         return ax.figure, "Predicted and observed", text
-    text = f"Observed less predicted against predicted {legible(facts.data.target)}; a pattern would be unused.{part}"
+    text = (
+        f"Observed less predicted against predicted {legible(facts.data.target)}; a visible pattern means the model "
+        f"missed something.{part}"
+    )
     return ax.figure, "Residuals", text
 
 
@@ -179,10 +182,10 @@ def _confusion(facts: Facts) -> Made | None:
     ax.set_yticks(np.arange(many) + 0.5, names)
     ax.invert_yaxis()
     ax.set_aspect("equal")
-    named(ax, "said", "observed")
+    named(ax, "predicted", "observed")
     right = int(np.trace(matrix))
-    text = f"Rows by observed and said label; {right} of {int(matrix.sum())} on the diagonal are right."
-    return ax.figure, "Right and wrong labels", text
+    text = f"Confusion matrix: rows by observed and predicted label; {right} of {int(matrix.sum())} are correct."
+    return ax.figure, "Confusion matrix", text
 
 
 def _calibration(facts: Facts) -> Made | None:
@@ -191,18 +194,18 @@ def _calibration(facts: Facts) -> Made | None:
     found = facts.labels.calibration
     ax = _axes(4.9, 4.5)
     grid_lines(ax)
-    ax.plot([0, 1], [0, 1], "--", color=BLACK, linewidth=1.2, label="as sure as it should be")
+    ax.plot([0, 1], [0, 1], "--", color=BLACK, linewidth=1.2, label="perfectly calibrated")
     spread = np.sqrt(np.maximum(found.seen * (1 - found.seen), 0.25 / found.rows) / found.rows)
     bars = {"color": BLUE, "markersize": 5, "linewidth": 1.6, "elinewidth": 1.0}
-    ax.errorbar(found.said, found.seen, yerr=spread, fmt="-o", label=f"found, {int(found.rows.sum())} rows", **bars)
+    ax.errorbar(found.said, found.seen, yerr=spread, fmt="-o", label=f"observed, {int(found.rows.sum())} rows", **bars)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     _bare(ax)
-    named(ax, f"probability of {plain(found.of)}", "how often it was so")
+    named(ax, f"probability of {plain(found.of)}", "observed frequency")
     ax.legend(frameon=False, loc="upper left")
     off = percent(found.gap)
-    text = f"Held-out probabilities of {legible(found.of)} in bins of equally many rows; on average {off} off."
-    return ax.figure, "How far probabilities can be believed", text
+    text = f"Held-out probabilities of {legible(found.of)} in bins of equally many rows; mean calibration error {off}."
+    return ax.figure, "Calibration curve", text
 
 
 def _coverage(facts: Facts) -> Made | None:
@@ -211,7 +214,11 @@ def _coverage(facts: Facts) -> Made | None:
     ax = _axes(4.9, 4.5)
     CoverageDisplay.from_coverages(facts.coverage, ax=ax)
     shares = ", ".join(f"{100 * each.confidence:.0f} %: {percent(float(each))}" for each in facts.coverage[-3:])
-    return ax.figure, "Interval coverage", f"Share of unseen targets inside, by confidence asked for ({shares})."
+    return (
+        ax.figure,
+        "Interval coverage",
+        f"Share of unseen targets inside the intervals, by nominal confidence ({shares}).",
+    )
 
 
 def _spectrum(facts: Facts) -> Made | None:
@@ -240,12 +247,17 @@ def _influence(facts: Facts) -> Made | None:
     ax.invert_yaxis()
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
     _bare(ax)
-    rise = "more % of labels wrong" if facts.labels is not None else f"rise of the error of {facts.data.target}"
-    named(ax, f"{plain(rise, 60)} when shuffled", "")
+    rise = (
+        "increase in % of labels wrong" if facts.labels is not None else f"increase of the error of {facts.data.target}"
+    )
+    named(ax, f"{plain(rise, 60)} when permuted", "")
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
-    text = f"Columns by influence, with standard errors; the first, {legible(first.name)}, costs {rise} when shuffled."
-    return ax.figure, "Influence of columns", text
+    text = (
+        f"Columns by permutation importance, with standard errors; permuting the first, {legible(first.name)}, "
+        f"costs {rise}."
+    )
+    return ax.figure, "Importance of columns", text
 
 
 _DRAWERS: dict[str, Callable[[Facts], Made | None]] = {

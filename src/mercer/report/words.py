@@ -33,22 +33,22 @@ def _what(facts: Facts) -> str:
     kind = "label" if facts.labels is not None else "number"
     columns = counted(data.used, "column")
     predicts = f"This model predicts {legible(data.target)}, a {kind}, from {columns}."
-    return f"{predicts} It learned from {data.rows} rows{where}."
+    return f"{predicts} It was fitted to {data.rows} rows{where}."
 
 
 def _how_good(facts: Facts) -> str:
     judged, target = facts.judged, legible(facts.data.target)
     value, base = quantity(judged, judged.error) + give_or_take(judged), quantity(judged, judged.baseline)
     if judged.share:
-        first = f"On rows that it had not seen, {value} of the labels were wrong."
-        second = f"Always saying the most common label is wrong in {base}."
+        first = f"Out-of-sample error: {value} of the labels are wrong."
+        second = f"Baseline (predicting the most common label): {base}."
     elif judged.smaller_is_better:
-        first = f"On rows that it had not seen, the typical error ({judged.measure}) was {value}."
-        second = f"Always saying the mean of {target} gives {base}."
+        first = f"Out-of-sample error ({judged.measure}): {value}."
+        second = f"Baseline (predicting the mean of {target}): {base}."
     else:
-        first = f"On rows that it had not seen, {judged.measure} was {value}."
-        second = f"Without the columns it is {base}."
-    return f"{first} {second}" if judged.useful else f"{first} {second} That is no better than knowing nothing."
+        first = f"Out-of-sample score ({judged.measure}): {value}."
+        second = f"Baseline: {base}."
+    return f"{first} {second}" if judged.useful else f"{first} {second} That is no better than the baseline."
 
 
 def _unit(facts: Facts) -> list[str]:
@@ -58,7 +58,7 @@ def _unit(facts: Facts) -> list[str]:
     held = facts.held
     return [
         (
-            f"In units of {legible(facts.data.target)}: half of the predictions were off by less than "
+            f"In units of {legible(facts.data.target)}: half of the predictions are off by less than "
             f"{number(held.half, 3)}, nine in ten by less than {number(held.most, 3)}. The columns explain "
             f"{percent(held.explained)} of the variance."
         )
@@ -69,9 +69,9 @@ def _to_know(facts: Facts, worried: list[Worry]) -> list[str]:
     lines = []
     matter = [each for each in facts.influence if each.rise > 2 * each.standard_error]
     if matter:
-        lines.append(f"What matters most: {listed([each.name for each in matter[:3]])}.")
+        lines.append(f"Most important columns: {listed([each.name for each in matter[:3]])}.")
     elif len(facts.influence) > 1 and facts.judged.useful:
-        lines.append("No single column matters on its own: each can be made up for by the others.")
+        lines.append("No single column is important on its own: correlated columns share importance.")
     lines += _sure(facts)
     grave = [worry for worry in worried if worry.level == "serious"]
     looks = [worry for worry in worried if worry.level == "look"]
@@ -88,7 +88,9 @@ def _sure(facts: Facts) -> list[str]:
     if at is None or not math.isfinite(at.width) or not facts.judged.useful:
         return []
     share = f"{percent(float(at))} of unseen targets"
-    return [f"A {percent(_ASKED)} interval is {number(float(at.width))} wide on average, and held {share}."]
+    return [
+        f"{percent(_ASKED)} prediction intervals are {number(float(at.width))} wide on average and contain {share}."
+    ]
 
 
 def _small(text: str) -> str:
@@ -113,7 +115,7 @@ def data_words(facts: Facts) -> list[str]:
         more = f" and {len(data.counts) - 5} more" if data.counts[5:] else ""
         lines.append(f"The target, {target}, has {counted(len(data.counts), 'label')}: {shown}{more}.")
     if data.ignored:
-        lines.append(f"Set aside, and not learned from: {listed(list(data.ignored))}.")
+        lines.append(f"Not used as features: {listed(list(data.ignored))}.")
     return [*lines, *(legible(note, 300) for note in data.origin.notes)]
 
 
@@ -122,8 +124,8 @@ def choice_words(facts: Facts) -> list[str]:
     choice = facts.choice
     if isinstance(choice, CommitteeChoice):
         kept = [member for member in choice.members if member.weight > 0]
-        several = f"{counted(len(kept), 'member')} vote, weighted by what they predict out of fold"
-        vote = several if len(kept) > 1 else "one votes alone, for what it predicts out of fold"
+        several = f"{counted(len(kept), 'kernel')} are combined, with weights from out-of-fold predictions"
+        vote = several if len(kept) > 1 else "one is used, by its out-of-fold predictions"
         lines = [
             (
                 f"{counted(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by "
@@ -139,7 +141,7 @@ def choice_words(facts: Facts) -> list[str]:
     lines = [
         (
             f"{counted(choice.kernels, 'kernel')} and {counted(choice.alphas, 'alpha')} were compared by "
-            f"{choice.scoring} ({choice.folds}). Taken was {_RULES[choice.rule]}: {choice.kernel} "
+            f"{choice.scoring} ({choice.folds}). Chosen by {_RULES[choice.rule]}: {choice.kernel} "
             f"with alpha {choice.alpha}."
         )
     ]
@@ -153,10 +155,10 @@ def _agreement(choice: SearchChoice) -> list[str]:
     if folds < 2:
         return []
     if same == folds:
-        return [f"All {folds} outer folds chose the same."]
+        return [f"All {folds} outer folds chose the same candidate."]
     if not same:
-        return [f"None of {folds} outer folds chose exactly this; they chose neighbours, or something else."]
-    return [f"{same} of {folds} outer folds chose exactly this; the others chose a neighbour or something else."]
+        return [f"None of {folds} outer folds chose exactly this candidate."]
+    return [f"{same} of {folds} outer folds chose exactly this candidate."]
 
 
 def held_out_words(facts: Facts) -> list[str]:
@@ -167,28 +169,28 @@ def held_out_words(facts: Facts) -> list[str]:
         lines = [f"Every point is a row, predicted by a model that had not seen it ({outer})."]
         many = len(held.outliers)
         if many:
-            lines.append(f"{counted(many, 'residual')} {'stands' if many == 1 else 'stand'} far out.")
+            lines.append(f"{counted(many, 'residual')} {'is an outlier' if many == 1 else 'are outliers'}.")
         else:
-            lines.append("No residual stands far out.")
+            lines.append("No residual is an outlier.")
         return lines
     assert facts.labels is not None  # noqa: S101 - a report has one or the other
     worst = min(facts.labels.each, key=lambda each: each.found)
     return [
-        "Every row was labelled by a model that had not seen it.",
-        f"Label {legible(worst.label)} was found least often: {percent(worst.found)} of {counted(worst.rows, 'row')}.",
+        "Every row was predicted by a model that had not seen it.",
+        f"Label {legible(worst.label)} has the lowest recall: {percent(worst.found)} of {counted(worst.rows, 'row')}.",
     ]
 
 
 def calibration_words(facts: Facts) -> list[str]:
-    """How far probabilities can be believed."""
+    """How well probabilities are calibrated."""
     if facts.labels is None:
         return []
     found = facts.labels.calibration
-    close = "close to what happened" if found.gap < 0.05 else "rough" if found.gap < 0.12 else "not to be relied on"
+    close = "well calibrated" if found.gap < 0.05 else "roughly calibrated" if found.gap < 0.12 else "poorly calibrated"
     return [
         (
-            f"Held-out probabilities are {close}: on average {percent(found.gap)} off. They were calibrated on the "
-            "same rows, by one or two numbers."
+            f"Held-out probabilities are {close}: the mean calibration error is {percent(found.gap)}. The temperature "
+            "and the offsets were fitted on the same held-out rows."
         )
     ]
 
@@ -198,10 +200,11 @@ def coverage_words(facts: Facts) -> list[str]:
     at = next((each for each in facts.coverage if each.confidence == _ASKED), None)
     if at is None:
         return []
-    wide = f"They are {number(float(at.width))} wide on average" if math.isfinite(at.width) else "They have no ends"
+    wide = f"They are {number(float(at.width))} wide on average" if math.isfinite(at.width) else "They are infinite"
+    targets = counted(at.rows, "unseen target")
     return [
-        f"{percent(_ASKED)} intervals held {percent(float(at))} of {counted(at.rows, 'unseen target')}. {wide}.",
-        f"Found from {facts.coverage_how}.",
+        f"{percent(_ASKED)} prediction intervals contain {percent(float(at))} of {targets}. {wide}.",
+        f"Measured with {facts.coverage_how}.",
     ]
 
 
@@ -213,11 +216,11 @@ def spectrum_words(facts: Facts) -> list[str]:
     part = "" if spectrum.rows == facts.data.rows else f", on {spectrum.rows} rows drawn at random"
     whose = f"Of {spectrum.what}" + (", the member with the largest weight" if facts.subject.auto else "") + part
     if spectrum.degrees is None:
-        return [f"{whose}: without a penalty every eigenvalue counts."]
+        return [f"{whose}: with alpha = 0 every eigenvalue counts."]
     return [
         (
-            f"{whose}: alpha leaves {spectrum.degrees:.3g} effective degrees of freedom, of {spectrum.rows} that there "
-            "could be. Eigenvalues above the line of alpha are kept, those below are damped."
+            f"{whose}: alpha leaves {spectrum.degrees:.3g} effective degrees of freedom out of "
+            f"{spectrum.rows}. Components with eigenvalues above alpha are kept, those below are damped."
         )
     ]
 
@@ -225,19 +228,21 @@ def spectrum_words(facts: Facts) -> list[str]:
 def influence_words(facts: Facts) -> list[str]:
     """What columns are worth, and how that was found."""
     if not facts.influence:
-        return ["No column is learned from."]
+        return ["No column is used."]
     unit = "the share of wrong labels" if facts.labels is not None else "the root mean squared error"
     part = "" if facts.tried_on == facts.data.rows else f", of {facts.tried_on} drawn at random"
     lines = [
         (
-            f"By permutation: by how much {unit} rises when a column is shuffled among rows held out of the fit"
-            f"{part} ({share_of(facts.parts)} at a time, kernels as chosen). Columns that say the same cover for one "
-            "another."
+            f"Permutation importance: by how much {unit} increases when a column is permuted among rows held out of "
+            f"the fit{part} ({share_of(facts.parts)} at a time, kernels as chosen). Correlated columns share "
+            "importance."
         )
     ]
     if len(facts.influence) < facts.data.used:
-        lines.append(f"Of {facts.data.used} columns, the {len(facts.influence)} that say most on their own were tried.")
+        lines.append(
+            f"Of {facts.data.used} columns, the {len(facts.influence)} that predict best on their own were tried."
+        )
     idle = [each.name for each in facts.influence if each.rise < 2 * each.standard_error]
     if idle:
-        lines.append(f"No influence that can be told from chance: {listed(idle)}.")
+        lines.append(f"No significant importance: {listed(idle)}.")
     return lines

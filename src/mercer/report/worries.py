@@ -50,9 +50,9 @@ def _useless(facts: ModelEvaluation) -> Iterator[Worry]:
     if not facts.judged.useful:
         yield Worry(
             "serious",
-            "No better than knowing nothing",
-            f"The model does not beat always saying {_baseline(facts)} by more than its standard error. "
-            f"Either the columns say little about {legible(facts.data.target)}, or there are too few rows to find it.",
+            "No better than the baseline",
+            f"The error is not below that of predicting {_baseline(facts)} by more than its standard error. Either the "
+            f"columns contain little information about {legible(facts.data.target)}, or there are too few rows.",
         )
 
 
@@ -66,10 +66,9 @@ def _leaks(facts: ModelEvaluation) -> Iterator[Worry]:
     if names and facts.data.used > 1:  # the only column is what the model is about
         yield Worry(
             "serious",
-            f"{'Columns' if several else 'Column'} {listed(names)} alone nearly {'give' if several else 'gives'} the "
-            "target away",
-            f"A column that predicts {legible(facts.data.target)} almost by itself was often made from it, or became "
-            "known only after it. If it will not be known when predictions are needed, leave it out and fit again.",
+            f"Possible target leakage: {'columns' if several else 'column'} {listed(names)}",
+            f"A column that by itself nearly determines {legible(facts.data.target)} was often computed from it, or is "
+            "known only after it. If it is not known when predictions are needed, drop it and fit again.",
         )
 
 
@@ -79,9 +78,10 @@ def _copies(facts: ModelEvaluation) -> Iterator[Worry]:
         many = copies > 0.1 * rows
         yield Worry(
             "look" if many else "note",
-            f"{counted(copies, 'row')} of {rows} {'repeats' if copies == 1 else 'repeat'} another one in every column",
-            "Where one copy is held out and the other is learned from, the error looks better than it will be on "
-            "new rows. If copies belong together (the same patient, the same batch), give them a group.",
+            f"{counted(copies, 'duplicate row')} among {rows} rows",
+            "When one copy is held out and another is in the training set, the error is too optimistic. If copies "
+            "belong "
+            "together (the same patient, the same batch), keep them together with a group column.",
         )
 
 
@@ -90,8 +90,9 @@ def _few(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Only {facts.data.rows} rows",
-            "Every number here, the standard error too, would be different with other rows. More rows would say more "
-            "than a better model.",
+            "With so few rows every estimate is uncertain, its standard error included. More rows would help more "
+            "than a "
+            "better model.",
         )
 
 
@@ -99,9 +100,9 @@ def _edges(facts: ModelEvaluation) -> Iterator[Worry]:
     if isinstance(facts.choice, SearchChoice) and facts.choice.edges:
         yield Worry(
             "look",
-            "The winner stands on the edge of the grid",
+            "The best candidate is on the edge of the grid",
             f"{facts.choice.edges[0][0].upper()}{' and '.join(facts.choice.edges)[1:]} of those tried. "
-            "Something better may lie beyond: try further ones.",
+            "There may be a better value beyond the grid: extend it.",
         )
 
 
@@ -110,11 +111,11 @@ def _bounds(facts: ModelEvaluation) -> Iterator[Worry]:
         on = [member for member in facts.choice.members if member.weight > 0 and member.bounds]
         if on:
             bounds = list(dict.fromkeys(bound for member in on for bound in member.bounds))
-            width = " A width on its bound is that of a column that hardly matters, or in which the target is linear."
+            width = " A width at its upper bound means that the column hardly matters, or that its effect is linear."
             yield Worry(
                 "note",
-                f"Tuning ended on a bound for {listed([member.name for member in on])}",
-                f"It would have gone further if it could ({'; '.join(bounds)})."
+                f"Tuning stopped at a bound for {listed([member.name for member in on])}",
+                f"Parameters at their bounds: {'; '.join(bounds)}."
                 + width * any(bound.startswith("width") for bound in bounds),
             )
 
@@ -123,9 +124,10 @@ def _digits(facts: ModelEvaluation) -> Iterator[Worry]:
     if facts.choice.digits < _DIGITS:
         yield Worry(
             "note",
-            "A nearly singular system",
-            f"About {facts.choice.digits:.0f} decimal digits of the numbers can be trusted. That is enough for "
-            "predictions; a larger alpha gives more.",
+            "Nearly singular system",
+            f"About {facts.choice.digits:.0f} decimal digits of the numbers are correct. That is enough for "
+            "predictions; "
+            "a larger alpha gives more.",
         )
 
 
@@ -140,9 +142,10 @@ def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
     ]
     yield Worry(
         "look" if len(places) <= 0.02 * len(held.rows) + 1 else "note",
-        f"{counted(len(places), 'residual')} {'stands' if len(places) == 1 else 'stand'} far out",
-        f"The largest: {', '.join(shown)}. Look whether such rows are mistakes, or of a kind that the columns do not "
-        "tell. Rows are counted from 1, in the order they were learned from.",
+        f"{counted(len(places), 'outlier')} among the residuals",
+        f"The largest: {', '.join(shown)}. Check whether these rows are mistakes, or differ in something that no "
+        "column "
+        "records. Rows are counted from 1, in the order of the table.",
     )
 
 
@@ -156,8 +159,8 @@ def _imbalance(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Label {legible(label)} is rare",
-            f"{counted(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} A small share of wrong labels says "
-            "little about a rare one: read its line in the table of labels.",
+            f"{counted(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} The overall error says little "
+            "about a rare label: see its recall and precision.",
         )
 
 
@@ -167,13 +170,13 @@ def _unfound(facts: ModelEvaluation) -> Iterator[Worry]:
         told = ", ".join(f"{legible(each.label)} {100 * each.found:.0f} % of {each.rows}" for each in lost[:3])
         yield Worry(
             "look",
-            f"Most rows of {listed([each.label for each in lost])} get another label",
-            f"Found were: {told}. If missing them is worse than the opposite mistake, weigh the classes.",
+            f"Low recall of {listed([each.label for each in lost])}",
+            f"Recall: {told}. If missing them is worse than the opposite mistake, use class weights.",
         )
 
 
 def _percent_found(share: float) -> str:
-    return "" if math.isnan(share) else f"Of those, {100 * share:.0f} % were found."
+    return "" if math.isnan(share) else f"Recall: {100 * share:.0f} %."
 
 
 def _missing(facts: ModelEvaluation) -> Iterator[Worry]:
@@ -183,8 +186,9 @@ def _missing(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Many missing values in {listed(many)}",
-            "Missing values were filled in; that they were missing is learned from, too, unless you said otherwise. "
-            "That helps only if they will be missing for the same reasons in new rows.",
+            "Missing values were filled in, and an indicator column marks them unless it was switched off. The "
+            "indicator "
+            "helps only if values are missing for the same reasons in new rows.",
         )
 
 
@@ -193,9 +197,9 @@ def _extremes(facts: ModelEvaluation) -> Iterator[Worry]:
     if far:
         yield Worry(
             "look",
-            f"Values far from all others in {listed(far)}",
-            f"More than {_EXTREME:.0f} standard deviations from the mean. Predictions near them rest on a few rows; if "
-            "such values are mistakes, correct them, and if they are not, a logarithm may help.",
+            f"Extreme values in {listed(far)}",
+            f"More than {_EXTREME:.0f} standard deviations from the mean. Predictions near them depend on a few rows. "
+            "Correct such values if they are mistakes; otherwise a logarithm may help.",
         )
 
 
@@ -204,8 +208,8 @@ def _intervals(facts: ModelEvaluation) -> Iterator[Worry]:
     if at is not None and float(at) < 0.9 - 2.5 * math.sqrt(0.09 / at.rows):
         yield Worry(
             "look",
-            "Intervals hold less than they promise",
-            f"90 % intervals held {100 * float(at):.0f} % of {at.rows} targets. Ask for a higher confidence.",
+            "Prediction intervals are too narrow",
+            f"90 % intervals contain {100 * float(at):.0f} % of {at.rows} unseen targets. Use a higher confidence.",
         )
 
 
@@ -214,19 +218,19 @@ def _optimism(facts: ModelEvaluation) -> Iterator[Worry]:
     if judged.outer and judged.optimism > max(2 * judged.standard_error, 0.1 * abs(judged.error)):
         yield Worry(
             "look",
-            "Choosing looked much better than it was",
-            "The estimate that the choice was made by is far from the honest one. Fewer candidates, or more rows, "
-            "would bring them together; quote the honest one.",
+            "Optimistic model selection",
+            "The cross-validation error of the chosen candidate is much lower than the out-of-sample error. Fewer "
+            "candidates or more rows reduce the difference; quote the out-of-sample error.",
         )
 
 
 def _extrapolation(facts: ModelEvaluation) -> Iterator[Worry]:
     yield Worry(
         "note",
-        "Outside the ranges in the table of columns it knows nothing",
-        "There predictions drift back to the "
-        + ("average." if facts.labels is None else "most common labels.")
-        + " The command mercer predict counts such cells and says so.",
+        "No extrapolation",
+        "Outside the ranges in the table of columns, predictions tend to the "
+        + ("mean." if facts.labels is None else "most common labels.")
+        + " The command mercer predict warns about such cells.",
     )
 
 

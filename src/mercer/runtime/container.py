@@ -100,7 +100,7 @@ def sealed(header: bytes) -> bytes:
     """The header with its own digest put into its place."""
     opening = _OPENING.match(header, 8)
     if opening is None:
-        raise ModelFileError("it does not begin as a model file does.")
+        raise ModelFileError("it is not a model file.")
     start, stop = opening.span(2)
     blank = header[:start] + _NO_DIGEST.encode() + header[stop:]
     return header[:start] + hashlib.sha256(blank).hexdigest().encode() + header[stop:]
@@ -145,30 +145,30 @@ def read_header(file: BinaryIO, size: int, kind: str = "model") -> Header:
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 0 < length <= size - 8:
-        raise ModelFileError(f"it is cut off, or no {NOUNS[kind]}.")
+        raise ModelFileError(f"it is truncated, or not a {NOUNS[kind]}.")
     raw = first + file.read(min(length, LONGEST))
     opening = _OPENING.match(raw, 8)
     if opening is None:
-        raise ModelFileError(f"it does not begin as a {NOUNS[kind]} does.")
+        raise ModelFileError(f"it is not a {NOUNS[kind]}.")
     version, found = int(opening[1]), opening[3].decode()
     if found != kind:
         raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.")
     if version > VERSION:
         raise ModelFileError(
-            f"it is of format version {version}, and this mercer reads up to {VERSION}. Update mercer to read it."
+            f"it has format version {version}; this version of mercer reads up to {VERSION}. Update mercer."
         )
     if length > LONGEST or count_values(raw) > MOST_VALUES:
         raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
     if len(raw) != 8 + length:
-        raise ModelFileError("it is cut off.")
+        raise ModelFileError("it is truncated.")
     if sealed(raw) != raw:
-        raise ModelFileError("its digest does not fit: it was changed after it was written, or damaged.")
+        raise ModelFileError("its checksum does not match: the file was changed or damaged.")
     header = _parsed(raw, kind)
     if header.packed() != raw:
-        raise ModelFileError("its header is not as mercer writes it.")
+        raise ModelFileError("its header is invalid.")
     claimed = sum(entry.bytes for entry in header.entries)
     if claimed != size - len(raw):
-        raise ModelFileError(f"its arrays must take {claimed} bytes; got {size - len(raw)}. It may be cut off.")
+        raise ModelFileError(f"its arrays must take {claimed} bytes; got {size - len(raw)}. It may be truncated.")
     return header
 
 
@@ -178,9 +178,9 @@ def _parsed(raw: bytes, kind: str) -> Header:
         text = listed.pop("__metadata__")[kind]
         entries = tuple(_entry(name, given) for name, given in listed.items())
     except (UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise ModelFileError("its header is not as mercer writes it.") from None
+        raise ModelFileError("its header is invalid.") from None
     if not isinstance(text, str):
-        raise ModelFileError("its header is not as mercer writes it.")
+        raise ModelFileError("its header is invalid.")
     return Header(text, entries, kind)
 
 
@@ -188,7 +188,7 @@ def _entry(name: str, given: dict[str, Any]) -> Entry:
     code, shape = given["dtype"], given["shape"]
     axes = isinstance(shape, list) and len(shape) <= _MOST_AXES and all(type(axis) is int for axis in shape)
     if not _NAME.fullmatch(name) or code not in DTYPES or not axes or not all(0 <= n < _LONGEST_AXIS for n in shape):
-        raise ModelFileError("its header names an array that cannot be.")
+        raise ModelFileError("its header describes an invalid array.")
     return Entry(name, code, tuple(shape))
 
 
@@ -200,11 +200,9 @@ def read_arrays(file: BinaryIO, header: Header) -> dict[str, Array]:
     for entry in header.entries:
         array = np.empty(entry.shape, dtype=DTYPES[entry.code])
         if file.readinto(_bytes_of(array)) != entry.bytes:  # type: ignore[attr-defined]
-            raise ModelFileError("it is cut off.")
+            raise ModelFileError("it is truncated.")
         if _digest(entry.code, array) != entry.name:
-            raise ModelFileError(
-                "the digest of an array does not fit: it was changed after it was written, or damaged."
-            )
+            raise ModelFileError("the checksum of an array does not match: the file was changed or damaged.")
         if entry.code == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
             raise ModelFileError("a truth value must be 0 or 1.")
         found[entry.name] = array

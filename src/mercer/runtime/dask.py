@@ -263,13 +263,15 @@ def _told_when_lost(client: Any) -> Iterator[None]:
     except MercerError:
         raise
     except KilledWorker:
-        way_out = "Their logs say why; often it is memory: use fewer landmarks, or workers with more memory."
-        raise InputError(f"The workers of the scheduler at {address} died, one after the other. {way_out}") from None
+        way_out = (
+            "Their logs say why; a common cause is too little memory: use fewer landmarks, or workers with more memory."
+        )
+        raise InputError(f"The workers of the scheduler at {address} died one after another. {way_out}") from None
     except Exception as problem:
         if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
             raise InputError(
                 f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the "
-                "scheduler and this fit again; with a checkpoint, what is finished is kept."
+                "scheduler and this fit again; with a checkpoint, finished work is kept."
             ) from None
         raise
 
@@ -288,7 +290,7 @@ def _threads(client: Any) -> int:
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError:
-        raise InputError(sentence("A cluster", "one with workers", f"none within {_PATIENCE} s")) from None
+        raise InputError(f"The Dask cluster has no workers (waited {_PATIENCE} s).") from None
     return max(1, sum(int(count) for count in client.nthreads().values()))
 
 

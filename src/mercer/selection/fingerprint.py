@@ -79,7 +79,7 @@ def _named(value: Any) -> list[str]:
     if found is not value:
         what = value.__name__ if isinstance(value, FunctionType) else f"a {type(value).__name__}"
         raise InputError(
-            f"checkpoint= needs a name for {what}, to recognise it in another run. Use a function that is defined by "
-            "def at the top of a module, without functools.partial; or checkpoint=None."
+            f"checkpoint= cannot identify {what} in another run. Use a function that is defined with def at the top "
+            "level of a module, without functools.partial; or checkpoint=None."
         )
     return [type(value).__name__, module, name]

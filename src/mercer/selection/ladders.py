@@ -94,7 +94,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
     sample = _sample(rows)
     values = sample.dense()
     if sample.objects or values.dtype == object:
-        raise InputError("A ladder of widths needs rows of numbers. Give the kernels themselves.")
+        raise InputError("Default widths need numeric rows. Give kernel objects instead of family names.")
     from scipy.spatial.distance import pdist
 
     distances = pdist(values, "cityblock" if manhattan else "euclidean")
@@ -102,8 +102,8 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
     if not positive.size:
         return np.ones(1)
     if not np.isfinite(positive).all():
-        must_be = "so close together that squared distances exist, below 1e150"
-        raise InputError(sentence("Rows of X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
+        must_be = "below 1e150 in size, so that squared distances are finite"
+        raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
     return rounded(np.geomspace(0.5 * short, 8.0 * long, count))
 

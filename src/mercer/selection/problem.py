@@ -188,7 +188,7 @@ class UsedSets:
         self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
         if not every and any(len(rows) == len(problem.used) for rows in self.rows):
             must_be = "positive for at least one training row of every split"
-            raise InputError(sentence("sample_weight", must_be, "a split whose training rows all weigh nothing"))
+            raise InputError(sentence("sample_weight", must_be, "a split whose training rows all have weight 0"))
         self.single = removals.single and every
         self.runs: list[Runs] = [] if self.single else [as_runs(rows) for rows in self.rows]
         self.groups: dict[int, list[int]] = {}

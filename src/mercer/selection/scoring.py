@@ -177,7 +177,9 @@ class Scoring:
     def score_rows(self, y: Array, outcome: Array, weights: Array | None = None) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
-            warnings.warn(f"A test set of one row has no {self.name}; its score is NaN.", MercerWarning, stacklevel=5)
+            warnings.warn(
+                f"{self.name} is not defined for a test set of one row; its score is NaN.", MercerWarning, stacklevel=5
+            )
             return float("nan")
         if self.quick is None:
             return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)

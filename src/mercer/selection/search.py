@@ -96,9 +96,7 @@ class Search:
     def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
         """Which route would be taken, at what cost; nothing is run."""
         if self.method == "gcv" and self.problem.gram:
-            raise InputError(
-                "cv='gcv' takes kernels of rows; a matrix that is given has room for leave-one-out, cv=None."
-            )
+            raise InputError("cv='gcv' does not support precomputed kernels. Use leave-one-out, cv=None.")
         values = 8 * len(self.removals.rows) * self.problem.Y.shape[1]
         kept = SCORE_BYTES * len(self.removals) * self.scored_targets
         kept += values if values * len(kernels) * len(alphas) <= KEPT else 0

@@ -94,9 +94,9 @@ class SearchTable:
         """
         mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
         if not np.isfinite(mean.max(axis=1)).all(axis=1).any():
-            got = "NaN for every one" + (f" ({why[0].rstrip('.')})" if why else "")
-            way_out = "Try another score or other folds."
-            raise InputError(sentence("scoring", "a number for some candidate", got, way_out))
+            got = "NaN for all" + (f" ({why[0].rstrip('.')})" if why else "")
+            way_out = "Use another score or other folds."
+            raise InputError(sentence("scoring", "finite for some candidate", got, way_out))
         kernel = int(mean.max(axis=1).mean(axis=1).argmax())
         best = mean[kernel].argmax(axis=0)
         if rule == "one_se":

@@ -123,7 +123,7 @@ def pivoted_cholesky(
     rank = min(rank, n)
     left = np.maximum(kernel.diagonal(rows), 0.0)
     if float(left.max(initial=0.0)) > _LARGEST:
-        must_be = "at most 1e150, so that its square exists"
+        must_be = "at most 1e150, so that its square is finite"
         got = f"{left.max():.3g} in row {int(left.argmax())}"
         raise InputError(sentence(f"k(x, x) of {kernel!r}", must_be, got, "Scale the columns of X."))
     trace, filled = float(left.sum()), 0

@@ -77,7 +77,7 @@ def choose(
     too_large = int(8.8 * n * n) > there
     if solver == "cg" or (solver == "auto" and iterable and (n >= WORTH_ITERATING or too_large)):
         if not iterable:
-            raise InputError("solver='cg' takes a kernel of rows; a matrix that is there already is factored faster.")
+            raise InputError("solver='cg' does not support precomputed kernels. Use solver='auto'.")
         return SolverChoice("cg", f"dual, {_many(n, 'row')}", cg_bytes(n, there), solver == "auto" and not too_large)
     mixed = int(12.8 * n * n)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:

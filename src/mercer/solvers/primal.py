@@ -105,7 +105,7 @@ class PrimalSystem:
             raise InputError(
                 sentence(
                     "Features",
-                    "smaller than 1e150, so that their squares exist",
+                    "smaller than 1e150, so that their squares are finite",
                     f"{largest.max():.3g}",
                     "Scale the columns of X.",
                 )

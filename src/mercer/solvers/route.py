@@ -86,7 +86,8 @@ class Route:
         if self.negative < 0:
             warnings.warn(
                 f"The Gram matrix of {owner} with alpha = {alpha:.3g} on its diagonal must be positive definite; "
-                f"got an eigenvalue of {self.negative:.3g}, so the fit minimises nothing. Use a Mercer kernel, "
+                f"got an eigenvalue of {self.negative:.3g}, so the objective may be unbounded below. Use a Mercer "
+                "kernel, "
                 f"alpha above {alpha - self.negative:.3g}, or repair the matrix.",
                 NotMercerWarning,
                 stacklevel=4,
@@ -94,14 +95,14 @@ class Route:
         elif self.singular:
             warnings.warn(
                 f"The system of {owner} is singular: rank {self.rank} of {self.size} with alpha = {alpha:.3g}. "
-                "The solution of minimum norm was taken; a larger alpha makes it unique.",
+                "The minimum-norm solution was used; a larger alpha makes it unique.",
                 SingularSystemWarning,
                 stacklevel=4,
             )
         elif self.condition * EPS > _WORTH_A_WORD:
             warnings.warn(
                 f"The system of {owner} is nearly singular: condition about {self.condition:.1g} with alpha = "
-                f"{alpha:.3g}; digits that can be trusted: about {self.digits:.0f}. A larger alpha gives more.",
+                f"{alpha:.3g}; about {self.digits:.0f} digits of the solution are correct. A larger alpha gives more.",
                 IllConditionedWarning,
                 stacklevel=4,
             )

@@ -211,7 +211,7 @@ def _standardised(column: Column, scale: Scale, values: Array) -> Array:
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
-        must_be = f"within reach of the training rows ({scale.low:.6g} to {scale.high:.6g})"
+        must_be = f"of the order of the training values ({scale.low:.6g} to {scale.high:.6g})"
         raise InputError(sentence(f"Column {column.name!r}", must_be, f"{values[row]:.6g} in row {row}"))
     return np.asarray(standard)
 

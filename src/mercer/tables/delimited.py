@@ -110,7 +110,9 @@ def _decoded(raw: bytes, what: str) -> str:
             raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
     if (place := raw.find(b"\0")) >= 0:
         line = _line_of(raw, place)
-        raise InputError(sentence(f"Line {line} of {what}", "text", "a NUL byte", "The file is damaged, or no text."))
+        raise InputError(
+            sentence(f"Line {line} of {what}", "text", "a NUL byte", "The file is damaged or is not a text file.")
+        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,7 +122,7 @@ def _decoded(raw: bytes, what: str) -> str:
         raise InputError(sentence(f"Line {line} of {what}", "UTF-8 text", got, "Save the file as UTF-8.")) from None
     if "\ufeff" in text:
         line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1))
-        raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Take it out."))
+        raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Remove it."))
     return text
 
 

@@ -306,10 +306,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         extra = [name for name in table.names if name not in known]
         if gone or extra:
             parts = [f"without {quoted(gone)}"] * bool(gone) + [f"with {quoted(extra)}"] * bool(extra)
-            way_out = "Rename or leave out what is new." if extra else "Give the columns of training."
-            raise InputError(
-                sentence("X of TableEncoder", "a table like that of training", "one " + " and ".join(parts), way_out)
-            )
+            way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
+            got = f"a table {' and '.join(parts)}"
+            raise InputError(sentence("X of TableEncoder", "a table with the columns of training", got, way_out))
         return {name: place for place, name in enumerate(table.names)}
 
 

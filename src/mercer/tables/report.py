@@ -62,7 +62,7 @@ class EncoderReport:
 
     def __str__(self) -> str:
         if not self.columns:
-            return f"{self.rows} rows, nothing unlike the training rows"
+            return f"{self.rows} rows, all like the training rows"
         lines = [(each.name, each.missing, each.unseen, each.outside) for each in self.columns]
         head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the range of training"
         return head + "\n\n" + text_table(["column", "newly missing", "unseen level", "out of range"], lines)
@@ -78,7 +78,8 @@ class EncoderReport:
             }
             said = ", ".join(f"{count} cells {what}" for what, count in parts.items() if count)
             message = (
-                f"{self.rows} new rows are unlike the training rows in {names}: {said}. Predictions there are guesses."
+                f"{self.rows} new rows differ from the training rows in {names}: {said}. Predictions for such rows "
+                "are extrapolations."
             )
             warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
 

@@ -131,7 +131,7 @@ def _path(path: Path, asked: RolesGiven) -> Source:
 
 def _table(X: Any) -> Store:
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must be complete; got a masked array with hidden values. Fill in or drop such rows first.")
+        raise InputError("X must not have masked values. Fill in or drop such rows first.")
     try:
         return as_store(X if isinstance(X, np.memmap) else np.asarray(X))
     except ValueError:

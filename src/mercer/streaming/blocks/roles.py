@@ -149,7 +149,7 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
                 continue
             _check(name, role, known, what)
             if name in taken:
-                raise InputError(f"Column {name!r} of {what} cannot be {role} and something else, too.")
+                raise InputError(f"Column {name!r} of {what} cannot be used as {role} and in another role.")
             taken.append(name)
     X = tuple(name for name in known if name not in taken and name not in index)
     if not X:
@@ -161,7 +161,7 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
 def _listed(y: Any, what: str) -> list[str]:
     if isinstance(y, list | tuple) and y and all(isinstance(name, str) for name in y):
         return list(y)
-    way_out = f"The targets of {what} are columns of it; give their names."
+    way_out = f"Give the names of the target columns of {what}."
     raise InputError(sentence("y", "the name of a column or a list of names", type(y).__name__, way_out))
 
 

@@ -117,7 +117,7 @@ def open_stream(X: Any, asked: RolesGiven) -> Source:
     begin = X if callable(X) and not hasattr(X, "__iter__") else lambda: iter(X)
     started = _begun(begin)
     if begin() is started:
-        raise InputError(sentence("X", "something that several passes can go through", "an iterator", _AFRESH))
+        raise InputError(sentence("X", "readable several times", "an iterator", _AFRESH))
     raw = next(iter(started), None)
     first = next(StreamPart(lambda: [] if raw is None else [raw], labels).pieces(), None)
     if first is None:
