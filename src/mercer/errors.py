@@ -63,6 +63,7 @@ def python_terms(column: str) -> dict[str, str]:
         "missing": "",
         "others": "further ones",
         "separator": "separator",
+        "style": "decimal or thousands",
         "without": "",
     }
 

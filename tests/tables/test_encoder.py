@@ -141,8 +141,8 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
         "decimal."
     )
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
-        "Column 'a' must be numbers written in one way; got '1,5' in row 0. Say how numbers are written with decimal, "
-        "or say kinds={'a': 'category'}."
+        "Column 'a' must be numbers written in one way; got '1,5' in row 0. Say how numbers are written with decimal "
+        "or thousands, or say kinds={'a': 'category'}."
     )
     free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
     assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})
@@ -434,14 +434,13 @@ def test_a_named_encoder_takes_arrays_by_place():
 def test_columns_that_are_gone_or_new_are_named():
     encoder = TableEncoder(drop=["b"]).fit({"a": [1.0, 3.0], "b": [1, 2], "c": [5.0, 9.0]})
     assert encoder.transform({"c": [5.0], "a": [3.0]}).tolist() == [[1.0, -1.0]]
-    start = "X of TableEncoder must be a table like that of training; got "
-    assert refusal(encoder.transform, {"a": [1.0]}) == start + "one without 'c'. Give the columns of training."
+    start = "X of TableEncoder must be a table with the columns of training; got a table "
+    assert refusal(encoder.transform, {"a": [1.0]}) == start + "without 'c'. Add the missing columns."
     assert refusal(encoder.transform, {"a": [1.0], "c": [1.0], "d": [2.0]}) == (
-        start + "one with 'd'. Rename or leave out what is new."
+        start + "with 'd'. Rename or drop the unknown columns."
     )
     assert refusal(encoder.transform, {f"n{i}": [1.0] for i in range(7)}) == (
-        start
-        + "one without 'a', 'c' and with 'n0', 'n1', 'n2', 'n3', 'n4' and 2 more. Rename or leave out what is new."
+        start + "without 'a', 'c' and with 'n0', 'n1', 'n2', 'n3', 'n4' and 2 more. Rename or drop the unknown columns."
     )
 
 
@@ -517,7 +516,7 @@ def test_new_cells_of_another_type_are_refused_by_row_and_column():
     assert np.isfinite(encoder.transform({"a": nowhere, "w": np.array([np.nan])})).all()
     small = TableEncoder().fit({"a": [1e-200, 2e-200]})
     assert refusal(small.transform, {"a": [1e200]}) == (
-        "Column 'a' must be within reach of the training rows (1e-200 to 2e-200); got 1e+200 in row 0."
+        "Column 'a' must be of the order of the training values (1e-200 to 2e-200); got 1e+200 in row 0."
     )
 
 
@@ -582,8 +581,8 @@ def test_the_report_counts_what_is_unlike_training():
     with pytest.warns(UnfamiliarRowsWarning) as caught:
         report.warn()
     assert str(caught[0].message) == (
-        "4 new rows are unlike the training rows in 'a', 'b', 'c': 3 cells out of range, 2 cells of unseen levels, "
-        "2 cells newly missing. Predictions there are guesses."
+        "4 new rows differ from the training rows in 'a', 'b', 'c': 3 cells out of range, 2 cells of unseen levels, "
+        "2 cells newly missing. Predictions for such rows are extrapolations."
     )
 
 
@@ -591,7 +590,7 @@ def test_nothing_is_told_of_the_training_table():
     table = mixed()
     report = TableEncoder().fit(table).encode(table).report
     assert report.columns == ()
-    assert str(report) == "60 rows, nothing unlike the training rows"
+    assert str(report) == "60 rows, all like the training rows"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report.warn()

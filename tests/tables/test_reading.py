@@ -112,7 +112,7 @@ REFUSED = {
     "header only": (b"a,b\n", "t.csv has the names of 2 columns and no row below them."),
     "NUL bytes": (
         b"a,b\n1,\x002\n",
-        "Line 2 of t.csv must be text; got a NUL byte. The file is damaged, or no text.",
+        "Line 2 of t.csv must be text; got a NUL byte. The file is damaged or is not a text file.",
     ),
     "a quote that is not closed": (
         b'a,b\n1,2\n"3,4\n5,6\n',
@@ -146,8 +146,8 @@ REFUSED = {
     "thousands with blanks": (
         b"a;b\n1 234;1\n5 678;1\n",
         (
-            "Column 'a' must be numbers written in one way; got '1 234' in line 2 of t.csv. Say how numbers are "
-            "written with decimal, or say kinds={'a': 'category'}."
+            "Column 'a' must be numbers written in one way; got '1 234' in line 2 of t.csv. Say how "
+            "numbers are written with decimal or thousands, or say kinds={'a': 'category'}."
         ),
     ),
     "two separators": (
@@ -171,7 +171,7 @@ REFUSED = {
     ),
     "a byte order mark inside": (
         b"a,b\n1,\xef\xbb\xbf2\n",
-        "Line 2 of t.csv must be text; got a second byte order mark. Take it out.",
+        "Line 2 of t.csv must be text; got a second byte order mark. Remove it.",
     ),
 }
 READ = {

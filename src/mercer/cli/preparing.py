@@ -47,13 +47,13 @@ class Said:
     @property
     def unused(self) -> list[str]:
         """Columns that are not looked at."""
-        dropped = (name for name, kind in self.kinds.items() if kind == "drop")
-        return [*self.drop, *dropped, *([] if self.row_id is None else [self.row_id])]
+        return [name for name in self.aside if name != self.weight]
 
     @property
     def aside(self) -> list[str]:
         """Columns that are not learned from."""
-        return [*self.unused, *([] if self.group is None else [self.group])]
+        dropped = (name for name, kind in self.kinds.items() if kind == "drop")
+        return [*self.drop, *dropped, *(name for name in (self.group, self.row_id) if name is not None)]
 
     @property
     def always_there(self) -> list[str]:
@@ -147,7 +147,7 @@ def prepare(source: str, said: Said) -> Prepared:
     names = learned_from(said, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
     looked_at = [*said.always_there, *(names if said.missing in {"drop", "refuse"} else [])]
-    gaps = {name: table.columns[name].missing for name in looked_at}
+    gaps = {name: table.gaps(name) for name in looked_at}
     rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
     features = {name: table.columns[name][rows] for name in names}
     return Prepared(

@@ -69,22 +69,25 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     if not said.rows_kept:
         raise InputError(
             f"--without-data is not supported for tables that are read in passes ({table.rows} rows). Leave it out: "
-            "the "
-            "model holds only its landmarks."
+            "the model holds only its landmarks."
         )
     names, named = learned_from(said, column, table.names, table.what), said.always_there
-    survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE)
-    how = Rules(said.read_as, frozenset(said.unused), decimal=said.decimal, endless=infinite_cells(said) == "missing")
+    endless = infinite_cells(said) == "missing"
+    survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE, endless=endless)
+    how = Rules(said.read_as, frozenset(said.unused), decimal=said.decimal, endless=endless)
     sample = arrow_reading(survey.sample, table.what, how)
     # one style for all blocks, so that none is read in a style of its own
     how = replace(how, decimal=None, style=sample.style or NumberStyle())
     whole = arrow_reading(survey.whole, table.what, how)
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
-    gaps = {name: whole.columns[name].missing for name in named} | survey.gaps
+    gaps = {name: whole.gaps(name) for name in named}
+    for name, (blank, words) in survey.gaps.items():  # words such as NA are missing among numbers and dates alone
+        gaps[name] = blank if sample.columns[name].family == "text" else blank | words
     kept = ~rows_left_out(whole, said, gaps, notes)
     rows = np.flatnonzero(kept)
     notes.append(f"Columns were judged by {sample.rows} rows at even distances; all rows are read in passes.")
-    features = {name: sample.columns[name] for name in names}
+    drawn = np.flatnonzero(kept[survey.rows])
+    features = {name: sample.columns[name][drawn] for name in names}
     encoder = fitted_encoder(features, said, sample)
     target = chosen_task(whole, said, rows)
     groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)

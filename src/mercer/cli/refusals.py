@@ -187,6 +187,7 @@ def flags(column: str) -> dict[str, str]:
         "missing": "; for fit there is also --missing drop, mean or mark",
         "others": "others with --kernel or --alphas",
         "separator": "--separator",
+        "style": "--decimal",
         "without": " with --drop",
     }
 

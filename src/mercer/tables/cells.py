@@ -71,6 +71,8 @@ class Cells:
         The levels of cells that are numbers beside texts, and whether no text is written like that.
     gone : str
         What else was taken as missing: "'NA' (3)", or "2 infinite cells".
+    style : NumberStyle or None
+        How the file that they come from writes numbers, where its reader has found out what the cells mean.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Cells:
     where: Where = Where()
     numbers: dict[str, bool] = field(default_factory=dict)
     gone: str = ""
+    style: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +97,9 @@ class Cells:
         used = np.unique(cut.present)
         places = np.full(len(self.levels) + 1, -1, dtype=np.intp)
         places[used] = np.arange(len(used))
-        return replace(cut, values=places[cut.values], levels=[self.levels[place] for place in used])
+        levels = [self.levels[place] for place in used]
+        kept = {text: self.numbers[text] for text in levels if text in self.numbers}
+        return replace(cut, values=places[cut.values], levels=levels, numbers=kept)
 
     @cached_property
     def present(self) -> Array:
@@ -173,7 +178,7 @@ def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
     if kind in "iu" and rounded_rows(values).size:
         return text_cells(name, map(_digits, values.tolist()), where)
     if kind in "iufm":
-        floats = values / np.timedelta64(1, "D") if kind == "m" else values.astype(np.float64, copy=False)
+        floats = _in_days(name, values, where(0)) if kind == "m" else values.astype(np.float64, copy=False)
         return Cells(name, "number", floats, np.isnan(floats), where=where)
     if kind == "b":
         return Cells(name, "truth", values.astype(np.float64), nowhere, where=where)
@@ -188,6 +193,8 @@ def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
 def _values(raw: Any) -> tuple[Array, bool]:
     """The cells of a column as an array, and whether it says of itself that it holds categories."""
     if isinstance(raw, np.ma.MaskedArray):
+        if raw.dtype.kind in "mM":
+            return np.where(np.ma.getmaskarray(raw), np.array("NaT", dtype=raw.dtype), raw.data), False
         values = np.array(raw.data, dtype=object)
         values[np.ma.getmaskarray(raw)] = None
         return values, False
@@ -199,12 +206,13 @@ def _values(raw: Any) -> tuple[Array, bool]:
         raw = pa.chunked_array([raw])
     series = nw.from_native(raw, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        return np.asarray(raw), hasattr(getattr(raw, "type", None), "dictionary")
+        return np.asarray(raw), hasattr(raw, "categories")  # pandas' Categorical says so, and is no Series
     dtype = series.dtype
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     plain = isinstance(dtype, nw.Datetime | nw.Date | nw.Duration) or dtype.is_float()
-    if plain or ((dtype.is_integer() or dtype == nw.Boolean) and not series.null_count()):
+    short = dtype == nw.Boolean or (dtype.is_integer() and dtype not in {nw.Int128, nw.UInt128})
+    if plain or (short and not series.null_count()):
         return np.asarray(series.to_numpy()), False
     values = np.fromiter(series.to_list(), dtype=object, count=len(series))
     return values, isinstance(dtype, nw.Categorical | nw.Enum)
@@ -280,17 +288,20 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         got = f"{type(cells[row]).__name__} in {where(row)}"
         hint = "Turn the column into text, or leave it out with $drop."
         raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint)
+    rows = np.flatnonzero(~missing)
     if families and families <= {"number", "truth"}:
+        values = np.full(len(cells), np.nan)
+        values[rows] = _floats(name, present, rows, where)
         if any(isinstance(cell, _DIGITS) and is_rounded(cell) for cell in present):
             digits = ("" if gone else _digits(cell) for cell, gone in zip(cells, missing, strict=True))
             return text_cells(name, digits, where)
-        values = np.full(len(cells), np.nan)
-        values[~missing] = _floats(name, present, np.flatnonzero(~missing), where)
         return Cells(name, "number" if "number" in families else "truth", values, missing, where=where)
     if families == {"date"}:
-        moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[us]")
-        moments[~missing] = np.array([naive(cell) for cell in present], dtype="datetime64[us]")
+        moments = np.full(len(cells), np.datetime64("NaT"), dtype="datetime64[ms]")
+        moments[~missing] = [_moment(name, cell, where(int(row))) for cell, row in zip(present, rows, strict=True)]
         return _date_cells(name, moments, where)
+    if families == {"text"} and not missing.any():
+        return text_cells(name, cells, where)
     texts = text_cells(name, ("" if gone else _text(cell) for cell, gone in zip(cells, missing, strict=True)), where)
     if "number" not in families:
         return texts
@@ -330,7 +341,7 @@ def _family(kind: type) -> str | None:
 
 def _floats(name: str, cells: Sequence[Any], rows: Array, where: Where) -> Array:
     if any(issubclass(kind, dt.timedelta | np.timedelta64) for kind in set(map(type, cells))):
-        cells = [_in_days(cell) for cell in cells]
+        cells = [_in_days(name, cell, where(int(row))) for cell, row in zip(cells, rows, strict=True)]
     try:
         return np.array(cells, dtype=np.float64)
     except OverflowError:
@@ -338,10 +349,25 @@ def _floats(name: str, cells: Sequence[Any], rows: Array, where: Where) -> Array
         raise InputError(sentence(f"Column {name!r}", "below 1.8e308", f"a larger number in {where(row)}")) from None
 
 
-def _in_days(cell: Any) -> Any:
+def _in_days(name: str, cell: Any, place: str) -> Any:
+    """A duration, or several, in days; months and years have no length in days."""
     if isinstance(cell, dt.timedelta):
         return cell / _DAY
-    return cell / np.timedelta64(1, "D") if isinstance(cell, np.timedelta64) else cell
+    if getattr(cell, "dtype", np.dtype(object)).kind != "m":
+        return cell
+    if np.datetime_data(cell.dtype)[0] in {"Y", "M"}:
+        raise InputError(
+            sentence(f"Column {name!r}", "durations in weeks, days or less", f"months or years in {place}")
+        )
+    return cell / np.timedelta64(1, "D")
+
+
+def _moment(name: str, cell: Any, place: str) -> np.datetime64:
+    """A date or a moment in milliseconds."""
+    try:
+        return np.datetime64(naive(cell), "ms")
+    except (OverflowError, ValueError):
+        raise InputError(sentence(f"Column {name!r}", "dates of which UTC has one", f"{cell} in {place}")) from None
 
 
 def naive(moment: Any) -> Any:

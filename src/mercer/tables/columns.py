@@ -67,6 +67,8 @@ class Column:
         The words, or runs of letters, of texts, and their main directions.
     marked : bool
         Whether missing numbers and dates have a column of marks.
+    named : bool
+        Whether the levels of a category are names of numbers, days or truth values, and not texts as they were written.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Column:
     weekdays: tuple[int, ...] = ()
     parts: Parts | None = None
     marked: bool = True
+    named: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +124,8 @@ def _learn_levels(column: Column, cells: Cells) -> Column:
     if cells.family == "truth":
         by_count = list(_TRUTH)
     kept, rare = by_count[:MOST_LEVELS], by_count[MOST_LEVELS:]
-    return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)))
+    named = cells.family != "text"
+    return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)), named=named)
 
 
 def _learn_texts(column: Column, cells: Cells) -> Column:
@@ -191,7 +195,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     if column.scale is None:
         return _encode_category(column, cells, style, out)
     filled = np.where(cells.missing, column.scale.fill, cells.values)
-    out[:, 0] = _standardised(column, column.scale, filled)
+    out[:, 0] = _standardised(column.scale, filled, cells)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
     if column.year:
@@ -206,13 +210,13 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
 
 
-def _standardised(column: Column, scale: Scale, values: Array) -> Array:
+def _standardised(scale: Scale, values: Array, cells: Cells) -> Array:
     with np.errstate(over="ignore"):
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
         must_be = f"of the order of the training values ({scale.low:.6g} to {scale.high:.6g})"
-        raise InputError(sentence(f"Column {column.name!r}", must_be, f"{values[row]:.6g} in row {row}"))
+        raise InputError(sentence(f"Column {cells.name!r}", must_be, f"{values[row]:.6g} in {cells.where(row)}"))
     return np.asarray(standard)
 
 
@@ -224,11 +228,18 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     codes, levels = texts_of(cells)
     places = {level: place for place, level in enumerate(column.levels)}
     places |= dict.fromkeys(column.pooled, len(column.levels))
+    written = cells.family == "text"
     if column.levels == _TRUTH:
         levels = [_as_truth(level) for level in levels]
+    elif column.named and written:  # 3.0 is the level 3
+        levels = [level_name(level, style) for level in levels]
+    elif not column.named and not written:  # 3 is the level 3.0, if no other is
+        names = [level_name(level, style) for level in places]
+        places |= {
+            name: place for name, place in zip(names, list(places.values()), strict=True) if names.count(name) == 1
+        }
     gone = out.shape[1] - 1 if column.missing else -1
-    found = [places.get(level, places.get(level_name(level, style), -1)) for level in levels]
-    place = np.array([*found, gone], dtype=np.intp)[codes]
+    place = np.array([*(places.get(level, -1) for level in levels), gone], dtype=np.intp)[codes]
     seen = place >= 0
     if len(column.outputs) == 1:
         out[:, 0] = np.where(seen, place, 0.5)
@@ -257,4 +268,5 @@ def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Str
 
 
 def _as_truth(level: str) -> str:
-    return {"0": "False", "1": "True"}.get(level, level.capitalize())
+    named = {"0": "False", "1": "True", "false": "False", "true": "True"}
+    return named.get(level.lower(), level)

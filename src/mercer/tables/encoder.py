@@ -169,18 +169,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         used = [column for column in self.columns_ if column.outputs]
         places = self._places(table, [column.name for column in used])
         read = {column.name: read_cells(column.name, table.column(places[column.name])) for column in used}
-        style = self._settings.style
+        style, trained = self._style, self._style is not None
         if style is None:
             style = found_style(read[column.name] for column in used if column.kind == "number")
-        trained, style = self._settings.style is not None, style or NumberStyle()
         values = np.zeros((table.rows, len(self.names_out_)))
         outside = np.zeros(table.rows, dtype=bool)
         found, start = [], 0
         for column in used:
             stop = start + len(column.outputs)
             levels = column.levels + column.pooled
-            cells = meant(read[column.name], column.kind, style, levels=levels, trained=trained)
-            strangers = encode(column, cells, style, values[:, start:stop])
+            own = read[column.name].style or style or NumberStyle()
+            cells = meant(read[column.name], column.kind, own, levels=levels, trained=trained)
+            strangers = encode(column, cells, own, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
             start = stop
@@ -218,7 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""
         check_is_fitted(self)
-        return written(self._settings, self.columns_, named=self._named)
+        return written(self._settings, self.columns_, self._style, named=self._named)
 
     @classmethod
     def from_state(cls, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoder:
@@ -232,8 +232,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> TableEncoder.from_state(json.loads(json.dumps(record)), arrays).names_out_
         ['age']
         """
-        settings, columns, named = read(record, arrays)
-        return cls.from_settings(settings).set_columns(columns, settings, named=named)
+        settings, columns, style, named = read(record, arrays)
+        return cls.from_settings(settings).set_columns(columns, settings, style, named=named)
 
     def rounded(self) -> TableEncoder:
         """The same encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.
@@ -248,7 +248,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         columns = [rounded(column) for column in self.columns_]
-        return self.from_settings(self._settings).set_columns(columns, self._settings, named=self._named)
+        return self.from_settings(self._settings).set_columns(columns, self._settings, self._style, named=self._named)
 
     @classmethod
     def from_settings(cls, settings: EncoderSettings) -> TableEncoder:
@@ -262,25 +262,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dropped = {_place(table, key) for key in settings.drop}
         kept = [place for place in range(len(table.names)) if place not in dropped]
         read = {place: read_cells(table.names[place], table.column(place)) for place in kept}
-        if settings.style is None:
-            settings = replace(settings, style=found_style(read[p] for p in kept if asked.get(p) in {None, "number"}))
-        style = settings.style or NumberStyle()
+        style = settings.style
+        if style is None:
+            style = found_style(read[p] for p in kept if asked.get(p) in {None, "number"})
         columns: list[Column] = []
         taken: set[str] = set()
         for place, name in enumerate(table.names):
             if place in dropped:
                 columns.append(Column(name, "dropped", "as asked"))
                 continue
-            cells = meant(read[place], asked.get(place), style)
+            cells = meant(read[place], asked.get(place), style or NumberStyle())
             kind, why = decide(cells, asked.get(place))
             column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
-        self.set_columns(columns, settings, named=table.named)
+        self.set_columns(columns, settings, style, named=table.named)
 
-    def set_columns(self, columns: list[Column], settings: EncoderSettings, *, named: bool) -> Self:
+    def set_columns(
+        self, columns: list[Column], settings: EncoderSettings, style: NumberStyle | None, *, named: bool
+    ) -> Self:
         """Take these columns for fitted."""
-        self._settings, self._named = settings, named
+        self._settings, self._style, self._named = settings, style, named
         self.columns_ = columns
         self.names_out_ = [name for column in columns for name in column.outputs]
         self.groups_ = np.repeat(np.arange(len(columns)), [len(column.outputs) for column in columns])

@@ -75,23 +75,23 @@ def meant(
     """
     if cells.family != "text":
         return _of_family(cells, kind)
-    if kind in {"category", "text"} or (kind is None and cells.declared):
+    if kind in {"category", "text"} or (kind is None and (cells.declared or cells.style is not None)):
         words = kind == "category" and levels and any(_all_named(levels, style))
         return cells.without(is_word_for_missing) if words else cells
     said = cells.without(lambda text: is_word_for_missing(text) or (endless and is_endless(text)))
     if kind is None and not said.levels:
         return cells
-    if kind is None and all(text.lower() in _TRUTH for text in said.levels):
+    if kind in {None, "number"} and said.levels and all(text.lower() in _TRUTH for text in said.levels):
         return said.read("truth", [float(text.lower() == "true") for text in said.levels])
     days = [read_day(text) for text in said.levels]
     if kind == "date" or (kind is None and None not in days):
         return said.read("date", _all_read(said, days, "dates such as 2024-12-31"))
-    unread = [text for text in said.levels if style.value(said, text) is None]
-    if kind == "number" or not (unread or any(map(CODE.match, said.levels))):
-        if unread:
-            raise _refused_number(said, unread[0], style, trained=trained)
-        return _numbers(said, style)
-    if unread and len(said.levels) > 1:
+    values = [style.value(said, text) for text in said.levels]
+    if kind == "number" or not (None in values or any(map(CODE.match, said.levels))):
+        if None in values:
+            raise _refused_number(said, said.levels[values.index(None)], style, trained=trained)
+        return _numbers(said, [value for value in values if value is not None], style)
+    if None in values and len(said.levels) > 1:
         _refuse_spoilt(said, style)
     return cells
 
@@ -105,10 +105,12 @@ def _of_family(cells: Cells, kind: str | None) -> Cells:
     return cells
 
 
-def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, bool]:
-    """Whether all levels are numbers, and whether all are days."""
-    numbers = all(style.read(text) is not None and not CODE.match(text) for text in levels)
-    return numbers, all(read_day(text) is not None for text in levels)
+def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
+    """Whether all levels are numbers, in this style or as levels are named; days; true or false."""
+    styles = (style, NumberStyle())
+    numbers = [all(each.read(text) is not None and not CODE.match(text) for text in levels) for each in styles]
+    days, truth = (read_day(text) is not None for text in levels), (text.lower() in _TRUTH for text in levels)
+    return (*numbers, all(days), all(truth))
 
 
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
@@ -118,8 +120,7 @@ def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> lis
     return [value for value in values if value is not None]
 
 
-def _numbers(cells: Cells, style: NumberStyle) -> Cells:
-    values = _all_read(cells, [style.value(cells, text) for text in cells.levels], "numbers")
+def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
             raise cells.refused("numbers below 1.8e308", text, "Correct the cell, or leave it empty.")
@@ -149,7 +150,7 @@ def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
         raise refused_endless(cells, cells.levels[cells.values[row]], int(cells.counts[endless].sum()), row)
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
-        hint = "Say how numbers are written with $decimal, or say $category."
+        hint = "Say how numbers are written with $style, or say $category."
         raise cells.refused("numbers written in one way", text, hint)
     total = cells.counts.sum()
     if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):

@@ -14,6 +14,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, MemoryRefusal, sentence
 from mercer.runtime import promise
 from mercer.tables.delimited import refuse_twice
+from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS
 
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a Parquet file, measured on a million rows: numbers 38 to 52, texts 33 to 175.
@@ -121,15 +122,18 @@ class Survey:
     ----------
     sample : pyarrow.Table
         Rows at even distances.
+    rows : ndarray of int
+        Their numbers.
     whole : pyarrow.Table
         All rows of a few columns.
-    gaps : dict of str to ndarray of bool
-        For each column that was to be looked at: which rows have no cell there, or NaN.
+    gaps : dict of str to pair of ndarray of bool
+        For each column that was to be looked at: which rows are blank there, and which say NA or the like.
     """
 
     sample: Any
+    rows: Array
     whole: Any
-    gaps: dict[str, Array]
+    gaps: dict[str, tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,21 +204,27 @@ class LongTable:
                 for batch in guarded(held.iter_batches(_AT_ONCE, columns=list(columns)), str(file)):
                     yield pa.Table.from_batches([batch]).select(list(columns))
 
-    def survey(self, whole: Sequence[str], looked_at: Collection[str], count: int) -> Survey:
-        """One pass: a sample of about `count` rows, some columns whole, and where others have gaps."""
+    def survey(self, whole: Sequence[str], looked_at: Collection[str], count: int, *, endless: bool = False) -> Survey:
+        """One pass: a sample of about `count` rows, some columns whole, and where others have gaps.
+
+        `endless`: infinite numbers are gaps, too.
+        """
         import pyarrow as pa
 
         step = max(1, self.rows // count)
         samples, kept, row = [], [], 0
-        gaps: dict[str, list[Array]] = {name: [] for name in looked_at}
+        gaps: dict[str, list[tuple[Array, Array]]] = {name: [] for name in looked_at}
         for block in self.blocks(self.names):
             samples.append(block.take(np.arange(-row % step, block.num_rows, step)))
             kept.append(block.select(list(whole)))
             for name, found in gaps.items():
-                found.append(_gaps(block.column(name)))
+                found.append(_gaps(block.column(name), endless=endless))
             row += block.num_rows
-        joined = {name: np.concatenate(found) for name, found in gaps.items()}
-        return Survey(pa.concat_tables(samples), pa.concat_tables(kept), joined)
+        joined = {
+            name: (np.concatenate([blank for blank, _ in found]), np.concatenate([words for _, words in found]))
+            for name, found in gaps.items()
+        }
+        return Survey(pa.concat_tables(samples), np.arange(0, row, step), pa.concat_tables(kept), joined)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -225,11 +235,18 @@ def _is_parquet(path: Path) -> bool:
         return False  # whoever reads it says why
 
 
-def _gaps(column: Any) -> Array:
-    """Cells that are not there, or NaN."""
-    from pyarrow import compute, types
+def _gaps(column: Any, *, endless: bool) -> tuple[Array, Array]:
+    """Cells that are null, NaN or blank (or infinite), and those with a word for missing."""
+    from pyarrow import array, compute, types
 
-    empty = compute.is_null(column, nan_is_null=types.is_floating(column.type))
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        empty = compute.or_(empty, compute.equal(compute.fill_null(column, ""), ""))
-    return np.asarray(empty.to_numpy(), dtype=bool)
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    blank = np.array(compute.is_null(column, nan_is_null=types.is_floating(column.type)), dtype=bool)
+    nowhere = np.zeros(len(blank), dtype=bool)
+    if types.is_floating(column.type) and endless:
+        blank |= np.isinf(np.asarray(column.to_numpy()))
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return blank, nowhere
+    texts = compute.utf8_lower(compute.utf8_trim_whitespace(compute.fill_null(column, "")))
+    words = array([*MISSING_WORDS, *(ENDLESS_TEXTS if endless else ())], texts.type)
+    return np.array(compute.equal(texts, ""), dtype=bool), np.array(compute.is_in(texts, words), dtype=bool)

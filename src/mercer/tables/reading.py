@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.runtime import promise
-from mercer.tables.cells import Cells, Where, read_cells, short
+from mercer.tables.cells import Cells, Where, read_cells, short, text_cells
 from mercer.tables.delimited import SEPARATORS, read_delimited
 from mercer.tables.kinds import meant
 from mercer.tables.parquet import read_parquet, table_path
@@ -61,6 +62,11 @@ class Reading:
     def rows(self) -> int:
         """How many there are."""
         return len(next(iter(self.raw.values())))
+
+    def gaps(self, name: str) -> Array:
+        """Which cells of a column are missing, used or not."""
+        cells = self.columns.get(name)
+        return (read_cells(name, self.raw[name], self.where, endless=True) if cells is None else cells).missing
 
     def exactly(self, name: str) -> list[Any]:
         """The cells of a column as the file has them; a name that is none gets the nearest suggested."""
@@ -160,7 +166,7 @@ class Rules:
     def reading(self, raw: dict[str, Any], where: Where, kind: str, notes: Sequence[str] = ()) -> Reading:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
         used = [name for name in raw if name not in self.unused and (name in self.kinds or not self.only_kinds)]
-        read = {name: read_cells(name, raw[name], where, endless=self.endless) for name in used}
+        read = {name: self._cells(name, raw[name], where) for name in used}
         trained = self.style is not None and self.decimal is None
         style = self.style if trained else NumberStyle.said(self.decimal)
         if style is None:
@@ -169,11 +175,16 @@ class Rules:
         for name, cells in read.items():
             kind_of = self.kinds.get(name)
             made = meant(cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained)
-            read[name] = replace(made, declared=True) if kind_of == "category" else made
+            read[name] = replace(made, declared=made.declared or kind_of == "category", style=style or NumberStyle())
             told += [f"Column {name!r}: {made.gone} taken as missing."] * bool(made.gone)
         if style is not None and style.decimal == "," and self.decimal is None and not trained:
             told.append(DECIMAL_COMMAS)
         return Reading(read, raw, where, kind, tuple(told), style)
+
+    def _cells(self, name: str, column: Any, where: Where) -> Cells:
+        if isinstance(column, list):
+            return text_cells(name, column, where)
+        return read_cells(name, column, where, endless=self.endless)
 
 
 def arrow_reading(table: Any, what: str, how: Rules) -> Reading:

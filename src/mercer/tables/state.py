@@ -67,10 +67,12 @@ class EncoderSettings:
 
 
 def written(
-    settings: EncoderSettings, columns: list[Column], *, named: bool
+    settings: EncoderSettings, columns: list[Column], style: NumberStyle | None, *, named: bool
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Everything an encoder knows: what JSON can hold, and arrays."""
     record = settings.record() | {"named": named, "columns": [_column_record(column) for column in columns]}
+    if style is not None and settings.style is None:
+        record["style"] = [style.decimal, style.thousands]
     texts = [column.parts for column in columns if column.parts is not None]
     scales = np.zeros((len(columns), 5))
     for row, column in zip(scales, columns, strict=True):
@@ -95,13 +97,15 @@ def _column_record(column: Column) -> dict[str, Any]:
     if parts is not None:
         told = {"known": list(parts.known), "letters": parts.letters, "bare": parts.bare}
         record["parts"] = told | {"width": int(parts.directions.shape[1])} | ({"tfidf": True} if parts.tfidf else {})
-    return record if column.marked else record | {"marked": False}
+    return record | ({} if column.marked else {"marked": False}) | ({"named": True} if column.named else {})
 
 
-def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], bool]:
-    """The settings, the columns, and whether they had names."""
+def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], NumberStyle | None, bool]:
+    """The settings, the columns, how numbers are written, and whether columns had names."""
     try:
         settings = EncoderSettings.read(record)
+        found = record.get("style")
+        style = settings.style if found is None else NumberStyle(*found)
         scales = np.asarray(arrays["scales"], dtype=np.float64)
         named, records = record["named"], record["columns"]
         if not isinstance(named, bool) or not isinstance(records, list) or scales.shape != (len(records), 5):
@@ -114,7 +118,7 @@ def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], bool]
     outputs = [name for column in columns for name in column.outputs]
     if not names or len(set(names)) < len(names) or len(set(outputs)) < len(outputs):
         raise _spoilt("about columns with names of their own")
-    return settings, columns, named
+    return settings, columns, style, named
 
 
 def _column(record: Any, scale: Array) -> Column:
@@ -126,7 +130,7 @@ def _column(record: Any, scale: Array) -> Column:
             raise _spoilt(f"a list in {name!r}")
     kind = record["kind"]
     plain = {name: record[name] for name in _FIELDS} | {name: tuple(record[name]) for name in _LISTS}
-    column = Column(**plain, marked=record.get("marked", True))
+    column = Column(**plain, marked=record.get("marked", True), named=record.get("named", False))
     if kind in {"number", "date"}:
         column = replace(column, scale=Scale(*map(float, scale)))
     return column
@@ -169,6 +173,7 @@ def _check(column: Column) -> None:
         "about texts": column.parts is None or (column.kind == "text" and _are_sound(column.parts)),
         "about marks of numbers and dates": column.marked is True
         or (column.marked is False and column.kind in {"number", "date"}),
+        "about the names of levels": column.named is False or (column.named is True and column.kind == "category"),
         "true and false in one column": not truth or (levels == ("False", "True") and not column.missing),
         "about days of dates": column.kind == "date" or not (column.year or column.weekdays),
         "about days of the week": list(column.weekdays) == sorted(set(column.weekdays) & set(range(7))),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import Cells, day_text, is_rounded, naive, number_text, short
@@ -15,7 +16,7 @@ from mercer.tables.cells import Cells, day_text, is_rounded, naive, number_text,
 # Words for "missing", in lower case, in columns whose other cells are numbers or dates.
 MISSING_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
 _ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
-_DAY = dt.timedelta(days=1)
+ENDLESS_TEXTS = frozenset(sign + word for word in _ENDLESS for sign in ("", "+", "-"))
 _NEUTRAL = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -114,14 +115,15 @@ def read_day(text: str) -> float | None:
         return None
     try:
         moment: dt.datetime = naive(dt.datetime.fromisoformat(text))
-        return (moment - dt.datetime(1970, 1, 1)) / _DAY  # noqa: DTZ001 - all moments are in UTC
+        since = moment - dt.datetime(1970, 1, 1)  # noqa: DTZ001 - all moments are in UTC
+        return (since // dt.timedelta(milliseconds=1)) / 86_400_000
     except (ValueError, OverflowError):
         return None
 
 
 def is_endless(text: str) -> bool:
     """Whether a text says infinity."""
-    return text.lstrip("+-").lower() in _ENDLESS
+    return text.lower() in ENDLESS_TEXTS
 
 
 def is_word_for_missing(text: str) -> bool:
@@ -130,11 +132,13 @@ def is_word_for_missing(text: str) -> bool:
 
 
 def level_name(text: str, style: NumberStyle) -> str:
-    """What a text would be called as a level if its column held numbers or dates: 3 for "3.0".
+    """What a text would be called as a level if its column held numbers, dates or truth values: 3 for "3.0".
 
-    >>> [level_name(text, NumberStyle()) for text in ("3.0", "2024-12-31T00:00", "red")]
-    ['3', '2024-12-31', 'red']
+    >>> [level_name(text, NumberStyle()) for text in ("3.0", "2024-12-31T00:00", "true", "red")]
+    ['3', '2024-12-31', 'True', 'red']
     """
+    if text.lower() in {"true", "false"}:
+        return text.capitalize()
     value, day = style.read(text), read_day(text)
     if value is not None and not CODE.match(text):
         return number_text(value)
@@ -166,9 +170,9 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
         texts = (text for text in column.levels if text not in column.numbers)
         said = [text for text in texts if not is_word_for_missing(text) and not is_endless(text)]
         if said and all(_NEUTRAL.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
-            commas += [(column, text) for text in said if "," in text][:1000]
+            commas += [(column, text) for text in islice((text for text in said if "," in text), 1000)]
         elif said and all(_NEUTRAL.fullmatch(text) or _POINT.fullmatch(text) for text in said):
-            points += [(column, text) for text in said if "." in text][:1]
+            points += [(column, text) for text in islice((text for text in said if "." in text), 1)]
     if not commas:
         return NumberStyle() if points else None
     column, text = commas[0]

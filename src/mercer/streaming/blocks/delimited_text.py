@@ -123,7 +123,12 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
     roles = find_roles(head.names, asked, path.name)
     cells = dict(zip(head.names, head.columns, strict=True))
-    style = found_style(text_cells(name, cells[name], Where(path.name)) for name in roles.numbers) or NumberStyle()
+    try:
+        found = found_style(text_cells(name, cells[name], Where(path.name)) for name in roles.numbers)
+    except InputError as refused:
+        hint = "Write numbers with decimal points, or convert the table to Parquet."
+        raise InputError(*refused.given, hint=hint) from None
+    style = found or NumberStyle()
     for name in roles.numbers:
         for row, cell in enumerate(cells[name]):
             if cell.lower().lstrip("+-") not in _LATER and style.read(cell) is None:
