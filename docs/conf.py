@@ -14,9 +14,14 @@ release = version = installed("mercer")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 default_role = "code"
@@ -32,7 +37,10 @@ numpydoc_show_class_members = False  # our templates list what is worth listing
 numpydoc_class_members_toctree = False
 
 # The gallery: every script runs when the site is built, and one that fails stops the build.
-sys.path.insert(0, str(Path(__file__).parent))  # for gallery_look
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
+import formulas  # noqa: E402
+import messages  # noqa: E402
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
@@ -42,8 +50,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what is worth reading is printed
     "image_srcset": ["2x"],
     "inspect_global_variables": False,
-    "notebook_extensions": set(),
-    "download_all_examples": False,
+    "download_all_examples": True,  # scripts and notebooks
     "show_signature": False,
     "remove_config_comments": True,
     "write_computation_times": False,
@@ -91,5 +98,18 @@ def _escape(_app: object, _what: str, _name: str, _obj: object, _options: object
             lines[place] = "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
 
 
+def _typeset(_app: object, page: str, source: list[str]) -> None:
+    """Formulas of the derivations by MathJax; the source keeps the letters of the code."""
+    if page == "derivations":
+        source[0] = formulas.typeset(source[0])
+
+
+def _write_messages(app: Any) -> None:
+    """The reference of errors and warnings, from the source."""
+    (Path(app.srcdir) / "messages.rst").write_text(messages.page(), encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("builder-inited", _write_messages)
+    app.connect("source-read", _typeset)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc

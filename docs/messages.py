@@ -6,6 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
+
+from mercer.errors import python_terms
 
 SOURCE = Path(__file__).parent.parent / "src" / "mercer"
 
@@ -99,7 +102,13 @@ def _text(call: ast.Call, said: Texts) -> str | None:
 
 
 def _name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return (
+        call.func.id
+        if isinstance(call.func, ast.Name)
+        else call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else ""
+    )
 
 
 def messages(source: Path = SOURCE) -> Iterator[Message]:
@@ -124,13 +133,46 @@ def messages(source: Path = SOURCE) -> Iterator[Message]:
                 else:
                     continue
                 if text and " " in text and not text.startswith("{"):
-                    yield Message(place, node.lineno, kind, " ".join(text.split()))
+                    yield Message(place, node.lineno, kind, _spoken(" ".join(text.split())))
+
+
+def _spoken(text: str) -> str:
+    """Terms of hints as Python users read them."""
+    return Template(text).safe_substitute(python_terms("{name}"))
 
 
 def _refused(call: ast.Call, said: Texts) -> str | None:
     must_be = said(call.args[0])
     hint = said(call.args[2]) if len(call.args) > 2 else ""
     return f"Column {{name}} must be {must_be}; got {{cell}} in {{place}}. {hint}".strip()
+
+
+_HEAD = """Errors and warnings
+===================
+
+Every message that mercer raises, generated from its source. Names in braces stand for what your call, table or file holds. The
+classes are in ``mercer.errors``; each error is also the built-in error that scikit-learn's users expect (``ValueError``, ``MemoryError``).
+Messages have one form: what is wrong, what it must be, what was found, and what to do.
+"""
+
+
+def page() -> str:
+    """The reference page as reStructuredText."""
+    parts, seen = [_HEAD], ""
+    for message in dict.fromkeys(messages()):
+        package = message.path.split("/")[0].removesuffix(".py")
+        if package != seen:
+            parts.append(f"\n{package}\n{'-' * len(package)}\n")
+            seen = package
+        text = (
+            message.text.replace("\\", "\\\\")
+            .replace("*", "\\*")
+            .replace("`", "\\`")
+            .replace("|", "\\|")
+            .replace("_", "\\_")
+        )
+        parts.append(f"* ``{message.kind}``: {text}")
+    return "\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -431,13 +431,13 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
         (
             lambda X, y: cv(X, y, krr, {"regularization": [1.0]}, 7, 1, lambda y, p: np.abs(y - p), **QUIET),
             (
-                "What loss_function returns must be of one shape in all folds; got (5,) and (6,). "
+                "The result of loss_function must be of one shape in all folds; got (5,) and (6,). "
                 "Evaluate curves on one grid, as np.interp does."
             ),
         ),
         (
             lambda X, y: cv(X, y, krr, {"regularization": [1.0]}, 7, 1, lambda y, p: "good", **QUIET),
-            "What loss_function returns must be a number or an array of them; got 'good'.",
+            "The result of loss_function must be a number or an array of them; got 'good'.",
         ),
     ],
     ids=["unfitted", "columns", "width", "degree", "scalar", "text", "curves", "words"],

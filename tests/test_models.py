@@ -716,7 +716,7 @@ def test_places_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     reasons = {
         tmp_path: "it is a directory.",
         tmp_path / "none": "no such file or directory.",
-        empty: "it is cut off, or no model file.",
+        empty: "it is truncated, or not a model file.",
         pipe: "it is no regular file.",
         tmp_path / "empty" / "x": "not a directory.",
         Path("x" * 5000): "file name too long.",
@@ -756,7 +756,7 @@ def test_every_length_but_its_own_is_detected(small):
     data = small.read_bytes()
     for length in {*range(0, len(data), 7), *range(100), *range(len(data) - 100, len(data))}:
         refused(small, data[:length])
-    assert "It may be cut off" in refused(small, data[:-1])
+    assert "It may be truncated" in refused(small, data[:-1])
     refused(small, data + b"\0")
     refused(small, data + data)
 
@@ -775,7 +775,7 @@ def test_other_files_are_no_models(small):
     from safetensors.numpy import save as others
 
     words = refused(small, others({"weight": np.zeros((2, 2))}, {"format": "np"}))
-    assert words == "it does not begin as a model file does."
+    assert words == "it is not a model file."
 
 
 def changed(data, path, value):
@@ -799,20 +799,20 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         (("model", "params", "alpha"), -1, "alpha must be finite and not negative."),
         (("model", "params", "alpha"), [0.1, "x"], "alpha must be finite and not negative."),
         (("model", "params", "fit_intercept"), 2**62, "fit_intercept must be true or false."),
-        ((*WITH, "width"), NAN, "its parts do not fit one another (width of Gaussian must be"),
-        ((*WITH, "width"), {"is": "tuple", "of": "x"}, "a collection is none."),
-        (("model", "params", "kernel", "class"), "os.system", "its parts do not fit one another."),
+        ((*WITH, "width"), NAN, "its parts are inconsistent (width of Gaussian must be"),
+        ((*WITH, "width"), {"is": "tuple", "of": "x"}, "a collection is invalid."),
+        (("model", "params", "kernel", "class"), "os.system", "its parts are inconsistent."),
         (
             ("model", "class"),
             "subprocess.Popen",
-            "it holds a model of the class 'subprocess.Popen', which nobody knows.",
+            "it holds a model of the class 'subprocess.Popen', which is unknown.",
         ),
-        (("model", "class"), ["KernelRidge"], "its parts do not fit one another."),
-        (("model", "is"), "pickle", "it holds 'pickle', which nobody knows."),
-        (("model", "is"), ["model"], "its parts do not fit one another."),
+        (("model", "class"), ["KernelRidge"], "its parts are inconsistent."),
+        (("model", "is"), "pickle", "it holds 'pickle', which is unknown."),
+        (("model", "is"), ["model"], "its parts are inconsistent."),
         (("model",), 3, "it holds no model."),
-        ((*FITTED, "predict"), 1, "the attributes of its KernelRidge are not those of one."),
-        ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are not those of one."),
+        ((*FITTED, "predict"), 1, "the attributes of its KernelRidge are invalid."),
+        ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "_primal"), 1, "weights of features belong to the primal."),
         ((*FITTED, "_one_target"), 1, "the targets must fit the shape of y."),
         ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the columns of X_fit_."),
@@ -822,15 +822,15 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         (
             (*FITTED, "kernel_"),
             {"is": "kernel", "class": "Jaccard", "with": {}},
-            "its parts do not fit one another (Rows of Jaccard must",
+            "its parts are inconsistent (Rows of Jaccard must",
         ),
         ((*FITTED, "route_", "with", "rank"), -1, "rank of a Route must not be '-1'."),
         ((*FITTED, "_system_of", "with", "name"), "eval", "name of a Choice must not be 'eval'."),
-        (("when",), "now", "it does not say when it was written."),
-        (("versions", "numpy"), "1\x1b[31m", "the versions that it names are none."),
-        (("account", "rows"), 4, "it says what no model of mercer would say of itself."),
-        (("extra",), 1, "it says what no model of mercer would say of itself."),
-        (("model", "params", "extra"), 1, "its parts do not fit one another."),
+        (("when",), "now", "its date is missing or invalid."),
+        (("versions", "numpy"), "1\x1b[31m", "its list of versions is invalid."),
+        (("account", "rows"), 4, "it differs from what mercer writes for this model."),
+        (("extra",), 1, "it differs from what mercer writes for this model."),
+        (("model", "params", "extra"), 1, "its parts are inconsistent."),
     ],
 )
 def test_records_that_cannot_be_are_refused(small, where, value, words):
@@ -889,9 +889,9 @@ def test_json_in_another_spelling_is_refused(small):
     deep = b'{"is":"tuple","of":['.replace(b'"', rb"\"") * 200 + b"]}" * 200
     assert "its parts do not fit" in refused(small, in_place_of(data, rb"\"alpha\":0.1", rb"\"alpha\":" + deep)) or deep
     for old, new in ((b'"dtype":"F64"', b'"dtype":"F64","dtype":"F64"'), (b'"shape":[3', b'"shape": [3')):
-        assert refused(small, in_place_of(data, old, new)) == "its header is not as mercer writes it."
+        assert refused(small, in_place_of(data, old, new)) == "its header is invalid."
     for new in (b'"shape":[-3', b'"shape":[3.0', b'"shape":[1,1,1,1,1,3', b'"shape":[1' + b"0" * 17):
-        assert refused(small, in_place_of(data, b'"shape":[3', new)) == "its header names an array that cannot be."
+        assert refused(small, in_place_of(data, b'"shape":[3', new)) == "its header describes an invalid array."
 
 
 def test_a_small_file_that_claims_much_is_refused_without_memory(small):
@@ -939,7 +939,7 @@ def test_sparse_tables_that_point_outside_are_refused(data, path):
     for part, place, value in ((1, 0, 2), (1, 0, -1), (2, 1, 10**6), (2, 0, 1), (2, 5, 0)):
         spoilt = arrays[parts[part]].copy()
         spoilt[place] = value
-        assert refused(path, renamed(record, arrays, parts[part], spoilt)) == "a sparse table does not fit together."
+        assert refused(path, renamed(record, arrays, parts[part], spoilt)) == "a sparse matrix is inconsistent."
 
 
 @pytest.fixture(scope="module")
@@ -1059,7 +1059,7 @@ def test_inspect_names_committees_objects_and_long_kernels(data, path):
 @pytest.mark.parametrize("value", [None, [], {"class": "KernelRidge"}, "x"])
 def test_inspect_refuses_an_account_that_is_none(small, value):
     small.write_bytes(changed(small.read_bytes(), ("account",), value))
-    with pytest.raises(ModelFileError, match="its account is none"):
+    with pytest.raises(ModelFileError, match="its summary is invalid"):
         inspect(small)
 
 
@@ -1068,7 +1068,7 @@ def test_inspect_refuses_an_account_that_is_none(small, value):
 )
 def test_inspect_prints_nothing_strange(small, name, value):
     small.write_bytes(changed(small.read_bytes(), ("account", name), value))
-    with pytest.raises(ModelFileError, match="its account is none"):
+    with pytest.raises(ModelFileError, match="its summary is invalid"):
         inspect(small)
 
 

@@ -76,14 +76,14 @@ REFUSED = {
         "--as must be COLUMN=number, category, date, text or drop; got 'size=colour'."
     ),
     ("fit", "houses.csv", "--target", "price", "--drop", "price"): (
-        "Target 'price' cannot be dropped, or be the group, the weight or the id as well."
+        "Target 'price' cannot be dropped, or be used as group, weight or id."
     ),
     ("fit", "houses.csv", "--target", "sold"): (
         "Target 'sold' must be numbers or labels; got dates. Use the number of days."
     ),
     ("fit", "houses.csv", "--target", "house"): (
-        "Target 'house' must be labels that repeat; got 40 distinct labels in 40 rows, which only name the rows. For "
-        "numbers, say --task regression."
+        "Target 'house' must be labels that repeat; got 40 distinct labels in 40 rows. For numbers, "
+         "use --task regression."
     ),
     ("fit", "houses.csv", "--target", "town", "--task", "regression"): (
         "Target 'town' must be numbers for regression; got text such as 'A'."
@@ -95,13 +95,13 @@ REFUSED = {
         "There is no score 'accuracie'. Did you mean 'accuracy'?"
     ),
     ("fit", "houses.csv", "--target", "price", "--alphas", "a,b"): (
-        "--alphas must be numbers that are not negative, as 0.01,0.1,1; got 'a,b'."
+        "--alphas must be non-negative numbers, such as 0.01,0.1,1; got 'a,b'."
     ),
     ("fit", "houses.csv", "--target", "price", "--memory-limit", "lots"): (
-        "--memory-limit must be a size, as 500MB or 2GB; got 'lots'."
+        "--memory-limit must be a size, such as 500MB or 2GB; got 'lots'."
     ),
     ("fit", "houses.csv", "--target", "price", "--separator", "ab"): (
-        "--separator must be one sign, or the word tab; got 'ab'."
+        "--separator must be one character, or the word tab; got 'ab'."
     ),
     ("fit", "houses.csv", "--target", "price", "--out", "no/model.mercer"): (
         "There is no directory 'no' to write 'model.mercer' to."
@@ -117,10 +117,10 @@ REFUSED = {
         "cross-validation."
     ),
     ("fit", "rare.csv", "--target", "y"): (
-        "Target 'y' must be labels of at least 3 rows each; got 1 of 'b'. Leave out rows of rare labels."
+        "Target 'y' must be labels of at least 3 rows each; got 1 of 'b'. Drop the rows of rare labels."
     ),
     ("fit", "houses.csv", "--target", "price", "--weight", "change"): (
-        "Column 'change' must be weights that are not negative; got -2 in line 3 of houses.csv."
+        "Column 'change' must be non-negative, to be used as weights; got -2 in line 3 of houses.csv."
     ),
     ("fit", "houses.csv", "--target", "price", "--group", "two"): (
         "--group two must be a column of at least 3 groups; got 2. Folds are made of whole groups."
@@ -130,20 +130,21 @@ REFUSED = {
         "There is no column 'price2' in houses.csv. Did you mean 'price'?"
     ),
     ("fit", "houses.csv", "--target", "price", "--kernel", "linear().on('rooms')"): (
-        ".on('rooms') names no column that is learned from. Known: heating, size, sold, town."
+        ".on('rooms') does not name a feature. Known: heating, size, sold, town."
     ),
     ("fit", "houses.csv", "--target", "price", "--kernel", "linear().on(0)"): (
-        ".on(0) on the command line must name columns of the table, as .on('age') does."
+        ".on(0) on the command line must name columns of the table, such as .on('age')."
     ),
     ("fit", "constant.csv", "--target", "y"): (
-        "Target 'y' must be something that varies; got 1 in every row. There is nothing to learn."
+        "Target 'y' is constant: 1 in every row. Choose another target."
     ),
     ("fit", "counted.csv", "--target", "y"): (
-        "Target 'y' must be something to predict; got 0, 1, 2, ..., which count the rows. If you mean it: --task "
-        "regression."
+        "Target 'y' looks like a row number (0, 1, 2, ...). Choose another target, or use --task "
+         "regression."
     ),
-    ("fit", "alone.csv", "--target", "y"): "alone.csv has no column to learn from besides the target 'y'.",
-    ("fit", "constant.csv", "--target", "x"): "No column of constant.csv can be learned from ('y': every value is 1).",
+    ("fit", "alone.csv", "--target", "y"): "alone.csv has no columns besides the target 'y'.",
+    ("fit", "constant.csv", "--target", "x"): ("No column of constant.csv can be used as a feature "
+                                               "('y': every value is 1)."),
     ("predict", "houses.csv", "new.csv"): None,
     ("predict", "nowhere.mercer", "new.csv"): None,
     ("inspect", "houses.csv"): None,
@@ -176,13 +177,13 @@ def test_wrong_usage_ends_with_code_2(run, call):
 
 def test_a_search_beyond_its_time_is_refused(run):
     said = run("fit", "houses.csv", "--target", "price", *FAST, "--time-budget", "0.0001", code=2).stderr
-    assert said.startswith("mercer: This search and its judgement take about ")
+    assert said.startswith("mercer: This search and its nested cross-validation take about ")
 
 
 def test_a_table_of_gaps_leaves_nothing(run, folder):
     (folder / "gaps.csv").write_text("x,z,y\n,1,2\n3,,4\n")
     said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", code=2).stderr
-    assert said == "mercer: Every row of gaps.csv has a missing cell, so --missing drop leaves none.\n"
+    assert said == "mercer: Every row of gaps.csv has a missing value: --missing drop would leave no rows.\n"
 
 
 def test_memory_that_is_not_there_is_refused(run):
@@ -205,7 +206,7 @@ def test_a_full_disk_and_our_own_mistakes_get_a_sentence(run, folder, monkeypatc
     assert words(MemoryError()).startswith("There is not enough memory.")
     assert words(ValueError("a  b\nc")) == "a b c"
     assert words(TypeError("x")) == (
-        "An error of mercer's own, TypeError: x. Please report it; MERCER_TRACEBACK=1 shows where it happened."
+        "Internal error, TypeError: x. Please report it; MERCER_TRACEBACK=1 shows where it happened."
     )
     run("fit", "houses.csv", "--target", "price", *FAST)
 

@@ -31,8 +31,8 @@ def leaking(folder):
 def test_a_column_made_from_the_target_is_warned_of(run, leaking):
     result = run("fit", "leak.csv", "--target", "price", *FAST)
     assert result.stderr.startswith(
-        "Warning: Column price with tax alone nearly gives price away. What was made from price, or is known only "
-        "after it, has to be left out: --drop 'price with tax'.\n"
+        "Warning: Possible target leakage: column price with tax alone nearly determines price. Drop "
+        "columns that were computed from price, or are known only after it: --drop 'price with tax'.\n"
     )
     told = json.loads(run("fit", "leak.csv", "--target", "price", *FAST, "--json").stdout)
     assert told["warnings"][0].startswith("Column price with tax alone")
@@ -45,7 +45,7 @@ def test_several_such_columns_are_named_together(leaking):
     y = rng.normal(size=30)
     written(leaking, "two.csv", {"a": 2 * y, "b": 3 * y, "y": y})
     said = given_away(prepare("two.csv", Said("y")), "y")
-    assert said[0].startswith("Each of a and b nearly gives y away.")
+    assert said[0].startswith("Possible target leakage: each of a and b alone nearly determines y.")
     assert said[0].endswith("--drop a --drop b.")
 
 
@@ -53,7 +53,7 @@ def test_labels_are_given_away_too_and_the_only_column_is_no_leak(leaking):
     code = np.arange(30) % 3
     labels = np.array(["red", "green", "blue"])[code]
     written(leaking, "labels.csv", {"code": code + 0.5, "x": np.arange(30) * 7 % 11, "y": labels})
-    assert given_away(prepare("labels.csv", Said("y")), "y")[0].startswith("Column code alone")
+    assert given_away(prepare("labels.csv", Said("y")), "y")[0].startswith("Possible target leakage: column code alone")
     assert given_away(prepare("labels.csv", Said("y", drop=("x",))), "y") == []
 
 
@@ -82,7 +82,7 @@ def test_one_row_that_is_left_out_is_said_of_one(run, folder):
     cells[1] = ""
     (folder / "gap.csv").write_text("\n".join([*lines[:5], ",".join(cells), *lines[6:]]) + "\n")
     said = run("fit", "gap.csv", "--target", "price", "--missing", "drop", *FAST).stdout
-    assert "1 of 40 rows has missing cells and was left out." in said
+    assert "1 of 40 rows has missing values and was dropped." in said
 
 
 def test_settings_are_refused_before_anything_is_said(run):

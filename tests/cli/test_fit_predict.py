@@ -76,8 +76,8 @@ def test_classes_have_probabilities(run):
     np.testing.assert_allclose(shares.sum(axis=0), 1)
     said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
     assert said == (
-        "mercer: --interval must be for models of numbers; got a model of classes. Classes have probabilities instead, "
-        "which are always written.\n"
+        "mercer: --interval needs a regression model; this model is a classifier. Leave it out: the "
+        "probabilities of the classes are always written.\n"
     )
 
 
@@ -88,7 +88,7 @@ def test_two_numbers_are_classes_unless_told_otherwise(run, folder):
     assert table_of(run("predict", "model.mercer", "two.csv").stdout)["prediction"][0] in {"0", "1"}
     said = run("fit", "two.csv", "--target", "y", "--task", "regression", *FAST).stdout
     assert "Regression: as asked." in said
-    assert "That is no better than knowing nothing: the columns say little about y." in said
+    assert "That is no better than the baseline: the columns contain little information about y." in said
 
 
 def test_json_is_one_object_and_quiet_is_silent(run):
@@ -140,11 +140,11 @@ def test_rows_with_gaps_are_marked_dropped_or_refused(run, folder):
     run("fit", "gaps.csv", "--target", "y", *FAST)
     said = run("fit", "gaps.csv", "--target", "y", "--missing", "drop", *FAST).stdout
     assert "gaps.csv: 30 rows, 27 of them used, 2 columns" in said
-    assert "3 of 30 rows have missing cells and were left out." in said
+    assert "3 of 30 rows have missing values and were dropped." in said
     said = run("fit", "gaps.csv", "--target", "y", "--missing", "refuse", *FAST, code=2).stderr
     assert said == (
-        "mercer: Column 'x' must be there in every row; got 3 empty cells, the first in line 5 of gaps.csv. To leave "
-        "such rows out, say --missing drop.\n"
+        "mercer: Column 'x' has 3 missing values, the first in line 5 of gaps.csv. To drop these "
+        "rows, use --missing drop.\n"
     )
     said = run("fit", "gaps.csv", "--target", "x", *FAST, code=2).stderr
     assert said.startswith("mercer: Column 'x' must be there in every row; got 3 empty cells")
@@ -174,7 +174,7 @@ def test_what_is_unlike_training_is_warned_of(run):
         "Warning: column 'size', of 2 cells: 1 outside the range of training.\n"
         "Warning: column 'heating', of 2 cells: 1 of levels that training did not have ('coal').\n"
         "Warning: column 'sold', of 2 cells: 1 missing, where none was in training.\n"
-        "Predictions for such rows are guesses.\n"
+        "Predictions for such rows are extrapolations.\n"
     )
     assert len(result.stdout.splitlines()) == 3
 
@@ -183,13 +183,13 @@ def test_a_table_that_does_not_fit_is_refused_by_name(run):
     run("fit", "houses.csv", "--target", "price", *FAST)
     said = run("predict", "model.mercer", "-", given="size,heating,colour\n1,gas,red\n", code=2).stderr
     assert said == (
-        "mercer: The table does not fit the model: it lacks 'sold', 'town' and has 'colour' besides. Rename or add "
-        "what is missing.\n"
+        "mercer: The table does not match the model: missing columns 'sold', 'town' and unknown "
+        "columns 'colour'. Rename or add the missing columns.\n"
     )
     whole = "size,heating,sold,town,colour\n50,gas,2020-03-01,A,red\n"
     said = run("predict", "model.mercer", "-", given=whole, code=2).stderr
     assert said == (
-        "mercer: The table does not fit the model: it has 'colour' besides. Leave out what is new with --drop.\n"
+        "mercer: The table does not match the model: unknown columns 'colour'. Drop the unknown columns with --drop.\n"
     )
     assert run("predict", "model.mercer", "-", "--drop", "colour", given=whole).stdout.startswith("prediction\n")
     said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=2).stderr
@@ -216,8 +216,8 @@ def test_what_matters_is_warned_of_on_stderr(run):
     words = ("fit", "houses.csv", "--target", "price", *search)
     result = run(*words)
     assert result.stderr == (
-        "Warning: The winner of KernelRidgeCV stands on the edge of the grid: its alpha, 100, is the smallest of those "
-        "tried. Try others with --kernel or --alphas.\n"
+        "Warning: The best candidate of KernelRidgeCV is on the edge of the grid: its alpha, 100, is "
+        "the smallest of those tried. Try others with --kernel or --alphas.\n"
     )
     assert "Warning" not in result.stdout
     assert json.loads(run(*words, "--json").stdout)["warnings"][0].startswith("The winner of KernelRidgeCV stands")

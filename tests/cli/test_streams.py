@@ -179,8 +179,8 @@ def test_a_damaged_checkpoint_is_one_sentence_on_the_command_line(run, folder):
     whole = (folder / "kept").read_bytes()
     (folder / "kept").write_bytes(whole[:-4] + b"abcd")
     assert run(*given, code=2).stderr == (
-        "mercer: The checkpoint kept cannot be read: the digest of an array does not fit: it was changed after it was "
-        "written, or damaged. Delete it or name another file.\n"
+        "mercer: The checkpoint kept cannot be read: the checksum of an array does not match: the "
+        "file was changed or damaged. Delete it or name another file.\n"
     )
 
 

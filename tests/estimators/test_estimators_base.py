@@ -258,7 +258,8 @@ def test_an_indefinite_matrix_without_such_rows_is_told_by_its_eigenvalue():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "The Gram matrix of KernelRidge with alpha = 0.1 on its diagonal must be positive definite; got an eigenvalue "
-        f"of {lowest + 0.1:.3g}, so the fit minimises nothing. Use a Mercer kernel, alpha above {-lowest:.3g}, or "
+        f"of {lowest + 0.1:.3g}, so the objective may be unbounded below. Use a Mercer kernel, alpha above "
+        f"{-lowest:.3g}, or "
         "repair the matrix."
     )
     assert caught[0].filename == __file__

@@ -297,17 +297,17 @@ def test_optimism_and_errors_are_what_they_say(data):
 def test_the_result_prints_as_a_paragraph_and_a_table(data):
     ours = nested_cross_validate(SEARCH, *data, cv=3)
     text = str(ours)
-    assert f"neg_mean_squared_error is {ours.mean:.4g}, give or take {ours.standard_error:.2g}" in text
-    assert f"The search's own estimate is {ours.mean + ours.optimism:.4g}" in text
+    assert f"Out-of-sample neg_mean_squared_error: {ours.mean:.4g} +- {ours.standard_error:.2g}"_error:.2g}"_error:.2g}" in text
+    assert f"Cross-validation score of the best candidate: {ours.mean + ours.optimism:.4g}"rs.optimism:.4g}" in text
     table = text.split("\n\n")[1].splitlines()
     assert table[0].split() == ["fold", "kernel", "alpha", "inner", "outer"]
     assert len(table) == 2 + 3
     assert [line.split()[0] for line in table[2:]] == ["1", "2", "3"]
     one = nested_cross_validate(KernelRidgeCV([Linear()], [1.0]), *data, cv=3)
-    assert "All outer folds chose the same." in str(one)
+    assert "All outer folds chose the same candidate." in str(one)
     distinct = len({(repr(c["kernel"]), c["alpha"]) for c in ours.chosen})
     if distinct > 1:
-        assert f"The outer folds chose {distinct} different winners." in text
+        assert f"The outer folds chose {distinct} candidates." in text
 
 
 def test_sparse_rows_and_gram_matrices_give_the_same_numbers(data):

@@ -137,7 +137,7 @@ def test_the_grid_is_not_chosen_from_what_was_not_scored(rng, monkeypatch):
         ),
         (
             {"kernels": "precomputed"},
-            "cv='gcv' takes kernels of rows; a matrix that is given has room for leave-one-out, cv=None.",
+            "cv='gcv' does not support precomputed kernels. Use leave-one-out, cv=None.",
         ),
         (
             {"alphas": [0.0]},

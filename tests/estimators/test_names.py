@@ -324,7 +324,8 @@ def test_parameters_of_strings_are_refused_beside_a_kernel(extra, rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Gaussian(2.0), **extra).fit(rng.normal(size=(5, 2)), rng.normal(size=5))
     assert str(caught.value) == (
-        "gamma, degree, coef0 and kernel_params of KernelRidge belong to kernel strings; got them with "
+        "gamma, degree, coef0 and kernel_params of KernelRidge are only used with kernel names such as 'rbf'; got "
+        "them with "
         "Gaussian(width=2.0). Set the kernel's own parameters instead."
     )
 

@@ -189,7 +189,7 @@ def test_a_pass_that_ended_is_not_made_again(rng, tmp_path):
     np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
     with pytest.raises(InputError, match="belongs to other data or settings"):
         clone(model).fit(X, y + 1)
-    with pytest.raises(InputError, match="random_state of NystroemRidge must be a number where checkpoint is given"):
+    with pytest.raises(InputError, match="random_state of NystroemRidge must be an integer when checkpoint is given"):
         NystroemRidge(checkpoint=path, random_state=None).fit(X, y)
 
 

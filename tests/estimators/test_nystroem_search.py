@@ -127,7 +127,7 @@ def test_explain_predicts_passes_time_and_memory(rng):
 
 def test_the_edge_of_the_grid_and_failing_scores_are_told(rng):
     X, y = table(rng)
-    with pytest.warns(EdgeOfGridWarning, match="The winner of NystroemRidgeCV stands on the edge of the grid"):
+    with pytest.warns(EdgeOfGridWarning, match=("The best candidate of NystroemRidgeCV is on the edge of the grid")):
         NystroemRidgeCV([Gaussian(1.0)], [1e3, 1e4, 1e5], landmarks=20).fit(X, y)
 
     def picky(truth, guess):
@@ -138,7 +138,7 @@ def test_the_edge_of_the_grid_and_failing_scores_are_told(rng):
     with pytest.warns(MercerWarning, match="The score minus picky failed .*: nothing is predicted"):
         search = NystroemRidgeCV([Gaussian(1.0)], [0.1, 1.0, 1e7], landmarks=20, scoring=picky).fit(X, y)
     assert search.alpha_ < 10
-    with pytest.raises(InputError, match=r"got NaN for every one \(nothing is predicted\)"):
+    with pytest.raises(InputError, match=r"got NaN for all \(nothing is predicted\)"):
         NystroemRidgeCV([Gaussian(1.0)], [1e7], landmarks=20, scoring=picky).fit(X, y)
 
 

@@ -393,8 +393,8 @@ def test_a_winner_on_the_edge_is_warned_about(data):
     with pytest.warns(EdgeOfGridWarning) as caught:
         KernelRidgeCV([Gaussian(1.5)], [100.0, 1000.0, 1e4], cv=5).fit(*data)
     assert str(caught[0].message) == (
-        "The winner of KernelRidgeCV stands on the edge of the grid: its alpha, 100, is the smallest of those tried. "
-        "Try further ones, or use extend_grid=True."
+        "The best candidate of KernelRidgeCV is on the edge of the grid: its alpha, 100, is the "
+        "smallest of those tried. Try further ones, or use extend_grid=True."
     )
     assert caught[0].filename == __file__
     with pytest.warns(EdgeOfGridWarning, match=r"its alpha, 1e-06, is the largest of those tried"):

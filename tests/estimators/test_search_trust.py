@@ -140,7 +140,7 @@ def test_shares_of_variance_are_pooled_by_leave_one_out(scoring, data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_nested_refuses_scores_that_are_no_numbers(labelled):
     search = KernelRidgeClassifierCV(KERNELS, ALPHAS, scoring="roc_auc")
-    with pytest.raises(InputError, match=r"^scoring must be a number for some candidate; got NaN for every one"):
+    with pytest.raises(InputError, match=r"^scoring must be finite for some candidate; got NaN for all"):
         nested_cross_validate(search, *labelled, cv=5, inner="leave-one-out")
 
 
@@ -159,7 +159,7 @@ def test_a_score_that_fails_for_some_candidates_is_told_once(data):
 
 
 def test_a_score_that_always_fails_gives_its_reason(data):
-    with pytest.raises(InputError, match=r"NaN for every one \(continuous is not supported\)"):
+    with pytest.raises(InputError, match=r"NaN for all \(continuous is not supported\)"):
         KernelRidgeCV(KERNELS, ALPHAS, cv=5, scoring="f1").fit(*data)
 
 
@@ -257,8 +257,8 @@ def test_a_checkpoint_is_not_taken_for_that_of_another_function(make, data, tmp_
 @pytest.mark.parametrize("how", [{"cv": 5, "repeats": 2}, {"cv": ShuffleSplit(3)}], ids=["repeats", "splitter"])
 def test_a_checkpoint_of_folds_by_chance_is_refused_at_the_start(how, data, tmp_path):
     sentence = (
-        "random_state of KernelRidgeCV must be a number where checkpoint is given and folds are drawn by chance; "
-        "got None. Without a seed the next run would draw other folds, and could not go on."
+        "random_state of KernelRidgeCV must be an integer when checkpoint is given and folds are drawn by chance; "
+        "got None. Without a seed the next run would draw other folds, and could not resume."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         KernelRidgeCV(checkpoint=tmp_path / "search", **how, **PINNED).fit(*data)
@@ -353,7 +353,7 @@ def test_one_of_a_kind_is_said_in_the_singular(data):
     nested = str(nested_cross_validate(KernelRidgeCV(Gaussian(), [0.1], scoring="r2"), *data, cv=None))
     assert " (one score, so no standard error; leave-one-out; " in nested
     assert "nan" not in nested
-    assert ": fitting fewer rows, no choosing. All outer folds chose the same." in nested
+    assert ": fitting fewer rows, no choosing. All outer folds chose the same candidate." in nested
 
 
 def test_explain_counts_what_is_kept_of_every_candidate(data):

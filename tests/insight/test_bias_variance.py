@@ -439,7 +439,7 @@ def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
         "A predicted label must be one of those of truth; got 5. Give test rows of every class."
     )
     assert refusal(lambda: bias_variance(Ridge(), X, wave(X), 0.0, method="bootstrap", draws=3)).startswith(
-        "draws of bias_variance must be so many that each row is left out by three; got"
+        "draws of bias_variance must be enough for each row to be left out three times; got"
     )
 
 
@@ -490,7 +490,7 @@ def test_noise_from_residuals_finds_the_noise(rng):
 def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
     X, _ = problem(rng)
     assert refusal(lambda: noise_estimate(X, wave(X))) == (
-        "X of noise_estimate must be rows of which some are equal; got none. Give an estimator instead."
+        "X of noise_estimate must be rows with duplicates; got none. Give an estimator instead."
     )
     assert refusal(lambda: noise_estimate(X, wave(X), Ridge())) == (
         "The estimator of noise_estimate must be KernelRidge, KernelRidgeCV or None; got Ridge."

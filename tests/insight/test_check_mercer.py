@@ -210,7 +210,7 @@ def test_options_that_make_no_sense_are_refused(options, said):
 def test_options_of_the_search_are_checked():
     kernel = Custom(distance)
     assert refusal(lambda: check_mercer(kernel, columns=0)) == (
-        "columns of check_mercer must be a positive whole number or several; got 0."
+        "columns of check_mercer must be a positive whole number or a list of them; got 0."
     )
     assert refusal(lambda: check_mercer(kernel, columns=[1, 2.5])).endswith("got [1, 2.5].")
     assert refusal(lambda: check_mercer(kernel, random_state="x")) == (

@@ -503,7 +503,7 @@ def test_the_sentence_for_a_member_names_it():
 def test_a_factor_must_not_be_negative(factor):
     assert refusal(lambda: LEFT * factor) == (
         f"The factor of a kernel must be a non-negative number; got {factor!r}. "
-        "A negative multiple of a kernel is none."
+        "A negative multiple of a kernel is not a kernel."
     )
 
 

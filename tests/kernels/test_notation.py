@@ -310,19 +310,19 @@ def test_sentences_are_whole():
     assert said("rbf()").startswith("There is no kernel 'rbf'. Known: additive_chi2, chi2, constant, cosine, gaussian,")
     assert said("3") == "The text '3' must be a kernel; got 3."
     assert said("linear() - linear()") == (
-        "The text 'linear() - linear()' is no kernel: kernels are combined by +, * and ** only."
+        "The text 'linear() - linear()' is not a valid kernel: kernels are combined by +, * and ** only."
     )
     assert said("gaussian(widht=1)") == (
         "'gaussian(widht=1)' does not fit 'gaussian': its parameters are width, per_dimension."
     )
     assert said("linear(1)") == "'linear(1)' does not fit 'linear': it takes no parameters."
     assert said("matern(nu=2)") == (
-        "The text 'matern(nu=2)' is no kernel: nu of Matern must be 0.5, 1.5 or 2.5; got 2. "
+        "The text 'matern(nu=2)' is not a valid kernel: nu of Matern must be 0.5, 1.5 or 2.5; got 2. "
         "For nu = infinity use Gaussian."
     )
     assert said("linear().__class__") == (
-        "The text 'linear().__class__' holds 'linear().__class__'; only kernels, numbers, + * ** and the methods "
-        "exp, normalized, on, from_gamma are understood."
+        "The text 'linear().__class__' contains 'linear().__class__'; only kernels, numbers, + * ** "
+        "and the methods exp, normalized, on, from_gamma are allowed."
     )
     assert said("custom(1)") == "custom holds a Python function and cannot be written as text."
 

@@ -55,7 +55,7 @@ def test_labels_weights_and_groups_have_reports_too(run, tmp_path):
     (tmp_path / "table.csv").write_text("\n".join([f"{lines[0]},patient,counts", *more]))
     run("--group", "patient", "--weight", "counts", "--kernel", "linear", "--report", "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "Set aside, and not learned from: patient and counts." in text
+    assert "Not used as features: patient and counts." in text
 
 
 def test_models_on_landmarks_have_no_report_and_say_so_before_the_work(run, tmp_path, monkeypatch):

@@ -119,7 +119,8 @@ def test_folds_that_are_no_partition_want_an_outer_loop_of_yours(lines):
     with pytest.raises(InputError) as caught:
         judge(subject)
     assert str(caught.value) == (
-        "evaluation of a report must be given where the folds of the search are no partition; got given splits. Run "
+        "evaluation of a report must be given when the folds of the search overlap or do not cover all rows; got "
+        "given splits. Run "
         "nested_cross_validate with outer folds of your own."
     )
     nested = mercer.nested_cross_validate(search, lines.Z, lines.y, cv=splits, inner=4)

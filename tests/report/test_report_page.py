@@ -240,5 +240,5 @@ def test_columns_that_do_not_vary_leave_a_report_of_the_mean(tmp_path):
     write_report(model, np.ones((20, 2)), y, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This model predicts y, a number, from 0 columns." in text
-    assert "No column is learned from." in text
-    assert "That is no better than knowing nothing." in text
+    assert "No column is used." in text
+    assert "That is no better than the baseline." in text

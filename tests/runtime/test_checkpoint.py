@@ -54,10 +54,10 @@ def test_other_data_is_refused_and_the_file_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda whole: b"hello\n", "it is cut off, or no checkpoint."),
-        (lambda whole: whole[: len(whole) // 2], "its arrays must take 8000 bytes; got 3820. It may be cut off."),
-        (lambda whole: b"", "it is cut off, or no checkpoint."),
-        (lambda whole: whole[:300], "it is cut off, or no checkpoint."),
+        (lambda whole: b"hello\n", "it is truncated, or not a checkpoint."),
+        (lambda whole: whole[: len(whole) // 2], "its arrays must take 8000 bytes; got 3820. It may be truncated."),
+        (lambda whole: b"", "it is truncated, or not a checkpoint."),
+        (lambda whole: whole[:300], "it is truncated, or not a checkpoint."),
         (lambda whole: whole[:-1] + b"\1", f"the digest of an array {CHANGED}"),
         (lambda whole: whole.replace(b"mark", b"nark"), f"its digest {CHANGED}"),
         (lambda whole: whole.replace(b'"checkpoint"', b'"model"', 1), "it is a model file, not a checkpoint."),

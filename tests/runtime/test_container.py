@@ -50,5 +50,5 @@ def test_a_header_of_real_size_is_read():
 
 def test_a_file_that_ends_within_its_header_is_cut_off():
     data = Header("x" * 200, ()).packed()
-    with pytest.raises(ModelFileError, match=r"^it is cut off\.$"):
+    with pytest.raises(ModelFileError, match=r"^it is truncated\.$"):
         read_header(io.BytesIO(data[:-8]), len(data))

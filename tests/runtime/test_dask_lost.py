@@ -78,7 +78,7 @@ def test_the_death_of_the_scheduler_is_one_sentence_and_the_checkpoint_is_kept(t
         killer.join()
     assert str(told.value) == (
         f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the scheduler "
-        "and this fit again; with a checkpoint, what is finished is kept."
+        "and this fit again; with a checkpoint, finished work is kept."
     )
     assert capfd.readouterr() == ("", "")
     assert 0 < kept.load(Moments(3).begin(), 4000)[1] < 4000
@@ -96,7 +96,7 @@ def test_workers_that_die_one_after_the_other_are_one_sentence():
     with pytest.raises(InputError) as told, module._told_when_lost(Stub()):
         raise distributed.KilledWorker("task", "worker", 3)
     assert str(told.value) == (
-        "The workers of the scheduler at tcp://10.0.0.1:8786 died, one after the other. Their logs say why; often it "
+        "The workers of the scheduler at tcp://10.0.0.1:8786 died one after another. Their logs say why; often it "
         "is memory: use fewer landmarks, or workers with more memory."
     )
 

@@ -279,7 +279,7 @@ def test_a_training_set_without_weight_is_refused(route, rng):
         KernelSystem(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False)
     assert str(refused.value) == (
         "sample_weight must be positive for at least one training row of every split; "
-        "got a split whose training rows all weigh nothing."
+        "got a split whose training rows all have weight 0."
     )
 
 

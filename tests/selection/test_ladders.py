@@ -95,7 +95,9 @@ def test_rows_that_are_all_alike_give_one_width():
 def test_a_ladder_of_widths_takes_sparse_rows_and_refuses_texts(rows):
     dense = resolve_kernels("gaussian", rows)
     assert resolve_kernels("gaussian", Rows(sparse.csr_matrix(rows.values))) == dense
-    with pytest.raises(InputError, match=r"^A ladder of widths needs rows of numbers. Give the kernels themselves.$"):
+    with pytest.raises(
+        InputError, match=r"^Default widths need numeric rows. Give kernel objects instead of family names.$"
+    ):
         resolve_kernels("gaussian", as_rows(["a", "b", "c"]))
 
 

@@ -57,8 +57,8 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     sentence = "A test set of one row has no r2; its score is NaN."
     if how == "search":
         sentence = (
-            "scoring must be a number for some candidate; got NaN for every one (a test set of one row has no r2). "
-            "Try another score or other folds."
+            "scoring must be finite for some candidate; got NaN for all (a test set of one row has no r2). "
+            "Use another score or other folds."
         )
         with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
             KernelRidgeCV([Gaussian(1.0)], [0.1], cv=splits, scoring="r2").fit(X, y)

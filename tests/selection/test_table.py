@@ -157,12 +157,11 @@ def test_scores_that_are_all_missing_choose_nothing():
     with pytest.raises(InputError) as refused:
         table_of(np.full((2, 2, 2), np.nan)).choose("best", folds_of(2), ["no such score."])
     assert str(refused.value) == (
-        "scoring must be a number for some candidate; got NaN for every one (no such score). "
-        "Try another score or other folds."
+        "scoring must be finite for some candidate; got NaN for all (no such score). Use another score or other folds."
     )
     one_target = np.zeros((1, 2, 2, 2))
     one_target[..., 1] = np.nan
-    with pytest.raises(InputError, match="NaN for every one"):
+    with pytest.raises(InputError, match="NaN for all"):
         table_of(one_target).choose("best", folds_of(2))
 
 

@@ -123,7 +123,7 @@ def test_nearly_singular_systems_warn_with_the_digits_left(exponent, rng):
     assert len(caught) == 1
     assert str(caught[0].message) == (
         f"The system of KernelRidge is nearly singular: condition about {route.condition:.1g} with alpha = 0; "
-        f"digits that can be trusted: about {route.digits:.0f}. A larger alpha gives more."
+        f"about {route.digits:.0f} digits of the solution are correct. A larger alpha gives more."
     )
     assert caught[0].filename == __file__
     assert abs(route.digits + np.log10(EPS * np.linalg.cond(K))) <= 1

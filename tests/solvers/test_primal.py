@@ -156,7 +156,7 @@ def test_a_constant_column_beside_an_intercept_carries_nothing(value, n, rng):
         model = KernelRidge(0.0, fit_intercept=True).fit(X, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        f"The system of KernelRidge is singular: rank 0 of {n} with alpha = 0. The solution of minimum norm was taken; "
+        f"The system of KernelRidge is singular: rank 0 of {n} with alpha = 0. The minimum-norm solution was used; "
         "a larger alpha makes it unique."
     )
     np.testing.assert_allclose(model.primal_coef_, [0.0], atol=1e-10)
@@ -225,8 +225,8 @@ def test_rank_deficient_features_without_penalty_get_the_shortest_weights(rng):
         model = KernelRidge(0.0).fit(X, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The system of KernelRidge is singular: rank 2 of 20 with alpha = 0. The solution of minimum norm was taken; "
-        "a larger alpha makes it unique."
+        "The system of KernelRidge is singular: rank 2 of 20 with alpha = 0. The minimum-norm "
+        "solution was used; a larger alpha makes it unique."
     )
     np.testing.assert_allclose(model.primal_coef_, np.linalg.pinv(X, rcond=1e-12) @ y, rtol=1e-8)
     inside = X[:3]

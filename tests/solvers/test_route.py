@@ -39,8 +39,8 @@ def test_past_a_millionth_of_error_it_says_how_many_digits_are_left():
         route(5e9).warn("KernelRidge", 1e-9)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The system of KernelRidge is nearly singular: condition about 5e+09 with alpha = 1e-09; digits that can be "
-        "trusted: about 5. A larger alpha gives more."
+        "The system of KernelRidge is nearly singular: condition about 5e+09 with alpha = 1e-09; "
+        "about 5 digits of the solution are correct. A larger alpha gives more."
     )
 
 
@@ -49,8 +49,8 @@ def test_a_singular_system_is_told_with_its_rank():
         route(math.inf, rank=2).warn("KernelRidge", 0.0)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The system of KernelRidge is singular: rank 2 of 5 with alpha = 0. The solution of minimum norm was taken; "
-        "a larger alpha makes it unique."
+        "The system of KernelRidge is singular: rank 2 of 5 with alpha = 0. The minimum-norm "
+        "solution was used; a larger alpha makes it unique."
     )
 
 
@@ -60,5 +60,6 @@ def test_an_indefinite_system_is_told_with_its_eigenvalue():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "The Gram matrix of KernelRidge with alpha = 0.5 on its diagonal must be positive definite; got an eigenvalue "
-        "of -0.25, so the fit minimises nothing. Use a Mercer kernel, alpha above 0.75, or repair the matrix."
+        "of -0.25, so the objective may be unbounded below. Use a Mercer kernel, alpha above 0.75, or repair the "
+        "matrix."
     )

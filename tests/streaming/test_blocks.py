@@ -599,7 +599,7 @@ def test_a_pipe_cannot_be_read_several_times(tmp_path):
 def test_iterators_that_end_are_refused_with_the_reason(table):
     blocks = blocks_of(table, 100)
     assert refusal(iter(blocks)) == (
-        "X must be something that several passes can go through; got an iterator. Give a list, an object whose "
+        "X must be readable several times; got an iterator. Give a list, an object whose "
         "__iter__ starts afresh, or a function that returns a new iterator."
     )
     assert refusal(block for block in blocks).startswith("X must be something that several passes")
@@ -622,7 +622,7 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
         def __iter__(self):
             return shared
 
-    assert refusal(Spent()).startswith("X must be something that several passes can go through; got an iterator.")
+    assert refusal(Spent()).startswith("X must be readable several times; got an iterator.")
     source = as_source(lambda: (block for block in shared))
     with pytest.raises(InputError) as refused:
         list(source.blocks(64))

@@ -188,18 +188,16 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         n = len(self.committee_.held_out)
         error = float(np.sqrt(max(self.error_ * (1 - self.error_), 0.0) / n))
         shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
-        out, common = f"{100 * self.error_:.1f} %, give or take {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
+        out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
         lines = [
             f"{shape}; widths tuned on {self.committee_.tuned_on} rows.",
             self._member_table(),
-            f"Out-of-fold error {out} ({self.how_judged()}); the most common label is wrong in {common}.",
+            f"Out-of-fold error {out} ({self.how_judged()}); baseline {common}.",
         ]
         if (self.costs_ != 1.0).any():
-            lines[-1] = (
-                f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); of one label for all {common}."
-            )
+            lines[-1] = f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); baseline {common}."
         if self.error_ >= self.baseline_ - error:
-            lines.append("That is no better than always saying the most common label.")
+            lines.append("That is no better than the baseline (predicting the most common label).")
         return "\n".join([*lines, *self._left_out_columns()])
 
     def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:

@@ -69,18 +69,21 @@ class NestedCrossValidation:
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
         agreed = (
-            "All outer folds chose the same" if distinct == 1 else f"The outer folds chose {distinct} different winners"
+            "All outer folds chose the same candidate"
+            if distinct == 1
+            else f"The outer folds chose {distinct} candidates"
         )
-        error = f", give or take {self.standard_error:.2g} (one standard error; "
+        error = f" +- {self.standard_error:.2g} (one standard error; "
         if np.isnan(self.standard_error):
             error = " (one score, so no standard error; "
         words = (
-            f"On rows that no part of the search has seen, {self.scoring} is {self.mean:.4g}{error}"
+            f"Out-of-sample {self.scoring}: {self.mean:.4g}{error}"
             f"{self.folds}; {self.route}).\n"
-            f"The search's own estimate is {self.mean + self.optimism:.4g}, off by {self.optimism:.2g}"
+            f"Cross-validation score of the best candidate: {self.mean + self.optimism:.4g}, optimistic by "
+            f"{self.optimism:.2g}"
         )
-        cause = "choosing and scoring on the same folds" if self.candidates > 1 else "fitting fewer rows, no choosing"
-        words += f": {cause}. {agreed}."
+        cause = "selection and scoring use the same folds" if self.candidates > 1 else "folds of different size"
+        words += f" ({cause}). {agreed}."
         if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
             return words
         rows = [

@@ -33,7 +33,7 @@ class NoiseEstimate:
     --------
     >>> from mercer.insight.noise import NoiseEstimate
     >>> print(NoiseEstimate(0.5, 50.0, "repeated inputs"))
-    noise about 0.5, give or take 0.05 (an estimate from 50 degrees of freedom: repeated inputs)
+    noise about 0.5 +- 0.05 (an estimate from 50 degrees of freedom: repeated inputs)
     """
 
     value: float
@@ -51,7 +51,7 @@ class NoiseEstimate:
 
     def __str__(self) -> str:
         return (
-            f"noise about {self.value:.4g}, give or take {self.standard_error:.2g} "
+            f"noise about {self.value:.4g} +- {self.standard_error:.2g} "
             f"(an estimate from {self.degrees:.4g} degrees of freedom: {self.how})"
         )
 
@@ -87,7 +87,7 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     >>> X = np.repeat(np.linspace(0.0, 6.0, 40), 2)[:, None]
     >>> y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=80)
     >>> print(noise_estimate(X, y))
-    noise about 0.2635, give or take 0.029 (an estimate from 40 degrees of freedom: repeated inputs)
+    noise about 0.2635 +- 0.029 (an estimate from 40 degrees of freedom: repeated inputs)
     >>> round(float(noise_estimate(X, y, KernelRidge(alpha=0.1, kernel=Gaussian(1.0)))), 3)
     0.284
     """
