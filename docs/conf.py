@@ -38,7 +38,6 @@ numpydoc_class_members_toctree = False
 
 # The gallery: every script runs when the site is built, and one that fails stops the build.
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
-import formulas  # noqa: E402
 import messages  # noqa: E402
 
 sphinx_gallery_conf = {
@@ -98,12 +97,6 @@ def _escape(_app: object, _what: str, _name: str, _obj: object, _options: object
             lines[place] = "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
 
 
-def _typeset(_app: object, page: str, source: list[str]) -> None:
-    """Formulas of the derivations by MathJax; the source keeps the letters of the code."""
-    if page == "derivations":
-        source[0] = formulas.typeset(source[0])
-
-
 def _write_messages(app: Any) -> None:
     """The reference of errors and warnings, from the source."""
     (Path(app.srcdir) / "messages.rst").write_text(messages.page(), encoding="utf-8")
@@ -111,5 +104,4 @@ def _write_messages(app: Any) -> None:
 
 def setup(app: Any) -> None:
     app.connect("builder-inited", _write_messages)
-    app.connect("source-read", _typeset)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc
