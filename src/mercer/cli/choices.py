@@ -44,8 +44,8 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     ================================================  =====================
     dates                                             refused
     one distinct value                                refused
-    asked for                                         as asked
-    text, truth values, or --as TARGET=category       classification
+    set by --task                                     that task
+    text, booleans, or --as TARGET=category           classification
     numbers, two distinct values                      classification
     whole numbers that count the rows: n, n+1, ...    refused
     other numbers                                     regression
@@ -64,8 +64,8 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     if asked == "regression" and not numbers:
         raise InputError(sentence(f"Target {name!r}", "numbers for regression", f"text such as {str(labels[0])!r}"))
     if asked == "regression":
-        return Target(column, "regression", "as asked")
-    why = "as asked" if asked else ""
+        return Target(column, "regression", "set by --task")
+    why = "set by --task" if asked else ""
     if cells.declared or not numbers:
         return _labelled(name, labels, why or f"its values are labels, {len(distinct)} distinct")
     if asked == "classification" or len(distinct) == 2:
@@ -85,21 +85,20 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
 def _labelled(name: str, labels: Array, why: str) -> Target:
     count = int(np.unique(labels).size)
     if count > 2 and 2 * count > labels.size:
-        got = f"{count} distinct labels in {len(labels)} rows"
-        raise InputError(sentence(f"Target {name!r}", "labels that repeat", got, "For numbers, use --task regression."))
+        raise InputError(
+            f"Target {name!r} has too many classes: {count} distinct labels in {len(labels)} rows. If the target is "
+            "numeric, use --task regression."
+        )
     rarest, least = rarest_label(labels)
     if least < _FEWEST:
-        got = f"{least} of {rarest!r}"
-        raise InputError(
-            sentence(
-                f"Target {name!r}", f"labels of at least {_FEWEST} rows each", got, "Drop the rows of rare labels."
-            )
-        )
+        got = f"{least} for {rarest!r}"
+        must_be = f"labels with at least {_FEWEST} rows each"
+        raise InputError(sentence(f"Target {name!r}", must_be, got, "Drop the rows with rare labels."))
     return Target(labels, "classification", why)
 
 
 def rarest_label(labels: Array) -> tuple[str, int]:
-    """The label of the fewest rows, and how many those are.
+    """The label with the fewest rows, and the number of these rows.
 
     >>> rarest_label(np.array(["a", "b", "a"]))
     ('b', 1)

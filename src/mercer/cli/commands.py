@@ -68,29 +68,51 @@ _COLUMNS = _options(
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
-        "the rows, or stop with an error (refuse). Infinite values are an error, or with mark, mean or drop missing.",
+        "the rows, or stop with an error (refuse). Infinite values are an error by default; with an explicit "
+        "--missing mark, mean or drop they count as missing.",
     ),
     *_file_options(),
 )  # fmt: skip
 
 _SETTINGS = _options(
     click.option(
-        "--kernel", multiple=True, metavar="TEXT", help="A family such as gaussian, or a kernel such as 'gaussian(2)'."
+        "--kernel",
+        multiple=True,
+        metavar="KERNEL",
+        help="A kernel name such as gaussian, or a kernel expression such as 'gaussian(2)'.",
     ),
     click.option("--alphas", metavar="NUMBERS", help="Values of alpha to try, such as 0.01,0.1,1."),
     click.option(
         "--rule",
         type=click.Choice(["best", "one_se"]),
-        help="Choose the best alpha, or the largest within one standard error.",
+        help="best: the alpha with the best score. one_se: the largest alpha within one standard error of the best "
+        "score.",
     ),
     click.option("--scoring", metavar="NAME", help="A scikit-learn scorer, such as r2."),
     click.option(
-        "--folds", type=click.IntRange(2), metavar="N", help="Number of outer folds. Default: 10 for searches."
+        "--folds",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Number of outer folds of the cross-validation. Default: 10 with --kernel or other search options; "
+        "otherwise chosen by the number of rows.",
     ),
-    click.option("--repeats", type=click.IntRange(1), metavar="N", help="Number of repetitions of the folds."),
+    click.option(
+        "--repeats",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of repetitions of the cross-validation, with different folds.",
+    ),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."),
-    click.option("--time-budget", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit."),
-    click.option("--memory-limit", metavar="SIZE", help="Stop with an error before using more, such as 2GB."),
+    click.option(
+        "--time-budget",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Time limit. Automatic models stop tuning, landmark models use fewer landmarks, and a search that would "
+        "take longer is an error.",
+    ),
+    click.option(
+        "--memory-limit", metavar="SIZE", help="Memory limit, such as 2GB; a fit that needs more stops with an error."
+    ),
     click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads."),
     click.option("--checkpoint", metavar="FILE", help="Save finished parts of a search here, and resume from them."),
     click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to fit a Nystroem model on."),
@@ -131,10 +153,13 @@ def fit(**options: Any) -> None:
 @click.argument("table")
 @click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file. Default: standard output.")
 @click.option(
-    "--interval", type=float, metavar="SHARE", help="Also write prediction intervals with this confidence, such as 0.9."
+    "--interval",
+    type=float,
+    metavar="CONFIDENCE",
+    help="Also write prediction intervals with this confidence, such as 0.9.",
 )
 @click.option("--id", "row_id", metavar="COLUMN", help="Row identifiers to write beside the predictions.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that the model does not know.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that was not in the training table.")
 @_options(*_file_options())
 def predict(**options: Any) -> None:
     """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input)."""
@@ -153,7 +178,7 @@ def predict(**options: Any) -> None:
 @_COLUMNS
 @_SETTINGS
 def explain(**options: Any) -> None:
-    """Show what `fit` with the same options would do, with time and memory, without fitting."""
+    """Show the model, time and memory that `fit` with the same options would need, without fitting."""
     from mercer.cli.running import run_explain
 
     run_explain(options)
@@ -168,7 +193,10 @@ def explain(**options: Any) -> None:
 )
 @click.argument("kernel")
 def certify(kernel: str) -> None:
-    """Prove that KERNEL is a Mercer kernel, or show why not; the exit code is 1 if it is not proved."""
+    """Prove that KERNEL is a Mercer kernel, or show why not.
+
+    The exit code is 0 if the proof succeeds, and 1 otherwise.
+    """
     from mercer.kernels import parse
 
     proof = parse(kernel).certificate()

@@ -100,13 +100,14 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
 
 
 def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Array]:
-    """The search that was asked for, not fitted yet, and the table as numbers."""
+    """The search for these options, not fitted yet, and the table as numbers."""
     import mercer
 
     y = table.target.values
     if asked.folds is not None and not 3 <= asked.folds <= len(y):
-        must_be = f"from 3 to the number of rows, {len(y)}, for a search"
-        raise InputError(sentence("--folds", must_be, asked.folds, "Its error comes from nested cross-validation."))
+        must_be = f"between 3 and the number of rows, {len(y)}, when kernel and alpha are searched"
+        way_out = "The error is estimated by nested cross-validation, which needs at least 3 folds."
+        raise InputError(sentence("--folds", must_be, asked.folds, way_out))
     options: dict[str, Any] = {
         "kernels": _kernels(table, asked),
         "alphas": sorted(asked.alphas) or None,
@@ -140,12 +141,12 @@ def refuse_rows_needed(kernel: Kernel, columns: int) -> None:
     if kernel.count_features(Rows(np.zeros((1, columns)))) is None:
         raise InputError(
             "--without-data needs a kernel with a finite feature map, such as linear() or polynomial(degree=2); "
-            f"{kernel!r} predicts from its training rows. Choose another --kernel, or leave out --without-data."
+            f"{kernel!r} predicts from its training rows. Choose another --kernel, or remove --without-data."
         )
 
 
 def _most_folds(table: Prepared) -> int:
-    """As many as there are rows, groups, or rows of the rarest label."""
+    """The largest possible number of folds: the number of rows, of groups, or of rows of the rarest label."""
     if table.groups is not None:
         return len(np.unique(table.groups))
     y = table.target.values
@@ -194,25 +195,25 @@ def times_as_long(search: Any, asked: FitOptions) -> int:
 
 
 def fresh_encoder(encoder: TableEncoder) -> TableEncoder:
-    """An encoder, not fitted, that takes each column for what this one took it for."""
+    """An encoder, not fitted, with the kinds of columns that `encoder` has."""
     used = tuple((column.name, column.kind) for column in encoder.columns_ if column.outputs)
     unused = tuple(column.name for column in encoder.columns_ if not column.outputs)
     return TableEncoder.from_settings(replace(encoder.settings, kinds=used, drop=unused))
 
 
 def encoding_words(table: Prepared) -> str:
-    """What the encoder learned from rows, and from which."""
+    """The parts of the encoding that were computed from rows, and from which rows."""
     columns = [column for column in table.encoder.columns_ if column.outputs]
     kinds = {column.kind for column in columns}
     learned = [
         *(["means and standard deviations of numbers"] if "number" in kinds else []),
         *(["medians and standard deviations of dates"] if "date" in kinds else []),
-        *(["fill values of missing cells"] if any(c.missing and c.scale is not None for c in columns) else []),
+        *(["fill values of missing values"] if any(c.missing and c.scale is not None for c in columns) else []),
         *(["levels of categories"] if "category" in kinds else []),
-        *(["words and directions of texts"] if "text" in kinds else []),
-        "which columns are left out",
+        *(["vocabulary and SVD components of text columns"] if "text" in kinds else []),
+        "which columns are dropped",
     ]
-    sampled = "" if table.stream is None else f", by {len(next(iter(table.features.values())))} sampled rows"
+    sampled = "" if table.stream is None else f", from {len(next(iter(table.features.values())))} sampled rows"
     return f"the encoding of the columns ({', '.join(learned)}{sampled})"
 
 
@@ -228,7 +229,7 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
     import mercer
 
     if asked.repeats:
-        raise InputError("--repeats is not supported for more than 50 000 rows or with --dask. Leave it out.")
+        raise InputError("--repeats is not supported for more than 50 000 rows or with --dask. Remove --repeats.")
     if asked.dask is not None and "://" not in asked.dask:
         raise InputError(
             sentence("--dask", "the address of a scheduler, such as tcp://10.0.0.1:8786", repr(asked.dask))

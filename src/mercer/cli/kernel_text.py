@@ -38,9 +38,9 @@ def _places(columns: Any, encoder: TableEncoder) -> list[int]:
     found: list[int] = []
     for name in listed:
         if not isinstance(name, str):
-            raise InputError(f".on({name!r}) on the command line must name columns of the table, such as .on('age').")
+            raise InputError(f".on(...) needs column names on the command line, such as .on('age'); got {name!r}.")
         known = {column.name: place for place, column in enumerate(encoder.columns_) if column.outputs}
         if name not in known:
-            raise InputError(f".on({name!r}) does not name a feature. {nearest(name, known)}")
+            raise InputError(f".on({name!r}): there is no feature column {name!r}. {nearest(name, known)}")
         found += [place for place, group in enumerate(encoder.groups_.tolist()) if group == known[name]]
     return found

@@ -1,4 +1,4 @@
-"""Columns that by themselves nearly give the target away, told wherever a model is fitted."""
+"""Possible target leakage: columns that nearly determine the target, reported by every fit."""
 
 from __future__ import annotations
 

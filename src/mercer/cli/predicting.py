@@ -39,7 +39,7 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
-        raise InputError(f"The files of {parts.what} cannot be put together: {one_line(error)}.") from None
+        raise InputError(f"The Parquet files of {parts.what} cannot be concatenated: {one_line(error)}.") from None
     return arrow_reading(table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style))
 
 
@@ -60,12 +60,12 @@ def predicted(
     if confidence is not None:
         if model.is_classifier:
             raise InputError(
-                "--interval needs a regression model; this model is a classifier. Leave it out: the probabilities of "
-                "the classes are always written."
+                "--interval needs a regression model; this model is a classifier. Remove --interval: class "
+                "probabilities are always written."
             )
         if not hasattr(model.model, "predict_interval"):
             kind = type(model.model).__name__
-            raise InputError(f"--interval is not supported for {kind} models. Leave it out.")
+            raise InputError(f"--interval is not supported for {kind} models. Remove --interval.")
         answer["lower"], answer["upper"] = model.predict_interval(taken, confidence)
     if model.is_classifier:
         shares = model.predict_proba(taken)
@@ -76,7 +76,9 @@ def predicted(
 
 def _free(name: str, taken: dict[str, Any]) -> str:
     if name in taken:
-        raise InputError(f"The id column must not be called {name!r}: that is the name of the predictions. Rename it.")
+        raise InputError(
+            f"The id column must not be called {name!r}: the column of predictions has this name. Rename the id column."
+        )
     return name
 
 
@@ -123,7 +125,7 @@ def _cell(value: Any) -> str:
 
 
 def _arrow(values: list[Any]) -> Any:
-    """A column of pyarrow's; texts where it has no type for all of the values."""
+    """A pyarrow column; strings if pyarrow has no type for all of the values."""
     import pyarrow as pa
 
     try:

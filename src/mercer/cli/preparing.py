@@ -74,7 +74,7 @@ class Prepared:
     features : dict of str to Cells
         The columns to learn from.
     encoder : TableEncoder
-        What they were taken for, and how they become numbers.
+        Their kinds, and how they become numbers.
     target : Target
         What is to be predicted.
     groups, weights : ndarray or None
@@ -115,11 +115,11 @@ def asked_kinds(given: Sequence[str]) -> dict[str, str]:
 
 
 def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str], what: str) -> list[str]:
-    """The columns to learn from; names that are none are refused by `column`."""
+    """The feature columns; `column` raises an error for unknown names."""
     for name in (said.target, *said.kinds, *said.always_there[1:], *said.aside):
         column(name)
     if said.target in {*said.aside, said.weight}:
-        raise InputError(f"Target {said.target!r} cannot be dropped, or be used as group, weight or id.")
+        raise InputError(f"Target {said.target!r} cannot also be used with --drop, --group, --weight or --id.")
     features = [name for name in names if name not in {said.target, said.weight, *said.aside}]
     if not features:
         raise InputError(f"{what} has no columns besides the target {said.target!r}.")
@@ -164,32 +164,35 @@ def prepare(source: str, said: Said) -> Prepared:
 
 
 def infinite_cells(said: Said) -> str:
-    """What becomes of infinite numbers."""
+    """How infinite numbers are treated."""
     return "refuse" if said.missing in {None, "refuse"} else "missing"
 
 
 def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading) -> TableEncoder:
-    """The encoder of these columns; refused where none can be learned from."""
+    """The fitted encoder of these columns; an error if no column can be a feature."""
     kinds = {name: kind for name, kind in said.read_as.items() if name in features}
     missing = "mean" if said.missing == "mean" else "mark"
     settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing)
     encoder = TableEncoder.from_settings(settings).fit(features)
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
-        raise InputError(f"No column of {table.what} can be used as a feature ({reasons}).")
+        raise InputError(
+            f"No column of {table.what} can be used as a feature ({reasons}). To use a column anyway, set its kind "
+            "with --as COLUMN=KIND."
+        )
     return encoder if said.rows_kept else encoder.rounded()
 
 
 def chosen_task(table: Reading, said: Said, rows: Array) -> Target:
-    """What is to be predicted of these rows; labels as the file has them."""
+    """The target of these rows; labels as they are in the file."""
     cells = table.exactly(said.target)
     return choose_task(said.target, table.columns[said.target][rows], [cells[row] for row in rows], said.task)
 
 
 def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: list[str]) -> Array:
-    """The rows that are not learned from: with `--missing drop` those with missing cells, otherwise none.
+    """A mask of the dropped rows: with `--missing drop` those with missing values, otherwise none.
 
-    Gaps are refused otherwise: of the target, the group and the weight always, of other columns if that was asked for.
+    Otherwise missing values are an error: in target, group and weight always, in other columns with `--missing refuse`.
     """
     gone = np.zeros(len(next(iter(gaps.values()))), dtype=bool)
     for name, missing in gaps.items():
@@ -207,20 +210,24 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
         verbs = ("has", "was") if gone.sum() == 1 else ("have", "were")
         notes.append(f"{int(gone.sum())} of {len(gone)} rows {verbs[0]} missing values and {verbs[1]} dropped.")
     if (~gone).sum() < _FEWEST:
-        raise InputError(sentence(table.what, f"a table of at least {_FEWEST} rows", f"{int((~gone).sum())}"))
+        after = " after dropping rows with missing values" if gone.any() else ""
+        raise InputError(
+            f"{table.what} has too few rows: at least {_FEWEST} are needed; got {int((~gone).sum())}{after}."
+        )
     return gone
 
 
 def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | None:
-    """The groups of these rows, as texts."""
+    """The groups of these rows, as strings."""
     if name is None:
         return None
     cells = table.exactly(name)
     groups = np.array([str(cells[row]) for row in rows])
     count = len(np.unique(groups))
     if count < 3:
-        must_be = "a column of at least 3 groups"
-        raise InputError(sentence(f"--group {name}", must_be, f"{count}", "Folds are made of whole groups."))
+        must_be = "a column with at least 3 distinct values"
+        way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
+        raise InputError(sentence(f"--group {name}", must_be, f"{count}", way_out))
     return groups
 
 

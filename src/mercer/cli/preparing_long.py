@@ -68,8 +68,8 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
 
     if not said.rows_kept:
         raise InputError(
-            f"--without-data is not supported for tables that are read in passes ({table.rows} rows). Leave it out: "
-            "the model holds only its landmarks."
+            f"--without-data is not supported for tables that are read in blocks ({table.rows} rows). Remove "
+            "--without-data: the model file contains only the landmark rows."
         )
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     endless = infinite_cells(said) == "missing"
@@ -85,7 +85,7 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         gaps[name] = blank if sample.columns[name].family == "text" else blank | words
     kept = ~rows_left_out(whole, said, gaps, notes)
     rows = np.flatnonzero(kept)
-    notes.append(f"Columns were judged by {sample.rows} rows at even distances; all rows are read in passes.")
+    notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
     drawn = np.flatnonzero(kept[survey.rows])
     features = {name: sample.columns[name][drawn] for name in names}
     encoder = fitted_encoder(features, said, sample)

@@ -108,8 +108,8 @@ def _refuse_tight_limit() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY and soft < needed:
         raise Refusal(
-            f"This process may use {soft // 10**6} MB of address space (ulimit -v); mercer and the packages it loads "
-            f"take {needed // 10**6} MB with {count} thread{'s' * (count > 1)}. Raise the limit, or set "
+            f"The address space limit (ulimit -v) is {soft // 10**6} MB; mercer and its dependencies need "
+            f"{needed // 10**6} MB with {count} thread{'s' * (count > 1)}. Raise the limit, or set "
             "OPENBLAS_NUM_THREADS=1."
         )
 
@@ -183,9 +183,9 @@ def flags(column: str) -> dict[str, str]:
         "comma_or_point": "--decimal ',' or --decimal '.'",
         "decimal": "--decimal",
         "drop": "--drop",
-        "grid": "others with --kernel or --alphas",
+        "grid": "Extend the grid with --kernel or --alphas",
         "missing": "; for fit there is also --missing drop, mean or mark",
-        "others": "others with --kernel or --alphas",
+        "others": "Extend the grid with --kernel or --alphas",
         "separator": "--separator",
         "style": "--decimal",
         "without": " with --drop",
@@ -204,9 +204,11 @@ def words(error: Exception) -> str:
     if isinstance(error, MercerError):
         return said
     if _exhausted(error):
-        return "There is not enough memory. Use fewer rows or columns, or --memory-limit to be told beforehand."
+        return (
+            "Out of memory. Use fewer rows or columns. With --memory-limit, mercer checks the memory before it starts."
+        )
     if _of_arrow(error):
-        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Leave that column out, or convert it."
+        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Drop this column, or convert it."
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         place = repr(str(error.filename)) if error.filename else "the output"

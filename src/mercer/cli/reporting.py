@@ -17,18 +17,18 @@ from mercer.errors import InputError
 
 
 def refuse_landmarks(table: Prepared, asked: FitOptions, report: str | None) -> None:
-    """A report shows what was predicted of held-out rows; where nobody keeps that, it is refused before the work."""
+    """Raise an error before the fit if the model stores no held-out predictions, which a report needs."""
     streamed = table.stream is not None
     name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
     if report is not None and name.startswith("Nystroem"):
         raise InputError(
-            f"--report needs held-out predictions of every row, which {name} ({why}) does not keep. Leave it out, or "
-            "fit a sample of the rows."
+            f"--report is not supported for {name} ({why}), because it does not store held-out predictions. Remove "
+            "--report, or fit a sample of the rows."
         )
 
 
 def write(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) -> None:
-    """Write the report, if one was asked for."""
+    """Write the report, if `--report` was set."""
     if options["report"] is None:
         return
     from mercer.report import Origin, write_report

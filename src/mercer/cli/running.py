@@ -35,8 +35,8 @@ def run_fit(options: dict[str, Any]) -> None:
     begin = time.monotonic()
     out, target = options["out"], options["target"]
     speak = not options["as_json"] and not options["quiet"]
-    _refuse_out(out, "--out", "the model")
-    _refuse_out(options["report"], "--report", "the report")
+    _refuse_out(out, "--out")
+    _refuse_out(options["report"], "--report")
     written = {f"--{name}": options[name] for name in ("out", "report", "checkpoint")}
     _refuse_overwriting({"the table": options["table"]}, written)
     asked = _asked(options, verbose=0 if options["quiet"] else 1)
@@ -89,12 +89,12 @@ def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[st
     return whole
 
 
-def _refuse_out(out: str | None, option: str, what: str) -> None:
-    """What cannot be written is refused before the work, not after."""
+def _refuse_out(out: str | None, option: str) -> None:
+    """Raise an error before the fit if a file cannot be written."""
     if out is None:
         return
     if out == "-" or Path(out).is_dir():
-        raise InputError(sentence(f"{option} of fit", f"a file to write {what} to", repr(out)))
+        raise InputError(sentence(option, "the path of a file", repr(out) + " (a directory)" * Path(out).is_dir()))
     path = Path(os.path.realpath(out) if Path(out).is_symlink() else out)  # what is written is where a link points to
     if not path.parent.is_dir():
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
@@ -109,8 +109,7 @@ def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) ->
         found = set() if path in {None, "-"} else _files(str(path))
         for what, others in taken.items():
             if found & others:
-                way_out = "Name another file: this one would be overwritten."
-                raise InputError(sentence(option, f"another file than {what}", repr(path), way_out))
+                raise InputError(f"{option} would overwrite {what}: {path!r}. Use a different file name.")
         taken[option] = found
 
 
@@ -161,8 +160,8 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
 
         if scoring not in get_scorer_names():
             hint = nearest(scoring, get_scorer_names())
-            hint = hint if hint.startswith("Did") else "Scores are called as in scikit-learn, r2 for one."
-            raise InputError(f"There is no score {scoring!r}. {hint}")
+            hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
+            raise InputError(f"Unknown scoring {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
     given = {name: options[name] for name in names}
     return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
@@ -252,12 +251,12 @@ def run_predict(options: dict[str, Any]) -> None:
 def _tell_strangers(report: Any) -> None:
     for each in report.columns[:10]:
         parts = [
-            f"{each.outside} outside the range of training" if each.outside else "",
-            f"{each.unseen} of levels that training did not have ({each.example!r})" if each.unseen else "",
-            f"{each.missing} missing, where none was in training" if each.missing else "",
+            f"{each.outside} outside the training range" if each.outside else "",
+            f"{each.unseen} with categories not seen in training ({each.example!r})" if each.unseen else "",
+            f"{each.missing} missing (no missing values in training)" if each.missing else "",
         ]
         said = "; ".join(part for part in parts if part)
-        words = f"column {each.name!r}, of {report.rows} cells: {said}."
+        words = f"column {each.name!r}, {report.rows} values: {said}."
         say(words, head="Warning:", colour="yellow", err=True)
     if report.columns:
         say("Predictions for such rows are extrapolations.", err=True)
@@ -269,8 +268,8 @@ def _loaded(path: str) -> Any:
 
     model = load(path)
     if not isinstance(model, TableModel):
-        way_out = f"Use mercer.load({path!r}).predict in Python."
-        raise InputError(sentence(path, "a model that mercer fit wrote", type(model).__name__, way_out))
+        got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."
+        raise InputError(sentence(path, "a model file written by `mercer fit`", got, way_out))
     return model
 
 

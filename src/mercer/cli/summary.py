@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -18,10 +19,10 @@ from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import Judgement, held_out_of
 from mercer.tables import Column
-from mercer.text import legible, plain, text_table
+from mercer.text import counted, legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
-_WHY = 160  # letters of a reason
+_WHY = 160  # characters of a reason
 
 
 def data_words(table: Prepared, target: str) -> str:
@@ -44,7 +45,7 @@ def data_words(table: Prepared, target: str) -> str:
 
 
 def columns_words(columns: list[Column]) -> str:
-    """What each column was taken for; of a wide table, the first ones and those that are left out."""
+    """The kind of each column; of a wide table, the first columns and the dropped ones."""
     shown = columns
     if len(columns) > _MOST:
         told = [each for each in columns if not each.outputs][:_MOST]
@@ -52,17 +53,35 @@ def columns_words(columns: list[Column]) -> str:
     rows = [
         (
             legible(each.name),
-            each.kind if each.outputs else f"{each.kind}, left out",
+            each.kind if each.outputs else f"{each.kind}, dropped",
             each.missing,
-            legible(each.why, _WHY),
+            legible(_why(each), _WHY),
         )
         for each in shown
     ]
-    text = _cut(text_table(["column", "taken for", "missing", "why"], rows))
+    text = _cut(text_table(["column", "kind", "missing", "why"], rows))
     if len(shown) == len(columns):
         return text
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in columns).items())
     return f"{text}\n... and {len(columns) - len(shown)} more: {kinds} in all."
+
+
+def _why(column: Column) -> str:
+    """The reason for the kind of a column, with the options of the command line.
+
+    >>> _why(Column("house", "category", "set by kinds"))
+    'set by --as'
+    """
+    text, category = (shlex.quote(f"{column.name}={kind}") for kind in ("text", "category"))
+    options = {
+        "set by kinds": "set by --as",
+        "use kind text or category": f"use --as {text}",
+        "use kind category": f"use --as {category}",
+    }
+    why = column.why
+    for words, option in options.items():
+        why = why.replace(words, option)
+    return why
 
 
 def _cut(text: str) -> str:
@@ -80,7 +99,8 @@ def choice_words(fitted: Fitted) -> str:
     if hasattr(model, "committee_"):
         return f"Model: {name} ({fitted.why}), {member_words((each.weight, each.name) for each in model.members_)}."
     tried = len(model.kernels_) * len(model.alphas_)
-    return f"Model: {name} ({fitted.why}), {model.best_kernel_!r} with alpha {model.alpha_:.3g}, best of {tried}."
+    best = f"{model.best_kernel_!r} with alpha {model.alpha_:.3g}, best of {counted(tried, 'candidate')}"
+    return f"Model: {name} ({fitted.why}), {best}."
 
 
 def member_words(members: Iterable[tuple[float, str]]) -> str:
@@ -96,7 +116,7 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 
 
 def error_words(judged: Judgement, target: str, y: Any) -> str:
-    """The out-of-sample error, what it rests on, the baseline beside it, and what that means."""
+    """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = f" +- {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
@@ -111,7 +131,8 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     held = held_out_of(y, judged.predicted)
     if not judged.useful:
         lines.append(
-            f"That is no better than the baseline: the columns contain little information about {legible(target)}."
+            "The model is not better than the baseline: the columns contain little information about "
+            f"{legible(target)}."
         )
     elif held is not None:
         lines.append(
@@ -137,7 +158,7 @@ def _number(judged: Judgement, value: float) -> str:
 def file_words(file: ModelFile, table: TableModel) -> str:
     """What a model file of a table holds.
 
-    Its summary may be a stranger's: what is not as `as_json` has it is left out.
+    Its summary may be a stranger's: what is not as `as_json` has it is omitted.
     """
     told, chosen = (_dictionary(table.summary.get(name)) for name in ("error", "model"))
     listed = chosen.get("members")
@@ -176,7 +197,7 @@ def _told(value: Any, *, share: bool) -> str:
 
 
 def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dict[str, Any]:
-    """The same as plain values; also what the model file keeps."""
+    """The summary as plain values, for JSON and for the model file."""
     judged, model = fitted.judgement, fitted.model
     chosen: dict[str, Any] = {"class": type(model).__name__, "why": fitted.why}
     if hasattr(model, "committee_"):

@@ -1,4 +1,4 @@
-"""One column of a table, whatever held it, as numbers, truth values, days or texts, with what is missing."""
+"""One column of a table, whatever held it, as numbers, booleans, days or texts, with what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY = dt.timedelta(days=1)
 EXACT = 2**53  # every whole number up to here is a float64
 FIFTEEN = "numbers of at most 15 digits, which a float64 holds exactly"
 _DIGITS = (int, np.integer, Decimal)  # numbers that may have more digits than a float64
-_FAMILIES = "numbers, truth values, dates or text"
+_FAMILIES = "numbers, booleans, dates or text"
 _FINE = {"ms", "us", "ns", "ps", "fs", "as"}  # units of which milliseconds overflow no earlier
 
 
@@ -124,16 +124,19 @@ class Cells:
         return replace(self, values=codes, missing=codes < 0, levels=levels, gone=said)
 
     def read(self, family: Family, values: Sequence[float]) -> Cells:
-        """The cells of a text column as numbers, days or truth values: one value per level."""
+        """The cells of a text column as numbers, days or booleans: one value per level."""
         placed = np.array([*values, np.nan])[self.values]
         return replace(self, family=family, values=placed, levels=[])
 
     def refused(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
-        """The complaint about the cell of a row, or about the first cell of a level."""
+        """The error for the cell of a row, or for the first cell of a level."""
+        return InputError(sentence(f"Column {self.name!r}", must_be, self.found(cell)), hint=hint, column=self.name)
+
+    def found(self, cell: int | str) -> str:
+        """The cell of a row, or the first cell of a level, with its place."""
         codes, levels = texts_of(self)
         row = cell if isinstance(cell, int) else int(np.flatnonzero(codes == levels.index(cell))[0])
-        got = f"{short(levels[int(codes[row])])!r} in {self.where(row)}"
-        return InputError(sentence(f"Column {self.name!r}", must_be, got), hint=hint, column=self.name)
+        return f"{short(levels[int(codes[row])])!r} in {self.where(row)}"
 
 
 def short(text: str, most: int = 30) -> str:
@@ -186,7 +189,7 @@ def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
         return _date_cells(name, values, where)
     if kind not in "UTO":
         got = f"{values.dtype} values"
-        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Leave it out with $drop.")
+        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Drop the column with $drop.")
     return _object_cells(name, values.astype(object).tolist(), where, declared=declared)
 
 
@@ -226,15 +229,15 @@ def _finite(cells: Cells, *, endless: bool) -> Cells:
     row, count = int(np.argmax(infinite)), int(infinite.sum())
     if not endless:
         raise refused_endless(cells, str(cells.values[row]), count, row)
-    gone = f"{count} infinite cell{'s' * (count > 1)}"
+    gone = f"{count} infinite value{'s' * (count > 1)}"
     return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 
 def refused_endless(cells: Cells, first: str, count: int, row: int) -> InputError:
-    """The complaint about infinite numbers."""
+    """The error for infinite numbers."""
     place = cells.where(row)
-    got = f"{first!r} in {place}" if count == 1 else f"{count} infinite cells, the first {first!r} in {place}"
-    hint = "Correct the cell, or leave it empty$missing."
+    got = f"{first!r} in {place}" if count == 1 else f"{count} infinite values, the first {first!r} in {place}"
+    hint = "Correct the value, or leave the cell empty$missing."
     return InputError(sentence(f"Column {cells.name!r}", "finite numbers", got), hint=hint)
 
 
@@ -272,7 +275,7 @@ def _date_cells(name: str, values: Array, where: Where) -> Cells:
     if far.size:
         got = f"{values[far[0]]} in {where(int(far[0]))}"
         must_be = "dates within 292 million years of 1970"
-        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Leave the column out with $drop.")
+        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Drop the column with $drop.")
     moments = made.astype(np.int64)
     return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, where=where)
 
@@ -286,7 +289,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
     if None in families and not declared:
         row = next(i for i, cell in enumerate(cells) if not missing[i] and _family(type(cell)) is None)
         got = f"{type(cells[row]).__name__} in {where(row)}"
-        hint = "Turn the column into text, or leave it out with $drop."
+        hint = "Turn the column into text, or drop it with $drop."
         raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint)
     rows = np.flatnonzero(~missing)
     if families and families <= {"number", "truth"}:
@@ -346,7 +349,8 @@ def _floats(name: str, cells: Sequence[Any], rows: Array, where: Where) -> Array
         return np.array(cells, dtype=np.float64)
     except OverflowError:
         row = next(int(row) for row, cell in zip(rows, cells, strict=True) if abs(cell) > 2**1023)
-        raise InputError(sentence(f"Column {name!r}", "below 1.8e308", f"a larger number in {where(row)}")) from None
+        must_be = "numbers below 1.8e308 in absolute value (the float64 range)"
+        raise InputError(sentence(f"Column {name!r}", must_be, f"a larger number in {where(row)}")) from None
 
 
 def _in_days(name: str, cell: Any, place: str) -> Any:
@@ -357,7 +361,11 @@ def _in_days(name: str, cell: Any, place: str) -> Any:
         return cell
     if np.datetime_data(cell.dtype)[0] in {"Y", "M"}:
         raise InputError(
-            sentence(f"Column {name!r}", "durations in weeks, days or less", f"months or years in {place}")
+            sentence(
+                f"Column {name!r}",
+                "durations in weeks, days or smaller units",
+                f"a unit of months or years in {place}",
+            )
         )
     return cell / np.timedelta64(1, "D")
 
@@ -367,7 +375,8 @@ def _moment(name: str, cell: Any, place: str) -> np.datetime64:
     try:
         return np.datetime64(naive(cell), "ms")
     except (OverflowError, ValueError):
-        raise InputError(sentence(f"Column {name!r}", "dates of which UTC has one", f"{cell} in {place}")) from None
+        must_be = "dates that can be converted to UTC"
+        raise InputError(sentence(f"Column {name!r}", must_be, f"{cell} in {place}")) from None
 
 
 def naive(moment: Any) -> Any:

@@ -68,7 +68,7 @@ class Column:
     marked : bool
         Whether missing numbers and dates have a column of marks.
     named : bool
-        Whether the levels of a category are names of numbers, days or truth values, and not texts as they were written.
+        Whether the levels of a category are names of numbers, days or booleans, and not texts as they were written.
     """
 
     name: str
@@ -215,8 +215,9 @@ def _standardised(scale: Scale, values: Array, cells: Cells) -> Array:
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
-        must_be = f"of the order of the training values ({scale.low:.6g} to {scale.high:.6g})"
-        raise InputError(sentence(f"Column {cells.name!r}", must_be, f"{values[row]:.6g} in {cells.where(row)}"))
+        must_be = f"similar in size to the training values ({scale.low:.6g} to {scale.high:.6g})"
+        got = f"{values[row]:.6g} in {cells.where(row)}, whose scaled value overflows"
+        raise InputError(sentence(f"Column {cells.name!r}", must_be, got))
     return np.asarray(standard)
 
 

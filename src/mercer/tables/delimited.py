@@ -67,7 +67,7 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delim
     while line and not any(header):
         line, header = next(records, (0, []))
     if not header:
-        raise InputError(f"{what} is empty: there is not even a line with the names of the columns.")
+        raise InputError(f"{what} is empty: it has no header line.")
     notes: list[str] = []
     names = _names(header, line, what, notes)
     kept: list[list[str]] = []
@@ -87,18 +87,18 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delim
         lines.append(line)
     inside = [number for number in blank if lines and number < lines[-1]]
     if inside:
-        notes.append(f"{len(inside)} empty line{'s' * (len(inside) > 1)} left out, the first is line {inside[0]}.")
+        notes.append(f"{len(inside)} empty line{'s' * (len(inside) > 1)} skipped, the first is line {inside[0]}.")
     if not kept:
-        raise InputError(f"{what} has the names of {len(names)} columns and no row below them.")
+        raise InputError(f"{what} has a header with {len(names)} columns, but no rows.")
     columns = [[cell.strip(" \t") for cell in column] for column in zip(*kept, strict=True)]
     return Delimited(names, columns, lines, found, notes)
 
 
 def _ragged(cells: list[str], names: list[str], line: int, what: str, separator: str) -> InputError:
-    got = f"{len(cells)} (the first is {short(cells[0])!r})"
+    got = f"{len(cells)} cells (the first is {short(cells[0])!r})"
     must_be = f"a row of {len(names)} cells, one per column"
     sign = SEPARATORS.get(separator, repr(separator))
-    way_out = f"Cells are separated by a {sign} here; put texts that hold one in quotes."
+    way_out = f"The separator is a {sign}; put cells that contain it in quotes."
     return InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
 
 
@@ -148,9 +148,9 @@ def _csv_words(reason: str) -> str:
     if "unexpected end" in reason:
         return "a quote is opened and never closed."
     if "expected after" in reason:
-        return "something follows a closing quote; a quote inside a quoted cell must be written twice."
+        return "there is text after a closing quote; a quote inside a quoted cell must be written twice."
     if "field larger" in reason:
-        return "a cell is longer than 131072 letters; perhaps a quote is not closed."
+        return "a cell is longer than 131072 characters; perhaps a quote is not closed."
     return f"{reason}."
 
 
@@ -171,9 +171,7 @@ def _separator(text: str, what: str) -> str:
     if len(steady) == 1:
         return steady[0]
     said = " or a ".join(SEPARATORS[mark] for mark in able)
-    raise InputError(
-        f"Cells of {what} may be separated by a {said}: the header has both.", hint="Say which with $separator."
-    )
+    raise InputError(f"Cells of {what} may be separated by a {said}: the header has both.", hint="Set $separator.")
 
 
 def _first(text: str, mark: str) -> list[str]:
@@ -221,6 +219,6 @@ def _refuse_numbers(names: list[str], line: int, what: str) -> None:
         return
     counts = [list(range(first, first + len(numbers))) for first in (0, 1)]
     if numbers and numbers not in counts:
-        must_be = "the names of the columns"
+        must_be = "a header with column names"
         got = f"numbers ({', '.join(map(short, given[:3]))}{', ...' if given[3:] else ''})"
-        raise InputError(sentence(f"Line {line} of {what}", must_be, got, "Put a line of names above the rows."))
+        raise InputError(sentence(f"Line {line} of {what}", must_be, got, "Add a header line."))

@@ -1,4 +1,4 @@
-"""A table of mixed columns as a matrix of numbers, visibly: what each column was taken for, and why."""
+"""A table of mixed columns as a matrix of numbers, with a report of the kind of each column, and why."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     columns_ : list of Column
-        What each column was taken for, why, and what was learned about it.
+        The kind of each column, why, and what was learned about it.
     names_out_ : list of str
         The names of the columns of numbers.
     groups_ : ndarray of int
@@ -158,11 +158,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> from mercer import TableEncoder
         >>> encoder = TableEncoder().fit({"age": [20, 30, 40]})
         >>> print(encoder.encode({"age": [25, 99, None]}).report)
-        3 rows, 33% of them outside the range of training
+        3 rows, 33% of them outside the training range
         <BLANKLINE>
-        column  newly missing  unseen level  out of range
-        ------  -------------  ------------  ------------
-        age                 1             0             1
+        column  newly missing  unseen category  out of range
+        ------  -------------  ---------------  ------------
+        age                 1                0             1
         """
         check_is_fitted(self)
         table = as_table(X)
@@ -207,13 +207,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def describe(self) -> str:
-        """What each column was taken for, and why, as a table for people."""
+        """The kind of each column, and why, as a text table."""
         check_is_fitted(self)
         rows = [
             (" ".join(column.name.split()), column.kind, column.missing, _becomes(column), column.why)
             for column in self.columns_
         ]
-        return text_table(["column", "taken for", "missing", "becomes", "why"], rows)
+        return text_table(["column", "kind", "missing", "features", "why"], rows)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""
@@ -269,7 +269,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         taken: set[str] = set()
         for place, name in enumerate(table.names):
             if place in dropped:
-                columns.append(Column(name, "dropped", "as asked"))
+                columns.append(Column(name, "dropped", "set by drop"))
                 continue
             cells = meant(read[place], asked.get(place), style or NumberStyle())
             kind, why = decide(cells, asked.get(place))
@@ -281,7 +281,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def set_columns(
         self, columns: list[Column], settings: EncoderSettings, style: NumberStyle | None, *, named: bool
     ) -> Self:
-        """Take these columns for fitted."""
+        """Set the fitted attributes from these columns."""
         self._settings, self._style, self._named = settings, style, named
         self.columns_ = columns
         self.names_out_ = [name for column in columns for name in column.outputs]
@@ -294,23 +294,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _places(self, table: Table, needed: list[str]) -> dict[str, int]:
-        """Where each column of training is now; refused where one that is needed is nowhere."""
+        """The places of the training columns; missing or unknown columns are an error."""
         names = [column.name for column in self.columns_]
         if not (self._named and table.named):
             if len(table.names) != len(names):
                 raise InputError(
                     f"X has {len(table.names)} features, but TableEncoder is expecting {len(names)} features as input. "
-                    "Give the columns of training."
+                    "Use the same columns as in fit."
                 )
             return {name: place for place, name in enumerate(names)}
         given, known = set(table.names), set(names)
         gone = [name for name in needed if name not in given]
         extra = [name for name in table.names if name not in known]
         if gone or extra:
-            parts = [f"without {quoted(gone)}"] * bool(gone) + [f"with {quoted(extra)}"] * bool(extra)
+            parts = [f"missing columns {quoted(gone)}"] * bool(gone) + [f"unknown columns {quoted(extra)}"] * bool(
+                extra
+            )
             way_out = "Rename or drop the unknown columns." if extra else "Add the missing columns."
-            got = f"a table {' and '.join(parts)}"
-            raise InputError(sentence("X of TableEncoder", "a table with the columns of training", got, way_out))
+            got = " and ".join(parts)
+            raise InputError(sentence("X of TableEncoder", "a table with the training columns", got, way_out))
         return {name: place for place, name in enumerate(table.names)}
 
 
@@ -318,7 +320,7 @@ def _place(table: Table, key: str | int) -> int:
     """Where a column that the settings name is: by name, or by number where the table has no names."""
     if not table.named and isinstance(key, int) and not isinstance(key, bool):
         if not 0 <= key < len(table.names):
-            raise InputError(sentence("A column number", f"between 0 and {len(table.names) - 1}", key))
+            raise InputError(sentence("A column index", f"between 0 and {len(table.names) - 1}", key))
         return key
     if str(key) not in table.names:
         raise InputError(f"There is no column {str(key)!r}. {nearest(str(key), table.names)}")
@@ -335,5 +337,5 @@ def _unused(name: str, taken: set[str]) -> str:
 
 def _becomes(column: Column) -> str:
     if not column.outputs:
-        return "nothing"
-    return counted(len(column.outputs), "column")
+        return "none"
+    return counted(len(column.outputs), "feature")

@@ -113,9 +113,7 @@ def _listed(X: Sequence[Any]) -> Table:
     for place, row in enumerate(X):
         if not isinstance(row, list | tuple | np.ndarray) or np.ndim(row) == 0:
             raise InputError(
-                sentence(
-                    _WHAT, "a list of rows", f"{row!r} in place of row {place}", "For one column, give [[a], [b]]."
-                )
+                sentence(_WHAT, "a list of rows", f"{row!r} in place of row {place}", "For one column, use [[a], [b]].")
             )
         if len(row) != len(X[0]):
             raise InputError(

@@ -1,4 +1,4 @@
-"""What the cells of a column mean, and what the column is taken for: one set of rules for files, frames and streams."""
+"""The kinds of columns, and what their cells mean: one set of rules for files, frames and streams."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def meant(
     =====================================================  ==========================================
     asked for as category or text; declared categories     texts, NA among them
     (new cells of a category of numbers or dates)          texts, NA and the like are missing
-    every cell true or false, in any case                  truth values, NA and the like are missing
+    every cell true or false, in any case                  booleans, NA and the like are missing
     every cell an ISO date                                 days, NA and the like are missing
     every cell a number, none like 007                     numbers, NA and the like are missing
     numbers, and inf                                       refused, or inf is missing if that was said
@@ -56,7 +56,7 @@ def meant(
     cells : Cells
         As the table has them.
     kind : str or None
-        The kind that was asked for, or that training decided on.
+        The kind that `kinds` sets, or that training decided on.
     style : NumberStyle
         How texts write numbers.
     levels : sequence of str, default=()
@@ -116,31 +116,36 @@ def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
     for text, value in zip(cells.levels, values, strict=True):
         if value is None:
-            raise cells.refused(must_be, text, "Correct the cell, or leave it empty.")
+            raise cells.refused(must_be, text, "Correct the value, or leave the cell empty.")
     return [value for value in values if value is not None]
 
 
 def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            raise cells.refused("numbers below 1.8e308", text, "Correct the cell, or leave it empty.")
+            raise cells.refused(
+                "numbers below 1.8e308 in absolute value (the float64 range)",
+                text,
+                "Correct the value, or leave the cell empty.",
+            )
         if abs(value) >= EXACT and style.rounds(text):
-            raise cells.refused(FIFTEEN, text, "Leave the column out with $drop, or keep it as text with $category.")
+            raise cells.refused(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
     return cells.read("number", values)
 
 
 def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
-    """The complaint about a cell that is no number, or one in another style."""
+    """The error for a cell that is not a number, or a number in another format."""
     if not LOOSE.fullmatch(text):
-        return cells.refused("numbers", text, "Correct the cell, or leave it empty.")
-    marks = {"": "no mark", ",": "commas", ".": "points", "'": "apostrophes", " ": "blanks"}[style.thousands]
+        return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
+    marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
+    between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
-    must_be = f"numbers with a decimal {sign} and {marks} between thousands" + ", as in the training table" * trained
-    return cells.refused(must_be, text, "Say how this table writes numbers with $decimal.")
+    must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
+    return cells.refused(must_be, text, "Set the decimal sign of this table with $decimal.")
 
 
 def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
-    """No guess about a column of numbers or dates in which something else stands."""
+    """Raise an error for a column of numbers or dates with a few other cells, instead of guessing."""
     numbers = np.array([style.value(cells, text) is not None for text in cells.levels])
     days = np.array([read_day(text) is not None for text in cells.levels])
     loose = np.array([bool(LOOSE.fullmatch(text)) for text in cells.levels])
@@ -150,8 +155,8 @@ def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
         raise refused_endless(cells, cells.levels[cells.values[row]], int(cells.counts[endless].sum()), row)
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
-        hint = "Say how numbers are written with $style, or say $category."
-        raise cells.refused("numbers written in one way", text, hint)
+        hint = "Set the format with $style, or use $category."
+        raise cells.refused("numbers in one format", text, hint)
     total = cells.counts.sum()
     if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
         return
@@ -159,18 +164,18 @@ def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
         share = cells.counts[fits].sum() / total
         if share >= _SPOILT:
             text = cells.levels[int(np.argmin(fits))]
-            hint = "Correct the cell, leave it empty, or say $category."
-            raise cells.refused(f"{what} in every row, as in {100 * share:.3g} % of them", text, hint)
+            hint = "Correct the value, leave the cell empty, or use $category."
+            raise cells.refused(f"{what} in every row ({100 * share:.3g} % are)", text, hint)
 
 
 def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
-    """What a column is taken for, and why. The first line that fits decides.
+    """The kind of a column, and why. The first line that fits decides.
 
     ===================================================  ==========
-    every cell is missing, or every cell the same        constant
-    one value, and missing cells                         category
-    the kind that was asked for                          as asked
-    categorical in the table; truth values               category
+    every value is missing, or all are the same          constant
+    one value, and missing values                        category
+    the kind that `kinds` sets                           that kind
+    categorical in the table; booleans                   category
     numbers, however few distinct ones                   number
     dates                                                date
     text: each value twice or more on average            category
@@ -194,7 +199,7 @@ def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
             return "constant", f"every value is {said}"
         return "category", f"{said} or missing"
     if asked is not None:
-        return asked, "as asked"  # type: ignore[return-value]  # settings are checked when they are made
+        return asked, "set by kinds"  # type: ignore[return-value]  # settings are checked when they are made
     if cells.declared:
         return "category", "categorical in the table"
     if cells.family == "truth":
@@ -217,7 +222,11 @@ def _number_reason(cells: Cells) -> str:
     if not (cells.present == np.floor(cells.present)).all():
         return "numbers"
     distinct = len(np.unique(cells.present))
-    return "whole numbers" if distinct > _FEW else f"whole numbers, {distinct} distinct; ask for category if codes"
+    return (
+        "whole numbers"
+        if distinct > _FEW
+        else f"whole numbers, {distinct} distinct; if these are codes, use kind category"
+    )
 
 
 def _decide_text(cells: Cells) -> tuple[Kind, str]:
@@ -229,14 +238,14 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
         if distinct > 0.9 * present:
             return (
                 "identifier",
-                f"short text, {distinct} distinct in {present} rows; ask for text or category to keep it",
+                f"short text, {distinct} distinct in {present} rows; to keep it, use kind text or category",
             )
     said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"
 
 
 def checked_kind(column: str | int, kind: object) -> None:
-    """Refuse a kind that cannot be asked for."""
+    """Validate a kind in `kinds`."""
     if kind not in ASKABLE:
         must_be = "'number', 'category', 'date' or 'text'"
-        raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), "To leave it out, use drop."))
+        raise InputError(sentence(f"The kind of column {column!r}", must_be, repr(kind), "To drop it, use drop."))

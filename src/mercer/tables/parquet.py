@@ -61,7 +61,7 @@ def opened(path: str | Path) -> Any:
     try:
         return parquet.ParquetFile(path, buffer_size=_PAGE, pre_buffer=False)
     except (package.ArrowException, OSError, ValueError) as problem:
-        raise InputError(f"{str(path)!r} is no Parquet file that can be read: {one_line(problem)}.") from None
+        raise InputError(f"{str(path)!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
@@ -78,8 +78,10 @@ def files_of(folder: Path) -> list[Path]:
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
     if deeper:
-        got = f"{str(deeper[0].relative_to(folder))!r} in a directory below it"
-        raise InputError(sentence(f"The directory {str(folder)!r}", "one with Parquet files directly in it", got))
+        raise InputError(
+            f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
+            f"{str(deeper[0].relative_to(folder))!r}."
+        )
     return found
 
 
@@ -186,7 +188,7 @@ class LongTable:
             with opened(file) as held:
                 own = refuse_twice([str(name) for name in held.schema_arrow.names], file.name)
                 if file is not files[0] and own != names:
-                    raise InputError(f"{file.name} must have the columns of {files[0].name}, in their order.")
+                    raise InputError(f"{file.name} must have the same columns as {files[0].name}, in the same order.")
                 names, rows = own, rows + held.metadata.num_rows
         return LongTable(tuple(files), tuple(names), rows, path.name) if rows > above or path.is_dir() else None
 

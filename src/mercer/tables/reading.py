@@ -41,7 +41,7 @@ class Reading:
     kind : str
         `comma`, `semicolon`, `tab`, `bar` or `Parquet`.
     notes : tuple of str
-        What was taken for what, where that is not plain.
+        Notes on how cells were read, if that is not obvious.
     style : NumberStyle or None
         How texts write numbers; None where no cell tells.
     """
@@ -69,7 +69,7 @@ class Reading:
         return (read_cells(name, self.raw[name], self.where, endless=True) if cells is None else cells).missing
 
     def exactly(self, name: str) -> list[Any]:
-        """The cells of a column as the file has them; a name that is none gets the nearest suggested."""
+        """The cells of a column as in the file; an unknown name is an error that suggests the nearest one."""
         if name not in self.raw:
             known, hint = nearest(name, self.raw), ""
             only = next(iter(self.raw)) if len(self.raw) == 1 else ""
@@ -77,7 +77,7 @@ class Reading:
             if signs:
                 known, hint = (
                     f"It has one column, {short(only)!r}.",
-                    f"Are cells separated by a {signs[0]}? Use $separator.",
+                    f"If the separator is a {signs[0]}, set $separator.",
                 )
             raise InputError(f"There is no column {name!r} in {self.what}. {known}", hint=hint)
         column = self.raw[name]

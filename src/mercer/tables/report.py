@@ -64,19 +64,19 @@ class EncoderReport:
         if not self.columns:
             return f"{self.rows} rows, all like the training rows"
         lines = [(each.name, each.missing, each.unseen, each.outside) for each in self.columns]
-        head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the range of training"
-        return head + "\n\n" + text_table(["column", "newly missing", "unseen level", "out of range"], lines)
+        head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the training range"
+        return head + "\n\n" + text_table(["column", "newly missing", "unseen category", "out of range"], lines)
 
     def warn(self) -> None:
-        """Give one warning, if there is anything to tell."""
+        """Issue one warning, if there is anything to report."""
         if self.columns:
             names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
             parts = {
                 "out of range": sum(each.outside for each in self.columns),
-                "of unseen levels": sum(each.unseen for each in self.columns),
+                "with unseen categories": sum(each.unseen for each in self.columns),
                 "newly missing": sum(each.missing for each in self.columns),
             }
-            said = ", ".join(f"{count} cells {what}" for what, count in parts.items() if count)
+            said = ", ".join(f"{count} values {what}" for what, count in parts.items() if count)
             message = (
                 f"{self.rows} new rows differ from the training rows in {names}: {said}. Predictions for such rows "
                 "are extrapolations."

@@ -22,7 +22,7 @@ _MISSING = ("mark", "mean")
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """What was asked of an encoder: kinds, columns to leave out, how numbers are written, what becomes of gaps."""
+    """The parameters of an encoder: kinds, columns to drop, number format, treatment of missing values."""
 
     kinds: tuple[tuple[str | int, str], ...]
     drop: tuple[str | int, ...]
@@ -63,7 +63,7 @@ class EncoderSettings:
             drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
             return cls.checked(dict(record["kinds"]), drop, decimal, thousands, record.get("missing", "mark"))
         except (KeyError, TypeError, AttributeError) as error:
-            raise _spoilt("what state() gives") from error
+            raise _spoilt("a field is missing or has the wrong type") from error
 
 
 def written(
@@ -109,25 +109,25 @@ def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], Numbe
         scales = np.asarray(arrays["scales"], dtype=np.float64)
         named, records = record["named"], record["columns"]
         if not isinstance(named, bool) or not isinstance(records, list) or scales.shape != (len(records), 5):
-            raise _spoilt("one row of scales per column")
+            raise _spoilt("the number of scales differs from the number of columns")
         columns = [_column(each, row) for each, row in zip(records, scales, strict=True)]
         columns = _with_parts(columns, records, arrays)
     except (KeyError, TypeError, AttributeError) as error:
-        raise _spoilt("what state() gives") from error
+        raise _spoilt("a field is missing or has the wrong type") from error
     names = [column.name for column in columns]
     outputs = [name for column in columns for name in column.outputs]
     if not names or len(set(names)) < len(names) or len(set(outputs)) < len(outputs):
-        raise _spoilt("about columns with names of their own")
+        raise _spoilt("duplicate names of columns or outputs")
     return settings, columns, style, named
 
 
 def _column(record: Any, scale: Array) -> Column:
     for name, kind in _FIELDS.items():
         if type(record[name]) is not kind:
-            raise _spoilt(f"of type {kind.__name__} in {name!r}")
+            raise _spoilt(f"{name!r} is not of type {kind.__name__}")
     for name, kind in _LISTS.items():
         if not isinstance(record[name], list) or any(type(item) is not kind for item in record[name]):
-            raise _spoilt(f"a list in {name!r}")
+            raise _spoilt(f"{name!r} is not a list of {kind.__name__}")
     kind = record["kind"]
     plain = {name: record[name] for name in _FIELDS} | {name: tuple(record[name]) for name in _LISTS}
     column = Column(**plain, marked=record.get("marked", True), named=record.get("named", False))
@@ -146,9 +146,9 @@ def _with_parts(columns: list[Column], records: list[Any], arrays: Any) -> list[
             stop = start + len(known)
             words = np.asarray(arrays["words"], dtype=np.float64)[start:stop]
             if type(known) is not list or not all(type(part) is str for part in known) or words.ndim != 2:
-                raise _spoilt("words for texts")
+                raise _spoilt("invalid text vocabulary")
             if len(words) != len(known) or type(width) is not int or not 0 < width < words.shape[1]:
-                raise _spoilt("as many numbers as words")
+                raise _spoilt("the number of text vectors differs from the number of words")
             directions = np.ascontiguousarray(words[:, 1 : 1 + width])
             tfidf = told.get("tfidf", False)
             parts = Parts(tuple(known), letters, words[:, 0].copy(), directions, bare, tfidf)
@@ -157,32 +157,35 @@ def _with_parts(columns: list[Column], records: list[Any], arrays: Any) -> list[
         _check(column)
         made.append(column)
     if "words" in arrays and (start == 0 or start != len(arrays["words"])):
-        raise _spoilt("as many numbers as words")
+        raise _spoilt("the number of text vectors differs from the number of words")
     return made
 
 
 def _check(column: Column) -> None:
-    """What is learned from rows always holds for a column; what is read from a file may not."""
+    """Validate a column that was read from a file."""
     levels = column.levels + column.pooled
     truth = column.kind == "category" and len(column.outputs) == 1
     sound = {
-        "of a known kind": column.kind in get_args(Kind),
-        "no less than 0 missing cells": column.missing >= 0,
-        "about different levels": len(set(levels)) == len(levels),
-        "levels for categories alone": (column.kind == "category") == bool(column.levels),
-        "about texts": column.parts is None or (column.kind == "text" and _are_sound(column.parts)),
-        "about marks of numbers and dates": column.marked is True
+        "unknown kind": column.kind in get_args(Kind),
+        "negative count of missing values": column.missing >= 0,
+        "duplicate levels": len(set(levels)) == len(levels),
+        "levels on a column that is not a category": (column.kind == "category") == bool(column.levels),
+        "invalid text vocabulary": column.parts is None or (column.kind == "text" and _are_sound(column.parts)),
+        "a missing-value indicator on a column that is not a number or date": column.marked is True
         or (column.marked is False and column.kind in {"number", "date"}),
-        "about the names of levels": column.named is False or (column.named is True and column.kind == "category"),
-        "true and false in one column": not truth or (levels == ("False", "True") and not column.missing),
-        "about days of dates": column.kind == "date" or not (column.year or column.weekdays),
-        "about days of the week": list(column.weekdays) == sorted(set(column.weekdays) & set(range(7))),
-        "about finite scales": column.scale is None or _is_sound(column.scale),
+        "level names on a column that is not a category": column.named is False
+        or (column.named is True and column.kind == "category"),
+        "invalid boolean levels": not truth or (levels == ("False", "True") and not column.missing),
+        "date parts on a column that is not a date": column.kind == "date" or not (column.year or column.weekdays),
+        "invalid weekdays": list(column.weekdays) == sorted(set(column.weekdays) & set(range(7))),
+        "a scale is not finite": column.scale is None or _is_sound(column.scale),
     }
-    sound["one name per output"] = all(sound.values()) and len(column.outputs) == len(output_names(column, truth))
-    for must_be, holds in sound.items():
+    sound["the number of outputs does not match the kind"] = all(sound.values()) and len(column.outputs) == len(
+        output_names(column, truth)
+    )
+    for what, holds in sound.items():
         if not holds:
-            raise _spoilt(must_be)
+            raise _spoilt(what)
 
 
 def _are_sound(parts: Parts) -> bool:
@@ -202,5 +205,6 @@ def _is_sound(scale: Scale) -> bool:
     return bool(np.isfinite(astuple(scale)).all()) and scale.spread > 0 and scale.low <= scale.high
 
 
-def _spoilt(must_be: str) -> InputError:
-    return InputError(sentence("The state of TableEncoder", must_be, "something else", "Use state() to make one."))
+def _spoilt(what: str) -> InputError:
+    """The error for an invalid state."""
+    return InputError(f"The state of TableEncoder is invalid: {what}. Use a state made by state().")

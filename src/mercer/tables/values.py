@@ -1,4 +1,4 @@
-"""How texts write numbers and days: read as they are written, and found out where nobody says it."""
+"""The formats of numbers and dates in text: how they are read, and how they are detected by default."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NumberStyle:
 
     @classmethod
     def said(cls, decimal: str | None, thousands: str | None = None) -> NumberStyle | None:
-        """The style that was asked for; None where nothing was said.
+        """The number format that was set; None by default.
 
         Where only the decimal sign is said, the other one may stand between thousands.
 
@@ -132,7 +132,7 @@ def is_word_for_missing(text: str) -> bool:
 
 
 def level_name(text: str, style: NumberStyle) -> str:
-    """What a text would be called as a level if its column held numbers, dates or truth values: 3 for "3.0".
+    """What a text would be called as a level if its column held numbers, dates or booleans: 3 for "3.0".
 
     >>> [level_name(text, NumberStyle()) for text in ("3.0", "2024-12-31T00:00", "true", "red")]
     ['3', '2024-12-31', 'True', 'red']
@@ -178,8 +178,12 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     column, text = commas[0]
     if points:
         got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
-        raise InputError(sentence("Numbers of one table", "written in one way", got), hint="Say which with $decimal.")
+        raise InputError(sentence("The decimal sign", "the same in all columns", got), hint="Set $decimal.")
     if all(_GROUPED.fullmatch(text) for _, text in commas):
-        hint = "Is the comma decimal? Say $comma_or_point."
-        raise column.refused("numbers that can be read in one way", text, hint)
+        raise InputError(
+            f"Column {column.name!r} is ambiguous: {column.found(text)} may have a decimal comma or a thousands "
+            "separator.",
+            hint="Set $comma_or_point.",
+            column=column.name,
+        )
     return NumberStyle(",", ".")
