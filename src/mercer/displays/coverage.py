@@ -1,4 +1,4 @@
-"""Whether intervals hold what they say: the share of new targets inside, against the confidence asked for."""
+"""The coverage of prediction intervals on new targets, against their nominal confidence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mercer.insight.intervals import Coverage
 
 @dataclass(eq=False)
 class CoverageDisplay(Display):
-    """Coverage over confidence; honest intervals lie on the diagonal, within what chance allows.
+    """Coverage against nominal confidence; correct intervals lie on the diagonal, up to sampling error.
 
     Parameters
     ----------
     confidence, share : ndarray of shape (k,)
-        What was asked for, and what was found.
+        Nominal confidence, and measured coverage.
     rows : int
         How many rows were asked about.
     method : str
@@ -61,7 +61,7 @@ class CoverageDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, confidences: Any = None, ax: Any = None) -> Self:
-        """Ask a fitted model about rows that it has not seen.
+        """Measure the coverage of a fitted model on new rows.
 
         Parameters
         ----------
@@ -101,13 +101,13 @@ class CoverageDisplay(Display):
         ax.fill_between(
             line, *ends, color=GREY, alpha=BAND, linewidth=0, label=f"chance of {self.rows} rows, two standard errors"
         )
-        ax.plot(line, line, "--", color=BLACK, linewidth=1.2, label="as asked for")
+        ax.plot(line, line, "--", color=BLACK, linewidth=1.2, label="nominal")
         ax.plot(
             self.confidence, self.share, "-o", color=BLUE, markersize=5, linewidth=1.8, clip_on=False,
             label=self.method or "found",
         )  # fmt: skip
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set_aspect("equal")
-        named(ax, "confidence asked for", "share of new targets inside")
+        named(ax, "nominal confidence", "coverage (share of new targets inside)")
         ax.legend(frameon=False, loc="upper left")
         return self

@@ -186,7 +186,7 @@ class SpectrumDisplay(Display):
         Parameters
         ----------
         estimator : KernelRidge or a search
-            Fitted. Of a search the winner is taken.
+            Fitted. Of a search, `best_estimator_` is used.
         ax : matplotlib Axes, default=None
             Where; None is a new figure.
 
@@ -197,7 +197,7 @@ class SpectrumDisplay(Display):
         check_is_fitted(estimator)
         model = getattr(estimator, "best_estimator_", estimator)
         if np.ndim(model.alpha) or not hasattr(type(model), "effective_dof_"):
-            what = "KernelRidge with one alpha, or a search for one"
+            what = "a KernelRidge with a single alpha, or a KernelRidgeCV"
             raise InputError(sentence("The estimator of SpectrumDisplay", what, type(estimator).__name__))
         K = model.X_fit_ if model.kernel_.kind == "gram" else model.kernel_(model.X_fit_)
         values, slack = _spectrum(np.asarray(K))

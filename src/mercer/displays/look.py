@@ -42,11 +42,11 @@ class Display:
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, loaded when the first picture is drawn."""
+    """matplotlib.pyplot, loaded for the first plot."""
     try:
         from matplotlib import pyplot as plt
     except ModuleNotFoundError:  # pragma: no cover - the tests have it
-        raise MercerError("Pictures need matplotlib. Install it with: pip install 'mercer[cli]'.") from None
+        raise MercerError("Plots need matplotlib. Install it with: pip install 'mercer[cli]'.") from None
     return plt
 
 
@@ -87,7 +87,7 @@ def table(X: Any, *widths: int) -> Array:
     values = np.asarray(X, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] not in widths:
         must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'}"
-        raise InputError(sentence("X of a picture", must_be, f"shape {values.shape}"))
+        raise InputError(sentence("X of a display", must_be, f"shape {values.shape}"))
     return values
 
 

@@ -14,14 +14,14 @@ from mercer.estimators.nesting import NestedCrossValidation, nested_cross_valida
 
 @dataclass(eq=False)
 class NestedDisplay(Display):
-    """One line per outer fold: inner score of its winner, outer score, and the winner itself.
+    """One line per outer fold: inner score of its winner, outer score, and the best candidate itself.
 
     Parameters
     ----------
     inner, outer : ndarray of shape (folds,)
         Scores, of all repeats one after the other; larger is better.
     chosen : list of str
-        The winner of every fold; empty where scores are pooled over folds.
+        The best candidate of every fold; empty where scores are pooled over folds.
     scoring : str
         What the score is.
 

@@ -1,4 +1,4 @@
-"""What a search saw: scores of all kernels and alphas, the winner, and what is as good within one standard error."""
+"""Scores of all kernels and alphas of a search, the best candidate, and those within one standard error of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one column says about the target by itself: where that is nearly all, it may have been made from it."""
+"""How well one column alone predicts the target: if nearly perfectly, it may be target leakage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def some_rows(n: int) -> Array:
 
 
 def share_alone(z: Array, y: Array, *, classifier: bool) -> float:
-    """The share of the loss of knowing nothing that the columns z of numbers, made of one column, take away.
+    """The share of the baseline loss that is explained by the features z of one column.
 
     Every row is predicted by the rows next to it, itself left out; of one column of numbers the squared
     correlation counts if it is larger.

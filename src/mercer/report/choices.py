@@ -31,26 +31,26 @@ class RankedCandidate:
 
 @dataclass(frozen=True, eq=False)
 class SearchChoice:
-    """The winner of a search.
+    """The best candidate of a search.
 
     Attributes
     ----------
     kernel, alpha : str
-        The winner.
+        The best candidate.
     kernels, alphas : int
         How many of each were tried.
     scoring, folds, rule : str
         How they were compared.
     best : tuple of RankedCandidate
-        Those that scored best, with the winner.
+        Those that scored best, with the best candidate.
     close : int
         How many are within one standard error of the best.
     edges : tuple of str
-        On which edges of the grid the winner stands.
+        On which edges of the grid the best candidate is.
     agreed : tuple of int
         How many outer folds chose exactly this winner, and how many there were.
     digits : float
-        Decimal digits that can be trusted.
+        Decimal digits that are correct.
     search : KernelRidgeCV or KernelRidgeClassifierCV
         For its picture; None where its table was not kept.
     """
@@ -95,7 +95,7 @@ class CommitteeChoice:
     tuned_on : int
         Rows that widths were tuned on.
     digits : float
-        Decimal digits that can be trusted, of the worst member.
+        Decimal digits that are correct, of the worst member.
     """
 
     members: tuple[MemberFact, ...]
@@ -154,7 +154,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
 
 
 def _best(model: Any) -> tuple[tuple[RankedCandidate, ...], int]:
-    """The best candidates and the winner, and how many are as good within one standard error."""
+    """The best candidates and the best candidate, and how many are as good within one standard error."""
     table, choice = model.table_, model.choice_
     mean, error = table.mean.mean(axis=2), table.standard_error(model.folds_).mean(axis=2)
     worth = np.where(np.isnan(mean), -np.inf, mean)

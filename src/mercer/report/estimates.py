@@ -46,7 +46,9 @@ def estimates(facts: Facts) -> list[Estimate]:
         found.append(Estimate("Training rows", judged.fitted, quantity(judged, judged.fitted), worth))
     if judged.outer:
         worth = f"Too optimistic: the model was chosen by this number ({judged.naive_how})."
-        found.append(Estimate("Cross-validation of the choice", judged.naive, quantity(judged, judged.naive), worth))
+        found.append(
+            Estimate("Cross-validation of the best candidate", judged.naive, quantity(judged, judged.naive), worth)
+        )
         worth = f"{judged.how[0].upper()}{judged.how[1:]}. Quote this number."
         found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
     else:
@@ -55,29 +57,32 @@ def estimates(facts: Facts) -> list[Estimate]:
             "these rows. Quote this number."
         )
         found.append(Estimate("Out-of-fold", judged.error, outer, worth, quoted=True))
-    base = "Baseline (most common label)" if facts.labels is not None else "Baseline (mean)"
+    base = (
+        "Baseline (predicting the most common label)" if facts.labels is not None else "Baseline (predicting the mean)"
+    )
     worth = "A useful model has a lower error."
     found.append(Estimate(base, judged.baseline, quantity(judged, judged.baseline), worth))
     return found
 
 
 def optimism_words(facts: Facts) -> list[str]:
-    """How optimistic the cross-validation error of the choice is."""
+    """How optimistic the cross-validation error of the best candidate is."""
     judged = facts.judged
     if not judged.outer:
         return [
             (
-                "No outer cross-validation was run. It would repeat every step in every fold, the weights included; on "
-                "tables of this size both estimates are close. To run it, set the number of folds of the evaluation."
+                "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
+                "tables of this size its result is close to the out-of-fold error. To run it, use --folds (or folds= "
+                "of evaluate)."
             )
         ]
     gap = abs(judged.optimism)
     size = f"{100 * gap:.1f} percentage points" if judged.share else number(gap, 2)
     if gap <= _SAME * abs(judged.error):
-        return ["The cross-validation error of the choice and the out-of-sample error agree."]
+        return ["The cross-validation error of the best candidate and the out-of-sample error agree."]
     small = not math.isnan(judged.standard_error) and gap < judged.standard_error
     less = ", less than the standard error" * small
     if judged.optimism > 0:
-        return [f"The cross-validation error of the choice is too optimistic by {size}{less}."]
-    larger = f"The cross-validation error of the choice is larger than the out-of-sample error by {size}{less}"
+        return [f"The cross-validation error of the best candidate is too optimistic by {size}{less}."]
+    larger = f"The cross-validation error of the best candidate is larger than the out-of-sample error by {size}{less}"
     return [f"{larger}: by chance, or because its training folds are smaller."]

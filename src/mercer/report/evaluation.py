@@ -106,7 +106,7 @@ class ModelEvaluation:
             f"Baseline: {number(judged.baseline)}.",
         ]
         lines += [
-            f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of unseen targets."
+            f"{percent(each.confidence)} prediction intervals contain {percent(float(each))} of held-out targets."
             for each in self.coverage
             if each.confidence == _NINE_IN_TEN
         ]

@@ -84,7 +84,7 @@ def gather(subject: Subject, result: Any, origin: Origin) -> Facts:
 
 
 def spectrum_of(subject: Subject) -> SpectrumFact | None:
-    """Of the winner's kernel, or of the member with the largest weight; on a part of many rows."""
+    """The spectrum of the best candidate, or of the member with the largest weight; on a sample of many rows."""
     if not subject.Z.shape[1]:
         return None
     from matplotlib.figure import Figure
@@ -95,7 +95,7 @@ def spectrum_of(subject: Subject) -> SpectrumFact | None:
         kernel, alpha = model.members_[heaviest].kernel, float(model.members_[heaviest].alpha)
         what = model.members_[heaviest].name
     else:
-        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the winner"
+        kernel, alpha, what = model.best_kernel_, float(model.alpha_), "the best candidate"
     display = SpectrumDisplay.from_kernel(
         kernel, subject.framed(subject.Z[rows]), alphas=[alpha] if alpha > 0 else [], ax=where
     )

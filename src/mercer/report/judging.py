@@ -97,7 +97,7 @@ def judge(subject: Subject, evaluation: Any = None) -> Judgement:
     ====================  =========================  ====================================================
     model                 evaluation                 the error is that of
     ====================  =========================  ====================================================
-    automatic             Evaluation                 the outer loop, everything repeated
+    automatic             Evaluation                 the outer folds, all steps repeated
     automatic             None                       the committee out of fold, part of the fit
     a search              NestedCrossValidation      the outer loop
     a search              None                       `nested_cross_validate`, run here
@@ -106,7 +106,7 @@ def judge(subject: Subject, evaluation: Any = None) -> Judgement:
     wanted: type = Evaluation if subject.auto else NestedCrossValidation
     fits = evaluation is None or isinstance(evaluation, wanted)
     if not fits:
-        what = "what evaluate returned" if subject.auto else "what nested_cross_validate returned"
+        what = "the result of evaluate" if subject.auto else "the result of nested_cross_validate"
         raise InputError(sentence("evaluation of a report", f"{what}, or None", type(evaluation).__name__))
     return _judge_auto(subject, evaluation) if subject.auto else _judge_search(subject, evaluation)
 
@@ -123,7 +123,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     measure = "share of wrong labels" if classes else "root mean squared error"
     naive_how = f"out of fold, {model.how_judged()}"
     if result is not None:
-        how = f"{len(result.errors)} outer folds, everything repeated in each"
+        how = f"outer cross-validation, {len(result.errors)} folds, all steps repeated in each"
         numbers = result.error, result.standard_error, result.baseline
         return Judgement(
             measure, *numbers, how, result.predictions, model.error_, naive_how, share=classes, result=result
@@ -177,12 +177,13 @@ def dummy_score(Z: Array, y: Array, scoring: Any, how: dict[str, Any], *, classi
 
 
 def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
-    """The folds of the search where they can be outer folds, ten otherwise; for time series nobody can guess them."""
+    """The folds of the search if they can be outer folds, otherwise ten; an error unless they are a partition."""
     model, folds, groups = subject.model, subject.model.folds_, subject.groups
     if not folds.partition and not given:
-        what = "given when the folds of the search overlap or do not cover all rows"
-        way_out = "Run nested_cross_validate with outer folds of your own."
-        raise InputError(sentence("evaluation of a report", what, folds.label, way_out))
+        raise InputError(
+            "evaluation of a report is required when the folds of the search overlap or do not cover all rows; the "
+            f"folds are {folds.label}. Run nested_cross_validate with suitable outer folds, and pass its result."
+        )
     own = 3 <= len(folds.repeats[0]) <= _MOST_FOLDS
     if own and not hasattr(model.cv, "__next__"):
         return {"cv": model.cv, "repeats": model.repeats, "random_state": model.random_state, "groups": groups}
@@ -201,7 +202,7 @@ def judged_search(subject: Subject, nested: NestedCrossValidation, base: float) 
         f"nested cross-validation, {nested.folds}",
         nested.predictions[0] if subject.classifier else _mean(nested.predictions),
         read.value(model.best_score_),
-        f"the winner's own score, {model.folds_.label}",
+        f"cross-validation score of the best candidate, {model.folds_.label}",
         smaller_is_better=read.smaller_is_better,
         share=read.kind == "share",
         result=nested,
@@ -228,7 +229,7 @@ class HeldOutFacts:
     half, most : float
         Half of the predictions are off by less, nine in ten by less.
     explained : float
-        One less the share of the variance that is left.
+        1 minus the share of the variance that is left.
     outliers : tuple of int
         Places in the arrays, the largest residual first.
     """

@@ -59,7 +59,7 @@ class LabelFacts:
     names : tuple of str
         Labels of the matrix.
     matrix : ndarray of int, shape (labels, labels)
-        Observed down, said across.
+        Observed labels down, predicted labels across.
     each : tuple of LabelFact
         Every label, the most common first.
     calibration : Calibration
@@ -73,7 +73,7 @@ class LabelFacts:
 
 
 def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
-    """What was said about rows that were held out."""
+    """Predicted against observed labels of held-out rows."""
     said = np.asarray(judged.predicted, dtype=object)
     there = np.array([cell is not None for cell in said], dtype=bool)
     classes = subject.model.classes_
@@ -113,7 +113,7 @@ def _probabilities(subject: Subject) -> tuple[Array, Array]:
 
 
 def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Calibration:
-    """Probabilities in bins of about equally many rows: of the second of two labels, or of the label that is said.
+    """Probabilities in bins of about equally many rows: of the second of two labels, or of the predicted label.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Ca
     if probabilities.shape[1] == 2:
         of, sure, right = names[1], probabilities[:, 1], numbers == 1
     else:
-        of, sure, right = "the label that is said", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
+        of, sure, right = "the predicted label", probabilities.max(axis=1), probabilities.argmax(axis=1) == numbers
     bins = int(np.clip(len(sure) // 10, 1, _BINS))
     seen, said = calibration_curve(right, sure, n_bins=bins, strategy="quantile", pos_label=True)
     edges = np.percentile(sure, 100 * np.linspace(0, 1, bins + 1)[1:-1])  # as in calibration_curve

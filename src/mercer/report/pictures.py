@@ -80,8 +80,9 @@ def _surface(facts: Facts) -> Made | None:
     SearchDisplay.from_estimator(choice.search, ax=ax)
     ax.collections[0].set_gid(CELLS)
     text = (
-        f"Scores of {choice.kernels} kernels and {choice.alphas} alphas. The star is the choice, {choice.kernel} with "
-        f"alpha {choice.alpha}; inside the outline are the {choice.close} within one standard error of the best."
+        f"Scores of {choice.kernels} kernels and {choice.alphas} alphas. The star is the best candidate, "
+        f"{choice.kernel} with alpha {choice.alpha}; inside the outline are the {choice.close} within one standard "
+        "error of the best."
     )
     return ax.figure, "Scores of all candidates", text
 
@@ -129,7 +130,7 @@ def _nested(facts: Facts) -> Made | None:
     inner, outer = result.inner_scores.ravel()[:count], result.scores.ravel()[:count]
     NestedDisplay(inner, outer, texts[:count], plain(result.scoring, 50)).plot(ax)
     text = (
-        "What each outer fold chose (kernel, alpha), the inner score (squares) and the outer score (dots). "
+        "The best candidate of each outer fold (kernel, alpha), the inner score (squares) and the outer score (dots). "
         "Inner scores come from fewer training rows, so they can be worse."
     )
     return ax.figure, "Outer folds", text
@@ -142,7 +143,7 @@ def _points(facts: Facts) -> tuple[Any, Any, str]:
     if len(held.rows) <= POINTS:
         return held.observed, held.predicted, ""
     some = np.sort(np.random.default_rng(0).permutation(len(held.rows))[:POINTS])
-    return held.observed[some], held.predicted[some], f" {POINTS} of {len(held.rows)} rows are drawn."
+    return held.observed[some], held.predicted[some], f" {POINTS} of {len(held.rows)} rows are shown."
 
 
 def _against(facts: Facts, kind: str) -> Made | None:
@@ -157,8 +158,8 @@ def _against(facts: Facts, kind: str) -> Made | None:
         text = f"Observed against predicted {legible(facts.data.target)}; on the dashed line they agree.{part}"
         return ax.figure, "Predicted and observed", text
     text = (
-        f"Observed less predicted against predicted {legible(facts.data.target)}; a visible pattern means the model "
-        f"missed something.{part}"
+        f"Residual (observed minus predicted) against predicted {legible(facts.data.target)}; a visible pattern means "
+        f"the model missed something.{part}"
     )
     return ax.figure, "Residuals", text
 
@@ -217,7 +218,7 @@ def _coverage(facts: Facts) -> Made | None:
     return (
         ax.figure,
         "Interval coverage",
-        f"Share of unseen targets inside the intervals, by nominal confidence ({shares}).",
+        f"Coverage of the intervals on held-out targets, by nominal confidence ({shares}).",
     )
 
 
@@ -227,7 +228,7 @@ def _spectrum(facts: Facts) -> Made | None:
     ax = _axes(6.2, 3.8)
     facts.spectrum.display.plot(ax)
     degrees = facts.spectrum.degrees
-    said = "" if degrees is None else f"; alpha leaves {degrees:.3g} degrees of freedom"
+    said = "" if degrees is None else f"; {degrees:.3g} effective degrees of freedom"
     return ax.figure, "Spectrum", f"Eigenvalues of the kernel matrix of {facts.spectrum.rows} rows{said}."
 
 
@@ -254,8 +255,8 @@ def _influence(facts: Facts) -> Made | None:
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = (
-        f"Columns by permutation importance, with standard errors; permuting the first, {legible(first.name)}, "
-        f"costs {rise}."
+        f"Columns by permutation importance, with standard errors; permuting {legible(first.name)} "
+        f"increases the error by {rise}."
     )
     return ax.figure, "Importance of columns", text
 

@@ -182,23 +182,23 @@ def said_alone(subject: Subject, place: int) -> float:
 
 
 def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple[list[Coverage], str]:
-    """The share of unseen targets inside intervals of each confidence, and how that was found."""
+    """The coverage of intervals of each confidence, and how it was measured."""
     if subject.classifier or not refits:
         return [], ""
     part = share_of(len(refits))
     if not subject.auto:
         found = [_covered(subject, refits, confidence) for confidence in CONFIDENCES]
-        return found, f"jackknife+ intervals of the chosen kernel, refitted without {part} of the rows at a time"
+        return found, f"jackknife+ intervals of the best candidate, refitted without {part} of the rows at a time"
     if judged.outer:
         residual = np.abs(np.asarray(judged.predicted, dtype=np.float64) - subject.y)
         residual = residual[np.isfinite(residual)]
-        how = "the model's intervals around predictions of the outer loop, which has not seen the rows"
+        how = "the model's intervals around the predictions of the outer cross-validation"
     else:
         parts = [np.abs(each.predict(subject.Z[each.test]) - subject.y[each.test]) for each in refits]
         residual = np.concatenate(parts)
         how = (
             f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
-            "their widths have seen all rows, so that new rows may be held a little less often"
+            "the interval widths were computed from all rows, so the coverage of new rows may be slightly lower"
         )
     one = part_of(subject.X, np.arange(1))
     found = []
@@ -206,7 +206,7 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
         lower, upper = subject.model.predict_interval(one, confidence)
         width = float(upper[0] - lower[0])
         share = float(np.mean(residual <= 0.5 * width))
-        found.append(Coverage(share, width, confidence, "share found", len(residual)))
+        found.append(Coverage(share, width, confidence, "coverage", len(residual)))
     return found, how
 
 
@@ -218,4 +218,4 @@ def _covered(subject: Subject, refits: list[Refit], confidence: float) -> Covera
     rows = np.array([part.rows for part in parts])
     share = float(np.average([part.share for part in parts], weights=rows))
     width = float(np.average([part.width for part in parts], weights=rows))
-    return Coverage(share, width, confidence, "share found", int(rows.sum()))
+    return Coverage(share, width, confidence, "coverage", int(rows.sum()))

@@ -33,7 +33,7 @@ class Subject:
     y : ndarray of shape (n,)
         Targets.
     columns : tuple of Column
-        What each column of the table was taken for.
+        The columns of the table, each with its kind.
     place : ndarray of int, shape (p,)
         The place in `columns` that each column of Z came from.
     target : str
@@ -62,7 +62,7 @@ class Subject:
 
     @property
     def auto(self) -> bool:
-        """Whether it is a committee; otherwise it is the winner of a search."""
+        """Whether it is a committee; otherwise it is the best candidate of a search."""
         return isinstance(self.model, AutoCore)
 
     @property
@@ -118,8 +118,8 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
         Z, columns, place = encoder.transform(X), tuple(encoder.columns_), np.asarray(encoder.groups_)
     fitted = len(model.models_[0].X_fit_) if isinstance(model, AutoCore) else model.folds_.n
     if not len(Z) == len(labels) == fitted:
-        got = f"{len(Z)} rows and {len(labels)} targets, where it was fitted to {fitted} rows"
-        raise InputError(sentence("X and y of a report", "the rows that the model was fitted to", got))
+        got = f"{len(Z)} rows in X and {len(labels)} in y, but the model was fitted to {fitted} rows"
+        raise InputError(sentence("X and y of a report", "the training data of the model", got))
     if not hasattr(model, "predict_proba"):
         labels = labels.astype(np.float64)
     per_row = [None if given is None else np.asarray(given) for given in (weights, groups)]
@@ -133,9 +133,9 @@ def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...]]:
     except (TypeError, ValueError):
         Z = np.empty(0)
     if Z.ndim != 2 or any(kernel.kind == "gram" for kernel in model.kernels_):
-        way_out = "Of other rows, mercer.displays draws the same pictures one by one."
+        way_out = "For other data, use the plots in mercer.displays."
         raise InputError(
-            sentence("X of a report", "a table of numbers, or one for an encoder", type(X).__name__, way_out)
+            sentence("X of a report", "a numeric table, or a table with an encoder", type(X).__name__, way_out)
         )
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{j + 1}" for j in range(Z.shape[1])] if given is None else [str(name) for name in given]

@@ -8,7 +8,7 @@ from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.estimates import give_or_take, quantity
 from mercer.report.facts import Facts
 from mercer.report.worries import Worry
-from mercer.text import counted, legible, listed, number, percent, share_of
+from mercer.text import counted, legible, listed, number, percent
 
 _ASKED = 0.9  # the confidence that is told
 _RULES = {
@@ -38,6 +38,7 @@ def _what(facts: Facts) -> str:
 
 def _how_good(facts: Facts) -> str:
     judged, target = facts.judged, legible(facts.data.target)
+    common = "most common label" if facts.labels is not None else f"mean of {target}"
     value, base = quantity(judged, judged.error) + give_or_take(judged), quantity(judged, judged.baseline)
     if judged.share:
         first = f"Out-of-sample error: {value} of the labels are wrong."
@@ -47,12 +48,12 @@ def _how_good(facts: Facts) -> str:
         second = f"Baseline (predicting the mean of {target}): {base}."
     else:
         first = f"Out-of-sample score ({judged.measure}): {value}."
-        second = f"Baseline: {base}."
-    return f"{first} {second}" if judged.useful else f"{first} {second} That is no better than the baseline."
+        second = f"Baseline (predicting the {common}): {base}."
+    return f"{first} {second}" if judged.useful else f"{first} {second} The model is not better than the baseline."
 
 
 def _unit(facts: Facts) -> list[str]:
-    """What the error means to somebody who needs the number."""
+    """The error in units of the target."""
     if facts.held is None or not facts.judged.useful:
         return []
     held = facts.held
@@ -71,23 +72,23 @@ def _to_know(facts: Facts, worried: list[Worry]) -> list[str]:
     if matter:
         lines.append(f"Most important columns: {listed([each.name for each in matter[:3]])}.")
     elif len(facts.influence) > 1 and facts.judged.useful:
-        lines.append("No single column is important on its own: correlated columns share importance.")
+        lines.append("No single column has significant importance. Correlated columns share importance.")
     lines += _sure(facts)
     grave = [worry for worry in worried if worry.level == "serious"]
     looks = [worry for worry in worried if worry.level == "look"]
     if grave:
-        lines.append(f"Before you use it: {'; '.join(_small(worry.title) for worry in grave)}.")
+        lines.append(f"Check before use: {'; '.join(_small(worry.title) for worry in grave)}.")
     elif looks:
-        lines.append(f"Worth a look: {'; '.join(_small(worry.title) for worry in looks[:2])}.")
+        lines.append(f"Warnings: {'; '.join(_small(worry.title) for worry in looks[:2])}.")
     return lines
 
 
 def _sure(facts: Facts) -> list[str]:
-    """How wide an interval is, where it has ends."""
+    """The mean width and coverage of the intervals, unless they are infinite."""
     at = next((each for each in facts.coverage if each.confidence == _ASKED), None)
     if at is None or not math.isfinite(at.width) or not facts.judged.useful:
         return []
-    share = f"{percent(float(at))} of unseen targets"
+    share = f"{percent(float(at))} of held-out targets"
     return [
         f"{percent(_ASKED)} prediction intervals are {number(float(at.width))} wide on average and contain {share}."
     ]
@@ -101,9 +102,9 @@ def _small(text: str) -> str:
 def data_words(facts: Facts) -> list[str]:
     """The table and the target."""
     data = facts.data
-    missing = f"{counted(data.missing, 'cell')} {'is' if data.missing == 1 else 'are'} missing" if data.missing else ""
-    columns = f"{counted(len(data.columns), 'column')} besides the target"
-    lines = [f"{counted(data.rows, 'row')}, {columns}; {missing or 'no cell is missing'}."]
+    missing = counted(data.missing, "missing value") if data.missing else "no missing values"
+    columns = f"{counted(len(data.columns), 'column')} without the target"
+    lines = [f"{counted(data.rows, 'row')}, {columns}; {missing}."]
     target = legible(data.target)
     if data.numbers is not None:
         low, mean, high, spread = (number(value) for value in data.numbers)
@@ -120,28 +121,30 @@ def data_words(facts: Facts) -> list[str]:
 
 
 def choice_words(facts: Facts) -> list[str]:
-    """What was chosen, and why."""
+    """The selected model, and how it was selected."""
     choice = facts.choice
     if isinstance(choice, CommitteeChoice):
         kept = [member for member in choice.members if member.weight > 0]
         several = f"{counted(len(kept), 'kernel')} are combined, with weights from out-of-fold predictions"
-        vote = several if len(kept) > 1 else "one is used, by its out-of-fold predictions"
+        used = several if len(kept) > 1 else "one is used: the others get weight 0"
         lines = [
             (
                 f"{counted(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by "
-                f"the gradient of the leave-one-out error on {choice.tuned_on} rows; {vote} ({choice.how})."
+                f"minimizing the leave-one-out error on {choice.tuned_on} rows; {used} ({choice.how})."
             )
         ]
         best = min(choice.members, key=lambda member: member.error)
-        lines.append(f"On its own, {best.name} has the smallest out-of-fold error.")
+        lines.append(f"The best single kernel is {best.name} (smallest out-of-fold error).")
         return lines
     tried = choice.kernels * choice.alphas
     if tried == 1:
-        return [f"One kernel and one alpha were given: {choice.kernel} with alpha {choice.alpha}. Nothing was chosen."]
+        return [
+            f"One kernel and one alpha were given: {choice.kernel} with alpha {choice.alpha}. No selection was needed."
+        ]
     lines = [
         (
             f"{counted(choice.kernels, 'kernel')} and {counted(choice.alphas, 'alpha')} were compared by "
-            f"{choice.scoring} ({choice.folds}). Chosen by {_RULES[choice.rule]}: {choice.kernel} "
+            f"{choice.scoring} ({choice.folds}). Selected ({_RULES[choice.rule]}): {choice.kernel} "
             f"with alpha {choice.alpha}."
         )
     ]
@@ -165,8 +168,8 @@ def held_out_words(facts: Facts) -> list[str]:
     """Predicted against observed, or right and wrong labels."""
     if facts.held is not None:
         held = facts.held
-        outer = "the outer loop" if facts.judged.outer else "folds that were left out"
-        lines = [f"Every point is a row, predicted by a model that had not seen it ({outer})."]
+        outer = "outer cross-validation" if facts.judged.outer else "out-of-fold"
+        lines = [f"Every point is a row, predicted by a model fitted without this row ({outer})."]
         many = len(held.outliers)
         if many:
             lines.append(f"{counted(many, 'residual')} {'is an outlier' if many == 1 else 'are outliers'}.")
@@ -176,7 +179,7 @@ def held_out_words(facts: Facts) -> list[str]:
     assert facts.labels is not None  # noqa: S101 - a report has one or the other
     worst = min(facts.labels.each, key=lambda each: each.found)
     return [
-        "Every row was predicted by a model that had not seen it.",
+        "Every row was predicted by a model fitted without this row.",
         f"Label {legible(worst.label)} has the lowest recall: {percent(worst.found)} of {counted(worst.rows, 'row')}.",
     ]
 
@@ -189,19 +192,19 @@ def calibration_words(facts: Facts) -> list[str]:
     close = "well calibrated" if found.gap < 0.05 else "roughly calibrated" if found.gap < 0.12 else "poorly calibrated"
     return [
         (
-            f"Held-out probabilities are {close}: the mean calibration error is {percent(found.gap)}. The temperature "
-            "and the offsets were fitted on the same held-out rows."
+            f"Held-out probabilities are {close}: the mean calibration error is {percent(found.gap)}. The calibration "
+            "(temperature and class offsets) was fitted on the same rows, so this error is slightly optimistic."
         )
     ]
 
 
 def coverage_words(facts: Facts) -> list[str]:
-    """Whether intervals hold."""
+    """The coverage of the prediction intervals."""
     at = next((each for each in facts.coverage if each.confidence == _ASKED), None)
     if at is None:
         return []
     wide = f"They are {number(float(at.width))} wide on average" if math.isfinite(at.width) else "They are infinite"
-    targets = counted(at.rows, "unseen target")
+    targets = counted(at.rows, "held-out target")
     return [
         f"{percent(_ASKED)} prediction intervals contain {percent(float(at))} of {targets}. {wide}.",
         f"Measured with {facts.coverage_how}.",
@@ -212,35 +215,36 @@ def spectrum_words(facts: Facts) -> list[str]:
     """How flexible the model is."""
     spectrum = facts.spectrum
     if spectrum is None:
-        return ["No column varies, so there is no spectrum."]
+        return ["All columns are constant, so there is no spectrum."]
     part = "" if spectrum.rows == facts.data.rows else f", on {spectrum.rows} rows drawn at random"
-    whose = f"Of {spectrum.what}" + (", the member with the largest weight" if facts.subject.auto else "") + part
+    what = spectrum.what + (", the member with the largest weight" if facts.subject.auto else "") + part
     if spectrum.degrees is None:
-        return [f"{whose}: with alpha = 0 every eigenvalue counts."]
+        return [f"Kernel: {what}. With alpha = 0 no component is damped."]
     return [
         (
-            f"{whose}: alpha leaves {spectrum.degrees:.3g} effective degrees of freedom out of "
-            f"{spectrum.rows}. Components with eigenvalues above alpha are kept, those below are damped."
+            f"Kernel: {what}. The model has {spectrum.degrees:.3g} effective degrees of freedom (number of rows: "
+            f"{spectrum.rows}). Components with eigenvalues well below alpha are damped."
         )
     ]
 
 
 def influence_words(facts: Facts) -> list[str]:
-    """What columns are worth, and how that was found."""
+    """The importance of columns, and how it was computed."""
     if not facts.influence:
         return ["No column is used."]
     unit = "the share of wrong labels" if facts.labels is not None else "the root mean squared error"
-    part = "" if facts.tried_on == facts.data.rows else f", of {facts.tried_on} drawn at random"
+    part = "" if facts.tried_on == facts.data.rows else f", on {facts.tried_on} sampled rows"
     lines = [
         (
-            f"Permutation importance: by how much {unit} increases when a column is permuted among rows held out of "
-            f"the fit{part} ({share_of(facts.parts)} at a time, kernels as chosen). Correlated columns share "
-            "importance."
+            f"Permutation importance on held-out rows: the increase of {unit} when the values of a column are "
+            f"permuted. It is computed in {facts.parts} folds, with the kernel parameters fixed{part}. Correlated "
+            "columns share importance."
         )
     ]
     if len(facts.influence) < facts.data.used:
         lines.append(
-            f"Of {facts.data.used} columns, the {len(facts.influence)} that predict best on their own were tried."
+            f"Only the {len(facts.influence)} columns with the best single-column prediction were permuted (of "
+            f"{facts.data.used})."
         )
     idle = [each.name for each in facts.influence if each.rise < 2 * each.standard_error]
     if idle:

@@ -51,8 +51,9 @@ def _useless(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "serious",
             "No better than the baseline",
-            f"The error is not below that of predicting {_baseline(facts)} by more than its standard error. Either the "
-            f"columns contain little information about {legible(facts.data.target)}, or there are too few rows.",
+            f"The error is not lower than the baseline error (predicting {_baseline(facts)}) by more than one standard "
+            f"error. Either the columns contain little information about {legible(facts.data.target)}, or there are "
+            "too few rows.",
         )
 
 
@@ -101,8 +102,8 @@ def _edges(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             "The best candidate is on the edge of the grid",
-            f"{facts.choice.edges[0][0].upper()}{' and '.join(facts.choice.edges)[1:]} of those tried. "
-            "There may be a better value beyond the grid: extend it.",
+            f"{facts.choice.edges[0][0].upper()}{' and '.join(facts.choice.edges)[1:]} tried. "
+            "There may be a better value outside the grid: extend the grid.",
         )
 
 
@@ -125,9 +126,8 @@ def _digits(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "note",
             "Nearly singular system",
-            f"About {facts.choice.digits:.0f} decimal digits of the numbers are correct. That is enough for "
-            "predictions; "
-            "a larger alpha gives more.",
+            f"About {facts.choice.digits:.0f} decimal digits of the coefficients are correct, which is enough for "
+            "predictions. A larger alpha increases this number.",
         )
 
 
@@ -159,8 +159,8 @@ def _imbalance(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Label {legible(label)} is rare",
-            f"{counted(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} The overall error says little "
-            "about a rare label: see its recall and precision.",
+            f"{counted(rows, 'row')} of {facts.data.rows}. {_percent_found(found)} The overall error depends "
+            "little on a rare label: see its recall and precision.",
         )
 
 
@@ -171,7 +171,7 @@ def _unfound(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Low recall of {listed([each.label for each in lost])}",
-            f"Recall: {told}. If missing them is worse than the opposite mistake, use class weights.",
+            f"Recall: {told}. If false negatives of these labels cost more than false positives, use class weights.",
         )
 
 
@@ -186,9 +186,8 @@ def _missing(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Many missing values in {listed(many)}",
-            "Missing values were filled in, and an indicator column marks them unless it was switched off. The "
-            "indicator "
-            "helps only if values are missing for the same reasons in new rows.",
+            "Missing values were imputed; with missing='mark' (the default) an indicator column is added. The "
+            "indicator helps only if values are missing for the same reasons in new rows.",
         )
 
 
@@ -198,8 +197,8 @@ def _extremes(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             f"Extreme values in {listed(far)}",
-            f"More than {_EXTREME:.0f} standard deviations from the mean. Predictions near them depend on a few rows. "
-            "Correct such values if they are mistakes; otherwise a logarithm may help.",
+            f"Some values are more than {_EXTREME:.0f} standard deviations from the mean. Predictions near these "
+            "values depend on a few rows. Correct such values if they are mistakes; otherwise a logarithm may help.",
         )
 
 
@@ -209,7 +208,7 @@ def _intervals(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             "Prediction intervals are too narrow",
-            f"90 % intervals contain {100 * float(at):.0f} % of {at.rows} unseen targets. Use a higher confidence.",
+            f"90 % intervals contain {100 * float(at):.0f} % of {at.rows} held-out targets. Use a higher confidence.",
         )
 
 
@@ -219,7 +218,7 @@ def _optimism(facts: ModelEvaluation) -> Iterator[Worry]:
         yield Worry(
             "look",
             "Optimistic model selection",
-            "The cross-validation error of the chosen candidate is much lower than the out-of-sample error. Fewer "
+            "The cross-validation error of the best candidate is much lower than the out-of-sample error. Fewer "
             "candidates or more rows reduce the difference; quote the out-of-sample error.",
         )
 
@@ -227,10 +226,11 @@ def _optimism(facts: ModelEvaluation) -> Iterator[Worry]:
 def _extrapolation(facts: ModelEvaluation) -> Iterator[Worry]:
     yield Worry(
         "note",
-        "No extrapolation",
-        "Outside the ranges in the table of columns, predictions tend to the "
-        + ("mean." if facts.labels is None else "most common labels.")
-        + " The command mercer predict warns about such cells.",
+        "Predictions outside the training range",
+        "Outside the range of the training data (see the table of columns), predictions of kernels such as Gaussian "
+        "tend "
+        + ("to the mean." if facts.labels is None else "to the most common labels.")
+        + " The command mercer predict warns about such values.",
     )
 
 
