@@ -163,7 +163,7 @@ class krr:  # noqa: N801 - the course's own name
         ndarray of shape (m,) or (m, t)
         """
         if not hasattr(self, "alpha_"):
-            raise InputError("krr must be fitted before it predicts; got a new one. Call fit(X, y) first.")
+            raise InputError("This krr is not fitted yet. Call fit(X, y) before predict.")
         rows = as_rows(X)
         if rows.width != self.rows_.width:
             raise InputError(sentence("X", f"of {self.rows_.width} columns, as in fit", f"{rows.width}"))
@@ -176,7 +176,7 @@ class krr:  # noqa: N801 - the course's own name
 
 def _checked_regularization(value: Any) -> float:
     if not is_real(value) or value < 0:
-        way_out = "Use 0 to choose it by leave-one-out."
+        way_out = "With 0, it is chosen by leave-one-out cross-validation."
         raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
     return float(value)
 
@@ -267,8 +267,9 @@ def cv(
         clock.step()
     means = np.array([float(np.mean(found)) for found in losses])
     if np.isnan(means).all():
-        way_out = "Check y and the predictions for NaN."
-        raise InputError(sentence("loss_function", "finite for some combination of parameters", "NaN for all", way_out))
+        raise InputError(
+            "loss_function returned NaN for every combination of parameters. Check y and the predictions for NaN."
+        )
     winner = int(np.argmin(np.where(np.isnan(means), np.inf, means)))  # what is no number never wins
     best = _fitted(candidates[winner], table, targets)
     best.cvloss = _scalar(losses[winner].mean(axis=0))
@@ -290,8 +291,8 @@ def _as_table(losses: list[Any]) -> Array:
     shapes = sorted({np.shape(loss) for loss in losses})
     if len(shapes) > 1:
         got = " and ".join(map(str, shapes))
-        way_out = "Evaluate curves on one grid, as np.interp does."
-        raise InputError(sentence("The result of loss_function", "of one shape in all folds", got, way_out))
+        way_out = "Evaluate curves on the same grid, for example with np.interp."
+        raise InputError(sentence("The result of loss_function", "of the same shape in all folds", got, way_out))
     try:
         return np.array(losses, dtype=np.float64)
     except (TypeError, ValueError):

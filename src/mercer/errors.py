@@ -1,18 +1,19 @@
 """Every error and warning mercer raises, and the one place their sentences are built.
 
 MercerError
-|-- InputError (also ValueError)         something given is not what it must be
-|   |-- KernelTextError                  text that is no kernel
-|   |-- ModelFileError                   a model file or checkpoint that is none, or cannot be read or written
-|   `-- NoFeaturesError (and AttributeError)  weights of features asked for, and there are none
-`-- MemoryRefusal (also MemoryError)     the work would not fit; nothing was allocated
+|-- InputError (also ValueError)         an argument, table or file is invalid
+|   |-- KernelTextError                  a string is not a kernel expression
+|   |-- ModelFileError                   a model file or checkpoint is invalid, or cannot be read or written
+|   `-- NoFeaturesError (and AttributeError)  the model has no weights of explicit features
+`-- MemoryRefusal (also MemoryError)     the work needs too much memory; nothing was allocated
 
 MercerWarning (also UserWarning)
-|-- SingularSystemWarning                the system has no unique solution; the shortest one is given
-|-- IllConditionedWarning                few digits of the solution can be trusted
-|-- NotMercerWarning                     the similarity used is no Mercer kernel
-|-- EdgeOfGridWarning                    the winner of a search stands on the edge of what was tried
-`-- UnfamiliarRowsWarning                new rows hold values unlike those of training
+|-- SingularSystemWarning                the system has no unique solution; the minimum-norm solution is used
+|-- IllConditionedWarning                few digits of the solution are correct
+|-- NotMercerWarning                     the kernel is not a Mercer kernel
+|-- EdgeOfGridWarning                    the best candidate of a search is on the edge of the grid
+|-- ConvergenceWarning                   an iteration stopped before it reached its tolerance
+`-- UnfamiliarRowsWarning                new rows have values unlike the training data
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def python_terms(column: str) -> dict[str, str]:
-    """What hints call the settings that would help, for those who write Python.
+    """The settings that hints name, as parameters of Python.
 
     >>> python_terms("price")["category"]
     "kinds={'price': 'category'}"
@@ -59,9 +60,9 @@ def python_terms(column: str) -> dict[str, str]:
         "comma_or_point": "decimal=',' or decimal='.'",
         "decimal": "decimal",
         "drop": "drop",
-        "grid": "further ones, or use extend_grid=True",
+        "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
-        "others": "further ones",
+        "others": "Extend the grid",
         "separator": "separator",
         "style": "decimal or thousands",
         "without": "",
@@ -89,9 +90,11 @@ class _Printable(Exception):
         Examples
         --------
         >>> from mercer.errors import InputError
-        >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Say which with $separator.")
-        >>> print(error, "|", error.worded(lambda column: {"separator": "--separator"}))
-        Cells may be separated by a comma or a bar. Say which with separator. | Cells ... Say which with --separator.
+        >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Set $separator.")
+        >>> print(error)
+        Cells may be separated by a comma or a bar. Set separator.
+        >>> print(error.worded(lambda column: {"separator": "--separator"}))
+        Cells may be separated by a comma or a bar. Set --separator.
         """
         return printable(f"{self.given[0]} {self._help(terms)}", lines=True) if self.hint else str(self)
 
@@ -101,59 +104,59 @@ class MercerError(_Printable):
 
 
 class InputError(MercerError, ValueError):
-    """Something given to mercer is not what it must be."""
+    """An argument, table or file given to mercer is invalid."""
 
 
 class KernelTextError(InputError):
-    """A text does not describe a kernel."""
+    """A string is not a kernel expression."""
 
 
 class ModelFileError(InputError):
-    """A model file or checkpoint cannot be read or written: missing, damaged, of a newer format, or none at all."""
+    """A model file or checkpoint cannot be read or written: missing, damaged, of a newer format, or another file."""
 
 
 class NoFeaturesError(InputError, AttributeError):
-    """A model has no weights of explicit features: its kernel has no finite map, or one beyond all memory."""
+    """A model has no weights of explicit features: its kernel has no finite map, or one that is too large."""
 
 
 class MemoryRefusal(MercerError, MemoryError):
-    """The work would need more memory than there is; it was refused before any was taken."""
+    """The work needs more memory than is available; raised before memory is allocated."""
 
     def __new__(cls, *given: object, **_: str) -> Self:
-        """Make one; MemoryError's own way refuses subclasses with a second base, as when Dask sends them."""
+        """Make the exception; MemoryError.__new__ does not support subclasses with a second base, as Dask needs."""
         return Exception.__new__(cls, *given)
 
 
 class MercerWarning(_Printable, UserWarning):
-    """Base class of every warning that mercer gives."""
+    """Base class of every warning that mercer issues."""
 
 
 class SingularSystemWarning(MercerWarning):
-    """The system has no unique solution; the one of minimum norm was returned."""
+    """The system has no unique solution; the minimum-norm solution was used."""
 
 
 class IllConditionedWarning(MercerWarning):
-    """The system is so badly conditioned that few digits of the solution can be trusted."""
+    """The system is so ill-conditioned that few digits of the solution are correct."""
 
 
 class NotMercerWarning(MercerWarning):
-    """The similarity in use is not a Mercer kernel."""
+    """The kernel in use is not a Mercer kernel."""
 
 
 class EdgeOfGridWarning(MercerWarning):
-    """The winner of a search stands on the edge of what was tried."""
+    """The best candidate of a search is on the edge of the grid."""
 
 
 class ConvergenceWarning(MercerWarning):
-    """An iteration stopped before it reached what was asked for."""
+    """An iteration stopped before it reached its tolerance."""
 
 
 class UnfamiliarRowsWarning(MercerWarning):
-    """New rows hold values unlike those of training: out of range, never seen, or newly missing."""
+    """New rows have values unlike the training data: out of range, unseen categories, or newly missing."""
 
 
 def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
-    """The one form of every complaint: what it is, what it must be, what was got, the way out.
+    """The form of an error message: the thing, what it must be, what was found, and what to do.
 
     >>> sentence("alpha of KernelRidge", "a non-negative number", -1.0, "Use 0 for none.")
     'alpha of KernelRidge must be a non-negative number; got -1.0. Use 0 for none.'
@@ -162,7 +165,7 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """'Did you mean ...?' for a misspelt name, or the list of what there is.
+    """'Did you mean ...?' for a misspelt name, or the list of known names.
 
     >>> nearest("gausian", ["gaussian", "linear"])
     "Did you mean 'gaussian'?"
@@ -172,4 +175,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     if close:
         return f"Did you mean {lowered[close[0]]!r}?"
-    return f"Known: {', '.join(names)}." if names else "It has none."
+    return f"Known: {', '.join(names)}." if names else "No names are available."

@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is a whole number for Python, too
-    ("truth values", (bool, np.bool_)),
+    ("booleans", (bool, np.bool_)),
     ("durations", (dt.timedelta, np.timedelta64)),
     ("dates", (dt.date, np.datetime64)),
     ("text", (str,)),
@@ -25,7 +25,7 @@ _SMALLEST, _LARGEST = 1e-100, 1e100  # of targets that are squared
 
 
 def kind_of(cell: type) -> str:
-    """Kind of a key or label by its type: "numbers", "text", "truth values", "dates", "durations", or the type's name.
+    """Kind of a key or label by its type: "numbers", "text", "booleans", "dates", "durations", or the type's name.
 
     Whole numbers and fractions of every width are one kind: 1 and 1.0 are the same key.
     """
@@ -44,14 +44,14 @@ def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
     >>> one_kind("groups", [("numbers", "a.parquet"), ("text", "b.parquet")])
     Traceback (most recent call last):
         ...
-    mercer.errors.InputError: groups must be of one kind; got numbers in a.parquet and text in b.parquet. ...
+    mercer.errors.InputError: groups must be of one type; got numbers in a.parquet and text in b.parquet. ...
     """
     first: tuple[str, str] | None = None
     for kind, where in found:
         first = first or (kind, where)
         if kind != first[0]:
             got = f"{first[0]} in {first[1]} and {kind} in {where}"
-            raise InputError(sentence(what, "of one kind", got, "Make them all text or all numbers."))
+            raise InputError(sentence(what, "of one type", got, "Convert all values to text or all to numbers."))
     return None if first is None else first[0]
 
 
@@ -79,7 +79,7 @@ def as_names(given: Any) -> Array:
 
 
 def as_numbers(value: Any) -> Array | None:
-    """A number or sequence of real numbers as an array; None for text, truth values and everything else."""
+    """A number or sequence of real numbers as an array; None for text, booleans and everything else."""
     array = np.asarray(value)
     if array.dtype == object and array.size and all(isinstance(item, numbers.Real) for item in array.ravel()):
         array = array.astype(np.float64)
@@ -120,20 +120,20 @@ def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
                 what,
                 "a finite, non-negative number" if given.ndim == 0 else "finite, non-negative numbers",
                 repr(alpha),
-                "Use a small positive one for little regularisation.",
+                "Use a small positive number for weak regularization.",
             )
         )
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
 def checked_intercept(owner: str, value: Any) -> None:
-    """fit_intercept is True or False, and nothing that merely counts as one."""
+    """Validate `fit_intercept`: True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))
 
 
 def checked_weights(owner: str, weights: Array) -> Array:
-    """Sample weights that are usable: none negative, one positive."""
+    """Validate sample weights: none negative, one positive."""
     if (weights < 0).any():
         raise InputError(
             sentence(f"sample_weight of {owner}", "non-negative", f"{weights.min():.6g} in row {int(weights.argmin())}")
@@ -144,11 +144,11 @@ def checked_weights(owner: str, weights: Array) -> Array:
 
 
 def checked_gram(K: Array) -> Array:
-    """A given Gram matrix for training: square and symmetric."""
+    """Validate a precomputed kernel matrix for training: square and symmetric."""
     if K.shape[0] != K.shape[1]:
         raise InputError(
             sentence(
-                "A precomputed kernel for training",
+                "The precomputed kernel matrix K in fit",
                 "square, one row and column per training row",
                 f"{K.shape[0]} x {K.shape[1]}",
             )
@@ -164,10 +164,10 @@ def checked_gram(K: Array) -> Array:
         i, j = place
         raise InputError(
             sentence(
-                "A precomputed kernel for training",
+                "The precomputed kernel matrix K in fit",
                 "symmetric",
                 f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}",
-                "If the difference is noise, give (K + K.T) / 2.",
+                "If the difference is rounding error, use (K + K.T) / 2.",
             )
         )
     return K
@@ -197,10 +197,10 @@ def checked_size(what: str, Y: Array) -> None:
     >>> checked_size("y", np.array([1e-200, 2e-200]))
     Traceback (most recent call last):
     ...
-    mercer.errors.InputError: y must be between 1e-100 and 1e100 in size, for its squares; got 2e-200. Rescale y.
+    mercer.errors.InputError: y must be between 1e-100 and 1e100 in absolute value, so that squares are finite and ...
     """
     sizes = np.abs(np.asarray(Y, dtype=np.float64)).reshape(len(Y), -1).max(axis=0, initial=0.0)
     bad = (sizes > 0) & ~((sizes >= _SMALLEST) & (sizes <= _LARGEST))
     if bad.any():
-        must_be = "between 1e-100 and 1e100 in size, for its squares"
+        must_be = "between 1e-100 and 1e100 in absolute value, so that squares are finite and non-zero"
         raise InputError(sentence(what, must_be, f"{sizes[bad][0]:.3g}", "Rescale y."))

@@ -158,9 +158,9 @@ def draw(
         raise InputError(
             sentence(
                 "repeats",
-                "1 for leave-one-out and for a list of splits, which are not random",
+                "1 when cv is leave-one-out or a list of splits, which are not random",
                 repeats,
-                "Give cv a number of folds.",
+                "Set cv to a number of folds.",
             )
         )
     if cv is None and groups is not None:
@@ -170,7 +170,7 @@ def draw(
         return Folds(n, (_listed(each, n),), "leave-one-group-out")
     if cv is None:
         if n < 2:
-            raise InputError(sentence("Leave-one-out", "given at least 2 rows", f"{n}"))
+            raise InputError(f"Leave-one-out needs at least 2 rows; got {n}.")
         splits = tuple(OneOut(i, n) for i in range(n))
         return Folds(n, (splits,), "leave-one-out")
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
@@ -188,21 +188,28 @@ def checked_names(what: str, given: Any, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     if names.shape != (n,):
-        raise InputError(sentence(what, f"one for each of the {n} rows", f"shape {names.shape}"))
+        raise InputError(sentence(what, f"an array of length {n}, one value per row", f"shape {names.shape}"))
     if names.dtype != object:
         if names.dtype.kind == "f" and np.isnan(names).any():
-            raise InputError(sentence(what, "known for every row", f"NaN in row {int(np.isnan(names).argmax())}"))
+            raise _missing(what, int(np.isnan(names).argmax()))
         return names
     for row, name in enumerate(names):
         if not isinstance(name, str) and str(name) in _MISSING:
-            raise InputError(sentence(what, "known for every row", f"{name} in row {row}"))
+            raise _missing(what, row)
     kind_of_names(what, names)
     try:
         np.unique(names)
     except TypeError:
         kind = type(names[0]).__name__
-        raise InputError(sentence(what, "numbers or text", kind, "Make them all text or all numbers.")) from None
+        raise InputError(
+            sentence(what, "numbers or text", kind, "Convert all values to text or all to numbers.")
+        ) from None
     return names
+
+
+def _missing(what: str, row: int) -> InputError:
+    """The error for the first missing label or group."""
+    return InputError(f"{what} has missing values, the first in row {row}. Fill in or drop such rows first.")
 
 
 def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Any) -> Folds:
@@ -223,11 +230,11 @@ def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_stat
                 "repeats",
                 f"1 for {cv}, which draws the same splits every time",
                 repeats,
-                "Give cv a number of folds, or a splitter that shuffles without a random_state.",
+                "Set cv to a number of folds, or to a splitter with shuffle=True and random_state=None.",
             )
         )
     if repeats > 1 and generator is not None and not hasattr(cv, "random_state"):
-        way_out = "Leave random_state out, or give cv a number of folds."
+        way_out = "Remove random_state, or set cv to a number of folds."
         raise InputError(sentence("random_state", f"None for {cv}, which cannot be seeded", random_state, way_out))
     return Folds(n, tuple(drawn), f"{type(cv).__name__}, {len(drawn[0])} splits" + _times(repeats))
 
@@ -236,8 +243,8 @@ def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
     for i, split in enumerate(splits):
         both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
         if both:
-            must_be = "splits that keep groups together where groups are given"
-            raise InputError(sentence("cv", must_be, f"group {both[0]!r} on both sides of split {i}"))
+            must_be, way_out = "splits that keep each group on one side", "Use a group splitter such as GroupKFold."
+            raise InputError(sentence("cv", must_be, f"group {both[0]!r} on both sides of split {i}", way_out))
 
 
 def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
@@ -257,7 +264,7 @@ def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_sta
     available = n if groups is None else len(np.unique(groups))
     if not 2 <= folds <= available:
         what = "rows" if groups is None else "groups"
-        raise InputError(sentence("The number of folds", f"between 2 and the {available} {what}", folds))
+        raise InputError(sentence("The number of folds", f"between 2 and the number of {what}, {available}", folds))
     shuffle = repeats > 1 or random_state is not None
     generator = check_random_state(random_state) if shuffle else None
     stratify = classifier and groups is None
@@ -288,18 +295,22 @@ def _times(repeats: int) -> str:
 
 def _listed(pairs: Iterable[Any], n: int) -> tuple[Split, ...]:
     listed = list(pairs)
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in listed):
-        raise InputError("cv must give pairs (train, test) of row numbers; got something else.")
+    for pair in listed:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"cv must yield pairs (train, test) of row indices; got {type(pair).__name__}.")
     splits = tuple(Split(_rows(train, n), np.sort(_rows(test, n))) for train, test in listed)
     if not splits:
-        raise InputError("cv must give at least one split; got none.")
+        raise InputError("cv must yield at least one split; got none.")
     for split in splits:
         if not len(split.train) or not len(split.test):
-            raise InputError("Every split must have at least one training row and one test row; got an empty set.")
+            raise InputError(
+                "Every split must have at least one training row and one test row; got a split with an empty training "
+                "or test set."
+            )
         trained = np.zeros(n, dtype=bool)
         trained[split.train] = True
         if trained[split.test].any():
-            raise InputError("Training and test rows of a split must be disjoint; got rows in both.")
+            raise InputError("Training and test rows of a split must be disjoint; got a row that is in both.")
     return splits
 
 
@@ -313,15 +324,19 @@ def _rows(given: Any, n: int) -> Array:
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise InputError(
-            sentence("Rows of a split", "a list of row numbers, or one truth value per row", _shape(given, rows))
+            sentence(
+                "Rows of a split",
+                "an array of row indices, or a boolean mask with one value per row",
+                _shape(given, rows),
+            )
         )
     if rows.size and not (rows.min() >= 0 and rows.max() < n):
-        raise InputError(sentence("Row numbers of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
+        raise InputError(sentence("Row indices of a split", f"between 0 and {n - 1}", f"{rows.min()} to {rows.max()}"))
     rows = rows.astype(np.intp)
     named = np.zeros(n, dtype=bool)
     named[rows] = True
     if int(named.sum()) < len(rows):
         raise InputError(
-            "Row numbers of a split must be unique; got duplicates. To count a row twice, use sample_weight=2."
+            "Row indices of a split must be unique; got duplicates. To count a row twice, use sample_weight=2."
         )
     return rows

@@ -70,7 +70,7 @@ def words_of(start: int, count: int, seed: int, keys: Array | None = None) -> Ar
     if keys is None:
         return row_words(start, count, seed)
     if len(keys) != count:
-        raise InputError(sentence("groups", f"one key per row ({count})", f"{len(keys)}"))
+        raise InputError(f"groups must have one label per row ({count}); got {len(keys)}.")
     return _mixed(_mixed(key_words(keys)) ^ _seed_word(seed))
 
 
@@ -102,7 +102,7 @@ def key_words(keys: Array) -> Array:
     keys = np.asarray(keys)
     kind = keys.dtype.kind
     if keys.ndim != 1:
-        raise InputError(sentence("groups", "one key per row", f"an array of {keys.ndim} dimensions"))
+        raise InputError(f"groups must have one label per row; got an array of {keys.ndim} dimensions.")
     if kind in "bi":
         return keys.astype(np.int64).view(np.uint64)
     if kind == "u":
@@ -116,7 +116,7 @@ def key_words(keys: Array) -> Array:
     try:
         known = {key: _word(key) for key in set(listed)}
     except TypeError:
-        raise InputError(sentence("groups", "numbers or texts", f"an array of {keys.dtype}")) from None
+        raise InputError(sentence("groups", "numbers or strings", f"an array of {keys.dtype}")) from None
     return np.fromiter(map(known.__getitem__, listed), dtype=np.uint64, count=len(listed))
 
 

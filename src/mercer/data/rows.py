@@ -130,22 +130,23 @@ class Rows:
     def _place(self, column: int | str) -> int:
         if self.objects:
             raise InputError(
-                "Columns can only be chosen from a table; got a sequence of objects. "
-                "Leave out .on(...), or give a DataFrame."
+                ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
             )
         if isinstance(column, str):
             if self.names is None:
                 raise InputError(
-                    f"Column {column!r} can only be found by name in a DataFrame; got an array without "
-                    "names. Give a DataFrame, or number the columns from 0."
+                    f"Column {column!r} is selected by name, but X has no column names. Use a DataFrame, or a column "
+                    "index (from 0)."
                 )
             if column not in self.names:
                 raise InputError(f"There is no column {column!r}. {nearest(column, self.names)}")
             if self.names.count(column) > 1:
-                raise InputError(f"There is more than one column {column!r}. Number the columns from 0 instead.")
+                raise InputError(
+                    f"There is more than one column {column!r}. Use column indices (from 0) instead of names."
+                )
             return self.names.index(column)
         if not -self.width <= column < self.width:
-            raise InputError(sentence("A column number", f"between 0 and {self.width - 1}", column))
+            raise InputError(sentence("A column index", f"between 0 and {self.width - 1}", column))
         return int(column) % self.width
 
 
@@ -188,7 +189,7 @@ def as_rows(X: Any, names: Sequence[str] | None = None, *, objects: bool = False
     if values.dtype.kind in "biuf":
         return Rows(_checked_numbers(values), names)
     if values.dtype.kind == "c":
-        raise InputError("X must hold real numbers; got complex ones.")
+        raise InputError("X must be real; got complex numbers.")
     if values.ndim == 2:
         return _table(values, names)
     if values.ndim != 1:
@@ -207,10 +208,10 @@ def row_count(X: Any) -> int:
 def _refuse_what_has_no_rows(X: Any) -> None:
     number = isinstance(X, numbers.Real)  # a table of no dimensions, as far as that goes
     if X is None or isinstance(X, str | bytes | dict | set | frozenset) or not (number or hasattr(X, "__len__")):
-        way_out = "For one row, give a list that holds it."
+        way_out = "For a single row, use [row]."
         raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must not have masked values. Fill in or drop such rows first.")
+        raise InputError("X must not have missing values (masked entries). Fill in or drop such rows first.")
 
 
 def _as_array(X: Any) -> Array:
@@ -242,12 +243,12 @@ def _held(X: Any) -> Array:
 
 def _sparse_rows(X: Any) -> Rows:
     if X.dtype.kind == "c":
-        raise InputError("X must hold real numbers; got complex ones.")
+        raise InputError("X must be real; got complex numbers.")
     if X.ndim != 2:
         raise InputError(sentence("X", "a table with rows and columns", "a sparse array of one dimension"))
     matrix: csr_matrix = X.tocsr().astype(np.float64, copy=False)
     if not np.isfinite(matrix.data).all():
-        raise InputError("X must be finite; got a sparse matrix that holds NaN or infinity.")
+        raise InputError("X must be finite; got a sparse matrix with NaN or infinity.")
     return Rows(matrix)
 
 

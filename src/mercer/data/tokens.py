@@ -98,7 +98,11 @@ def _numbered(
             ]
         except TypeError:
             raise InputError(
-                sentence(f"Parts of the rows of {owner}", "hashable, as texts, numbers and tuples are", f"row {row}")
+                sentence(
+                    f"Every item in the rows of {owner}",
+                    "hashable, such as a string, a number or a tuple",
+                    f"an unhashable item in row {row}",
+                )
             ) from None
         codes += mine
         lengths[row] = len(mine)

@@ -77,7 +77,7 @@ def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) ->
 
 
 def enough_rows(estimator: Any, X: Any) -> None:
-    """Refuse what nothing can be learned from."""
+    """Raise an error unless there are at least 3 rows."""
     n = _num_samples(X)
     if n < 3:
-        raise InputError(sentence(f"{type(estimator).__name__}", "given at least 3 rows", f"n_samples = {n}"))
+        raise InputError(f"{type(estimator).__name__} needs at least 3 rows; got n_samples = {n}.")

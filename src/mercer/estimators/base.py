@@ -119,7 +119,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if diag is not None and self.kernel_.kind != "gram":
-            raise InputError("diag= is for precomputed kernels only; this kernel knows k(x, x).")
+            raise InputError(
+                "diag= is only for precomputed kernels; this kernel computes k(x, x) itself. Remove diag=."
+            )
         rows = self._as_rows(self.checked_data(X, reset=False))
         self.kernel_.check(rows)
         return rows
@@ -215,16 +217,19 @@ class RidgeCore(KernelEstimator):
         self._as_fitted = {"fit_intercept": fitted.intercept}
 
     def _warn_if_invalid(self, rows: Rows) -> bool:
-        """One sentence where the kernel, or the matrix given, is known not to be a Mercer kernel."""
+        """Warn if the kernel, or the precomputed matrix, is known not to be a Mercer kernel."""
         valid, reason = self.kernel_.verdict()
-        message = f"{self.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
+        message = (
+            f"{self.kernel_!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer "
+            "kernel."
+        )
         if self.kernel_.kind == "gram":
             K = checked_gram(rows.dense())
             bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
             valid = None if bad is None else False
             message = (
-                f"A precomputed kernel must be positive semi-definite; got {bad}. "
-                "Clip its negative eigenvalues with mercer.repair before giving it."
+                f"The precomputed kernel matrix must be positive semi-definite; got {bad}. "
+                "Clip its negative eigenvalues with mercer.repair before fit."
             )
         if valid is False:
             warnings.warn(message, NotMercerWarning, stacklevel=4)
@@ -246,8 +251,8 @@ class RidgeCore(KernelEstimator):
             return self.kernel_.diagonal(rows)
         if given is None:
             raise InputError(
-                f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows here. "
-                "Give it as diag=, one number per row."
+                f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows. "
+                "Pass diag=, an array with one number per row."
             )
         return checked_diagonal(given, len(rows))
 

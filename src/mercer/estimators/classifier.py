@@ -33,12 +33,12 @@ def class_weights(given: Any, y: Any, weights: Array | None) -> Array | None:
 
 
 def at_least_two(owner: str, labels: Array, numbers: Array, weights: Array | None) -> None:
-    """Refuse labels of which one class alone has weight."""
+    """Raise an error unless at least two classes have positive sample weight."""
     counts = np.bincount(numbers, weights, minlength=len(labels))
     left = labels[counts > 0].tolist()
     if len(left) < 2:
-        got = f"1 class, {left[0]!r}" if left else "no class with weight"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
+        got = f"1 class, {left[0]!r}" if left else "only zero weights"
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
 
 
 class KernelRidgeClassifier(LabelsMixin, RidgeCore):

@@ -1,4 +1,4 @@
-"""Honest numbers of a fixed model: cross-validation in closed form, or by refitting."""
+"""Out-of-sample scores of a fixed model: cross-validation in closed form, or by refitting."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CrossValidation:
     route : str
         How it was computed.
     digits : float or None
-        Decimal digits to which the scores can be trusted; None where an estimator was refitted that does not tell.
+        Decimal digits of the scores that are correct; None if the refitted estimator does not report them.
     """
 
     scores: Array
@@ -161,15 +161,15 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
         predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
     name = plan.chosen.name
     warn_if_ill(f"{owner} in cross_validate", condition, 5, name)
-    words = "refitted" if name == "refit" else f"closed form, {name} route"
+    words = "refitted" if name == "refit" else f"closed form, method {name}"
     return _result(scores, predictions, how, search.folds, words, digits_left(condition))
 
 
 def _refuse_probabilities(owner: str, how: Scoring) -> None:
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
-        way_out = "KernelRidgeClassifierCV has predict_proba and can be cross-validated."
+        way_out = "Use KernelRidgeClassifierCV, which has predict_proba."
         got = f"{how.name}, which needs probabilities"
-        raise InputError(sentence(f"scoring of {owner}", "a score of labels or decision values", got, way_out))
+        raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
 
 
 def _result(

@@ -114,28 +114,28 @@ class FeatureClassifier(FeatureRegressor):
 
 
 def without_rows(model: Any) -> Any:
-    """The same model without its training rows; refused where it predicts from them."""
+    """The model without its training rows; an error if predictions need them."""
     if isinstance(model, TableModel):
         return replace(model, model=without_rows(model.model))
     if isinstance(model, FeatureRegressor):
         return model
     if isinstance(model, Pipeline):
-        raise InputError("A Pipeline cannot be saved without its training rows. Save its last step.")
+        raise InputError("rows=False is not supported for a Pipeline. Save only its last step.")
     inner = getattr(model, "best_estimator_", model)
-    name, way_out = type(model).__name__, "Use a kernel with a finite feature map, as Linear() or Polynomial()."
+    name, way_out = type(model).__name__, "Use a kernel with a finite feature map, such as Linear() or Polynomial()."
     if hasattr(inner, "landmarks_"):
         raise InputError(
-            f"{name} cannot be without its training rows: it keeps {len(inner.landmarks_)} of them, its landmarks, and "
-            f"no others. {way_out}"
+            f"{name} cannot be saved without training rows: its {len(inner.landmarks_)} landmarks are training rows. "
+            f"{way_out}"
         )
     if not isinstance(inner, RidgeCore):
-        raise InputError(f"{name} cannot be without its training rows: it predicts from them. {way_out}")
+        raise InputError(f"{name} cannot be saved without training rows: predictions need them. {way_out}")
     try:
         weights = inner.fitted_.feature_weights(name)
     except MercerError:
         kernel = repr(inner.kernel_)
         raise InputError(
-            f"{name} cannot be without its training rows: {kernel} has no finite feature map, so that it predicts from "
+            f"{name} cannot be saved without training rows: {kernel} has no finite feature map, so predictions need "
             f"them. {way_out}"
         ) from None
     names = tuple(map(str, getattr(inner, "feature_names_in_", ())))

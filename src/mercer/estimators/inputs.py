@@ -99,7 +99,7 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     """X as objects or as a mixed table, where every kernel takes such rows and X is one."""
     others = [kernel for kernel in kernels if not takes_objects(kernel)]
     if others and only_objects(kernels):
-        raise InputError(sentence("kernels", "all for objects or all for numbers", f"{others[0]!r} beside others"))
+        raise InputError(f"kernels must all take objects or all take numbers; got both: {others[0]!r} takes numbers.")
     if others or hasattr(X, "tocsr"):
         _refuse_parts(others, X)
         return None

@@ -68,8 +68,7 @@ def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DE
         if settings != DEFAULTS:
             raise InputError(
                 f"gamma, degree, coef0 and kernel_params of {owner} are only used with kernel names such as 'rbf'; "
-                "got them with "
-                f"{kernel!r}. Set the kernel's own parameters instead."
+                f"kernel is {kernel!r}. Set the parameters of the kernel object instead."
             )
         return kernel
     if isinstance(kernel, str):
@@ -91,7 +90,7 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def takes_sparse(kernel: Any) -> bool:
-    """Whether X may be a sparse matrix: nobody knows for functions."""
+    """Whether X may be a sparse matrix: unknown for functions."""
     return isinstance(kernel, str) or bool(getattr(kernel, "takes_sparse", False))
 
 

@@ -79,7 +79,7 @@ class KernelNeighbors(KernelEstimator):
         elif diag is None:
             raise InputError(
                 f"Distances of {type(self).__name__} with a precomputed kernel need k(x, x) of the new rows. "
-                "Give it as diag=, or ask with return_distance=False."
+                "Pass diag=, an array with one number per row, or use return_distance=False."
             )
         else:
             own = checked_diagonal(diag, len(rows))

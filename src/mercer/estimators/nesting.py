@@ -37,15 +37,16 @@ class NestedCrossValidation:
     chosen : list of dict
         Kernel and alpha of every outer fold.
     optimism : float
-        Mean inner score of the winners minus mean outer score: what selecting and scoring on the same folds hides.
+        Mean inner score of the best candidates minus mean outer score: the optimism of
+        selecting and scoring on the same folds.
     inner_scores : ndarray of shape (repeats, folds)
-        Inner score of the winner of every outer fold.
+        Inner score of the best candidate of every outer fold.
     predictions : ndarray of shape (repeats, n) or (repeats, n, t)
         Outer held-out predictions (labels for classifiers).
     scoring, folds, route : str
         Names of the score and of the splits, and how it was computed.
     digits : float or None
-        Decimal digits to which the winners' scores can be trusted; for a Pipeline, those of its worst search.
+        Decimal digits of the best candidates' scores that are correct; for a Pipeline, those of its worst search.
     candidates : int
         Kernels times alphas that each outer fold chose from.
     plan : Plan or None
@@ -156,10 +157,10 @@ def nested_cross_validate(
     if not isinstance(search, SearchCore):
         raise InputError(
             sentence(
-                "The search of nested_cross_validate",
+                "search, the first argument of nested_cross_validate,",
                 "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one",
                 type(search).__name__,
-                "For a fixed model use cross_validate.",
+                "For a fixed model, use cross_validate.",
             )
         )
     for name in ("extend_grid", "tune"):
@@ -185,10 +186,10 @@ def nested_cross_validate(
     predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
     if run.labels is not None:
         predictions = run.labels
-    warn_if_ill(f"A winner of {owner} in nested_cross_validate", run.condition, 3, run.plan.chosen.name)
+    warn_if_ill(f"A best candidate of {owner} in nested_cross_validate", run.condition, 3, run.plan.chosen.name)
     if run.failures:
         warn_of_failures(problem.scoring.name, run.failures, stacklevel=3)
-    route = f"closed form, {run.plan.chosen.name} route"
+    route = f"closed form, method {run.plan.chosen.name}"
     result = _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
     tried = len(kernels) * len(alphas)
     return replace(result, plan=run.plan, digits=digits_left(run.condition), candidates=tried)
@@ -261,7 +262,7 @@ def _nested_pipeline(
                 "The last step of the Pipeline",
                 "KernelRidgeCV or KernelRidgeClassifierCV",
                 type(last).__name__,
-                "For a fixed model use cross_validate.",
+                "For a fixed model, use cross_validate.",
             )
         )
     classifier = is_classifier(last)

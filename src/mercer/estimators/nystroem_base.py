@@ -153,7 +153,7 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
             if name != wanted:
-                must_be, way_out = f"{wanted!r}, as at the first fit", "Give the columns in the same order."
+                must_be, way_out = f"{wanted!r}, as at the first fit", "Use the columns in the same order."
                 raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
 
 
@@ -211,7 +211,7 @@ def _as_numbers(owner: str, given: Any, columns: int) -> Array:
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         must_be = f"rows of {columns} finite numbers, as X has"
-        raise InputError(sentence(f"landmarks of {owner}", must_be, "other things")) from None
+        raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
 
 
 def found_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
@@ -227,39 +227,41 @@ def found_labels(owner: str, source: Source, backend: Any, given: Any = None) ->
 
 
 def refuse_one_class(owner: str, state: State, labels: LabelLosses) -> None:
-    """Refuse labels of which one class alone has weight."""
+    """Raise an error unless at least two classes have positive sample weight."""
     counts = class_counts(state["sums"], state["weights"], len(labels.classes)).sum(axis=0)
     left = labels.classes[counts > 1e-9 * max(float(counts.max()), 1e-300)].tolist()
     if len(left) < 2:
-        got = f"1 class, {left[0]!r}" if left else "no class with weight"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
+        got = f"1 class, {left[0]!r}" if left else "only zero weights"
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
 
 
 def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> None:
-    """One sentence where many landmarks were left out although they are not copies or combinations of others."""
+    """Warn if many landmarks were dropped although they are not copies or combinations of others."""
     if features.lost > _FEW_LOST * features.given:
         warnings.warn(
-            f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were left out because "
-            f"{features.kernel!r} is nearly linearly dependent on them in double precision. The landmarks used are in "
-            "landmarks_. Use a narrower kernel, or landmarks further apart.",
+            f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because "
+            f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent. The landmarks "
+            "used are in landmarks_. Use a smaller width, or landmarks further apart.",
             IllConditionedWarning,
             stacklevel=stacklevel,
         )
 
 
 def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
-    """One sentence where it is known that there is nothing to be minimised."""
+    """Warn if the kernel is known not to be a Mercer kernel."""
     valid, reason = kernel.verdict()
     if valid is False:
-        message = f"{kernel!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
+        message = (
+            f"{kernel!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer kernel."
+        )
         warnings.warn(message, NotMercerWarning, stacklevel=stacklevel)
 
 
 def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
     """Refuse kernels that do not take rows of numbers."""
     if kernel.kind in ("gram", "objects"):
-        way_out = "Use KernelRidge for it."
-        raise InputError(sentence(f"kernel of {owner}", "a kernel of rows of numbers", repr(kernel), way_out))
+        way_out = "Use KernelRidge for this kernel."
+        raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
     return kernel
 
 

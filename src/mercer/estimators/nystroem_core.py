@@ -150,7 +150,7 @@ class NystroemCore(StreamingEstimator):
 
     @property
     def digits_(self) -> float:
-        """Decimal digits of predictions that can be trusted."""
+        """Decimal digits of predictions that are correct."""
         return digits_left(SUMMED * self.condition_)
 
     def hold(
@@ -232,9 +232,8 @@ class NystroemCore(StreamingEstimator):
         """Add rows to the sums."""
         if not hasattr(self, "_state"):
             raise InputError(
-                f"partial_fit of {type(self).__name__} continues from the sums of fit, which loaded models and "
-                "searches "
-                "do not keep. Fit again, with landmarks=model.landmarks_."
+                f"partial_fit of {type(self).__name__} is not available for loaded models and for NystroemRidgeCV, "
+                "because the sums from fit are not stored. Call fit again, with landmarks=model.landmarks_."
             )
         source, work = self._opened(X, y, sample_weight, reset=False), self._work
         if not self._classifies and source.targets != len(work.targets.offset):

@@ -33,7 +33,7 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     landmarks, method, budget
         As for `NystroemRidge`, for each kernel.
     nested : bool, default=False
-        Whether pairs of folds are left out as well, for an honest score of the whole search: `nested_`.
+        Whether pairs of folds are held out as well, for an out-of-sample score of the whole search: `nested_`.
     scoring : str, scorer, callable or None, default=None
         As for `KernelRidgeCV`. Squared errors (None), their root and "r2" come from the sums.
         "neg_mean_absolute_error" and "max_error" take a second pass; any other a second pass that keeps all
@@ -41,7 +41,7 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     fit_intercept : bool, default=False
         Whether the model has an unpenalised constant.
     rule : {"best", "one_se"}, default="best"
-        "one_se" keeps the winner's kernel and takes the largest alpha within one standard error.
+        "one_se" uses the kernel of the best candidate and the largest alpha within one standard error.
     backend, checkpoint, block_rows, verbose
         As for `NystroemRidge`.
     random_state : int, RandomState or None, default=0
@@ -50,9 +50,9 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     Attributes
     ----------
     best_kernel_, alpha_, best_score_, best_index_ : Kernel, float, float, int
-        The winner.
+        The best candidate.
     best_estimator_ : NystroemRidge
-        The winner fitted to all rows.
+        The best candidate fitted to all rows.
     cv_results_, kernels_, alphas_, digits_, folds_
         As for `KernelRidgeCV`.
     landmark_check_ : LandmarkCheck
@@ -101,7 +101,7 @@ random_state, verbose
     classes_ : ndarray of shape (n_classes,)
         The labels.
     best_estimator_ : NystroemRidgeClassifier
-        The winner fitted to all rows.
+        The best candidate fitted to all rows.
     best_kernel_, alpha_, best_score_, cv_results_, kernels_, alphas_, digits_, folds_, landmark_check_, nested_, plan_
         As for `NystroemRidgeCV`; the landmark check is of squared errors on the labels' numbers.
 
@@ -121,7 +121,7 @@ random_state, verbose
     _classifies: ClassVar[bool] = True
 
     def decision_function(self, X: Any) -> Array:
-        """Decision values of the winner.
+        """Decision values of the best candidate.
 
         Parameters
         ----------

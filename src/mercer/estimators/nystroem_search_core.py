@@ -80,7 +80,7 @@ class NystroemSearchCore(StreamingEstimator):
         super()._validate()
         least = 3 if self.nested else 2
         if not is_whole(self.cv, least):
-            way_out = "Rows that come in blocks are assigned to folds by a hash."
+            way_out = "Splitters are not supported: rows are assigned to folds by a hash."
             must_be = f"a number of folds of at least {least}"
             raise InputError(sentence(f"cv of {type(self).__name__}", must_be, repr(self.cv), way_out))
 
@@ -107,7 +107,10 @@ class NystroemSearchCore(StreamingEstimator):
         sides = sides_of(features, n, float(alphas.min()), sample, targets, intercept=intercept)
         scoring = resolve_scoring(self.scoring, classifier=self._classifies)
         if scoring.weighted:
-            raise InputError(f"scoring of {owner} asks for sample_weight, which {owner} does not pass to scorers.")
+            raise InputError(
+                f"scoring of {owner} requests sample_weight; {owner} does not pass sample_weight to scorers. Use a "
+                "scorer without sample_weight."
+            )
         reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
         return StreamedSearch(
             reading, kernels, alphas, sides, targets, folds, seed, intercept, sample.weights is not None, scoring,
@@ -115,7 +118,7 @@ class NystroemSearchCore(StreamingEstimator):
         )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Draw landmarks, read all rows once or a few times, choose, and keep the winner.
+        """Draw landmarks, read all rows once or a few times, and keep the best candidate.
 
         Parameters
         ----------
@@ -164,15 +167,15 @@ class NystroemSearchCore(StreamingEstimator):
     def _warn(self, found: StreamedResult, edges: list[str]) -> None:
         owner = type(self).__name__
         if edges:
-            said = f"The best candidate of {owner} is on the edge of the grid: {' and '.join(edges)} of those tried."
-            warnings.warn(EdgeOfGridWarning(said, hint="Try $others."), stacklevel=4)
+            said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
+            warnings.warn(EdgeOfGridWarning(said, hint="$others."), stacklevel=4)
         warn_if_ill(f"The best candidate of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
         warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
 
     def _winner(self, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
-        """The winner fitted to all rows: its weights are already there."""
+        """The best candidate fitted to all rows, from weights that are computed already."""
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -190,7 +193,7 @@ class NystroemSearchCore(StreamingEstimator):
         return model
 
     def predict(self, X: Any) -> Array:
-        """Predict with the winner, block by block: numbers, or labels.
+        """Predict with the best candidate, block by block: numbers, or labels.
 
         Parameters
         ----------
@@ -242,7 +245,7 @@ class NystroemSearchCore(StreamingEstimator):
         return fresh._settled(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
 
     def summary(self) -> str:
-        """What was tried, what won and how far to trust it, for people.
+        """The candidates, the best one and its numerical accuracy, as text.
 
         Returns
         -------
@@ -255,20 +258,20 @@ class NystroemSearchCore(StreamingEstimator):
         lines = [
             str(self.plan_),
             self.table_.text(self.choice_, self.folds_),
-            f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
+            f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
             str(self.landmark_check_),
         ]
         if hasattr(self, "nested_"):
             lines.append(
-                f"On folds that no part of the search has seen, {self.table_.scoring} is {self.nested_.mean:.4g}, give "
-                f"or take {self.nested_.standard_error:.2g}; choosing and scoring on the same folds hides "
+                f"Out-of-sample {self.table_.scoring}: {self.nested_.mean:.4g} +- {self.nested_.standard_error:.2g} "
+                "(one standard error). Cross-validation score of the best candidate: optimistic by "
                 f"{self.optimism_:.2g}."
             )
         return "\n".join(lines)
 
 
 def _guess(kernels: Any) -> int:
-    """How many kernels an argument stands for, before any row is seen."""
+    """The number of kernels that an argument stands for, before any row is read."""
     if isinstance(kernels, Kernel):
         return 1
     if isinstance(kernels, str):

@@ -48,7 +48,7 @@ class Refitting:
         self.extra: dict[str, Array] = {}
         if sample_weight is not None:
             if not _takes(last, "sample_weight"):
-                raise InputError(f"{type(last).__name__}.fit does not support sample_weight. Leave it out.")
+                raise InputError(f"{type(last).__name__}.fit does not support sample_weight. Remove sample_weight.")
             self.extra["sample_weight"] = _one_each(sample_weight, len(self.y))
         if groups is not None and (isinstance(last, BaseSearchCV) or _takes(last, "groups", by_name=True)):
             self.extra["groups"] = np.asarray(groups)
@@ -83,7 +83,9 @@ def _one_each(sample_weight: Any, n: int) -> Array:
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(n, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n,):
-        raise InputError(sentence("sample_weight", f"one for each of the {n} rows", f"shape {weights.shape}"))
+        raise InputError(
+            sentence("sample_weight", f"an array of length {n}, one value per row", f"shape {weights.shape}")
+        )
     return weights
 
 
@@ -130,7 +132,7 @@ class HeldOutTable:
     def whole(self) -> Array:
         """All of them; rows that were never tested have NaN, or None in place of a label."""
         if self.values is None:
-            raise InputError("cv must give at least one split; got none.")
+            raise InputError("cv must yield at least one split; got none.")
         if self.values.dtype == object and all(value is not None for value in self.values.ravel()):
             return self.values.astype(self.kind)
         return self.values

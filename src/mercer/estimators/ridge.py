@@ -54,7 +54,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
     kernel_ : Kernel
         The kernel that the argument stood for.
     route_ : Route
-        How the system was solved, its estimated condition, and the digits that can be trusted.
+        How the system was solved, its estimated condition number, and the number of correct digits.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -72,8 +72,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
     >>> model = KernelRidge(alpha=1e-3, kernel=Gaussian(width=1.0), fit_intercept=True).fit(X, y)
     >>> model.predict([[1.5]]).round(3)
     array([0.997])
-    >>> print(model.route_)
-    cholesky (dual, 25 rows): condition about ...e+03, 11... digits to trust
+    >>> print(model.route_.name, f"{model.route_.digits:.0f} correct digits")
+    cholesky 11 correct digits
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=560)
         >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X[:60], y[:60])
         >>> print(model.coverage(X[60:], y[60:]))
-        88.4 % of 500 rows inside (asked: 90 %, jackknife+); mean width 0.623
+        coverage 88.4 % on 500 rows (nominal 90 %, jackknife+); mean width 0.623
         """
         bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
         return coverage_of(bounds, y, confidence, method)

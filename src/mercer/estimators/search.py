@@ -43,16 +43,16 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     fit_intercept : bool, default=False
         Whether the model has an unpenalised constant.
     rule : {"best", "one_se"}, default="best"
-        "one_se" keeps the winner's kernel and takes the largest alpha within one standard error.
+        "one_se" uses the kernel of the best candidate and the largest alpha within one standard error.
     alpha_per_target : bool, default=False
         Whether each target gets an alpha of its own.
     extend_grid : bool, default=False
-        Whether ladders grow until the winner does not stand on their edge.
+        Whether ladders grow until the best candidate is not on their edge.
     tune : bool, default=False
-        Whether the parameters of the winner, and alpha, are tuned further by the gradient of the leave-one-out
+        Whether the parameters of the best candidate, and alpha, are tuned further by the gradient of the leave-one-out
         error; the tuned kernel is one more candidate, and `tuned_` says how it went.
     verify : bool, default=False
-        Whether up to five random splits of the winner are refitted; the largest difference is `verified_`.
+        Whether up to five random splits of the best candidate are refitted; the largest difference is `verified_`.
     checkpoint : path, default=None
         File that keeps finished kernels; a search that was killed resumes from it.
     random_state : int, RandomState or None, default=None
@@ -63,26 +63,26 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     Attributes
     ----------
     best_kernel_, alpha_ : Kernel, float or ndarray of shape (n_targets,)
-        The winner.
+        The best candidate.
     best_score_ : float
         Its mean score over splits.
     best_estimator_ : KernelRidge
-        The winner fitted to all rows.
+        The best candidate fitted to all rows.
     cv_results_ : dict
         As GridSearchCV has it, with pooled_test_score, condition and refits beside; with "gcv" also probe_error, the
         standard error of a mean squared error that is due to the random vectors it was found with.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
-        Held-out predictions of the winner.
+        Held-out predictions of the best candidate.
     kernels_, alphas_ : list of Kernel, ndarray
         What was tried.
     digits_ : float
-        Decimal digits to which the winner's scores can be trusted.
+        Decimal digits of the best candidate's scores that are correct.
     plan_, folds_ : Plan, Folds
         How it was done.
     verified_ : float
         Largest difference between closed forms and refits, in the units of y; only with `verify`.
     best_index_ : int
-        Where the winner stands in `cv_results_`; with `alpha_per_target`, where the first target's alpha does.
+        Where the best candidate is in `cv_results_`; with `alpha_per_target`, where the first target's alpha does.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         return float(np.abs(model.predict(X).reshape(values.shape) - values).max())
 
     def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
-        """Predict with the winner.
+        """Predict with the best candidate.
 
         Parameters
         ----------
@@ -167,10 +167,10 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         random_state: Any = None,
         diag: Any = None,
     ) -> tuple[Array, Array]:
-        """Intervals of the winner, as `KernelRidge.predict_interval` makes them; nothing is refitted.
+        """Intervals of the best candidate, as `KernelRidge.predict_interval` makes them; nothing is refitted.
 
-        The winner was chosen on the same rows, so coverage of at least 1 - 2q (q = 1 - confidence) is nominal here. It
-        is typically close to 1 - q where rows are many and candidates few.
+        The best candidate was selected on the same rows, so the guaranteed coverage of at least 1 - 2q (q = 1 -
+        confidence) does not hold strictly. Coverage is typically close to 1 - q if rows are many and candidates few.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
-        Held-out decision values of the winner.
+        Held-out decision values of the best candidate.
     best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, kernels_, alphas_, digits_, plan_, folds_
         As for `KernelRidgeCV`.
 
@@ -110,9 +110,8 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         method = self._method()
         if method == "gcv" and balanced:
             raise InputError(
-                f"class_weight='balanced' of {type(self).__name__} is not supported with cv='gcv'. Give the weights "
-                "as a "
-                "dict, or use cv='held-out'."
+                f"class_weight='balanced' of {type(self).__name__} is not supported with cv='gcv'. Pass the weights "
+                "as a dict, or use cv='held-out'."
             )
         found = Search(
             rows,
@@ -156,7 +155,7 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         return float(np.abs(model.decision_function(X).reshape(values.shape) - values).max())
 
     def decision_function(self, X: Any) -> Array:
-        """Decision values of the winner.
+        """Decision values of the best candidate.
 
         Parameters
         ----------
@@ -170,7 +169,7 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         return np.asarray(self._winner_for(X).decision_function(X))
 
     def predict(self, X: Any) -> Array:
-        """Labels by the winner.
+        """Labels by the best candidate.
 
         Parameters
         ----------

@@ -106,7 +106,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         kernels = resolve_kernels(self.kernels, rows)
         kinds = {kernel.kind == "gram" for kernel in kernels if kernel.kind != "any"}
         if len(kinds) > 1:
-            raise InputError("kernels must all take a Gram matrix or all take rows; got both kinds.")
+            raise InputError("kernels must be all precomputed or none; got both.")
         for kernel in kernels:
             kernel.check(rows)
         if True in kinds:
@@ -163,7 +163,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Search, choose, and fit the winner to all rows; a classifier is calibrated on held-out decision values.
+        """Search, and fit the best candidate to all rows; a classifier is calibrated on held-out decision values.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return choice
 
     def _extended(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
-        """Add rungs beyond the edge that the winner stands on, until it does not."""
+        """Add rungs beyond the edge that the best candidate is on, until it does not."""
         for turn in range(_ROUNDS):
             alphas = further_alphas(table, choice)
             kernels = table.kernels if len(alphas) else further_kernels(table, choice)
@@ -239,7 +239,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return table, choice
 
     def _tuned(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
-        """Add the winner with its parameters tuned, and its alpha, to the candidates."""
+        """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
         if not tunable(winner):
             return table, choice
@@ -255,7 +255,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
         if self.tuned_.overfitted or self.tuned_.status == "failed":
-            how = "overfits: it increases the error on unseen rows" if self.tuned_.overfitted else "failed"
+            how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
             warnings.warn(
                 f"Tuning the best kernel of {type(self).__name__} {how}. The untuned kernel is used (see tuned_).",
                 MercerWarning,
@@ -269,7 +269,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: Any, values: Array) -> None:
-        """Fit the winner to all rows; keep its held-out values, which `verify` has refits confirm."""
+        """Fit the best candidate to all rows; keep its held-out values, which `verify` compares with refits."""
         self.best_estimator_ = self._model()
         if self.verify:
             self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
@@ -278,7 +278,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self.cv_predictions_ = held_out[:, :, 0] if self._one_column(search) else held_out
 
     def _model(self) -> Any:
-        """The winner, not fitted."""
+        """The best candidate, not fitted."""
         raise NotImplementedError
 
     def _one_column(self, search: Search) -> bool:
@@ -290,8 +290,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         tuned = getattr(self, "tuned_", None)
         edges = edges_in_words(table, choice)
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
-            said = f"The best candidate of {owner} is on the edge of the grid: {' and '.join(edges)} of those tried."
-            warnings.warn(EdgeOfGridWarning(said, hint="Try $grid."), stacklevel=4)
+            said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
+            warnings.warn(EdgeOfGridWarning(said, hint="$grid."), stacklevel=4)
         warn_if_ill(f"The best candidate of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)
@@ -338,7 +338,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             Prints as a table of routes; the arrow marks the one that would be taken.
         """
         if hasattr(self.cv, "__next__"):
-            way_out = "Use list(...) of it: explain would consume the splits that fit needs."
+            way_out = "Use cv=list(cv): explain would consume the iterator, and fit would get no splits."
             must_be = "a list or a splitter, not an iterator"
             raise InputError(sentence("cv of explain", must_be, f"a {type(self.cv).__name__}", way_out))
         # of a copy, so that nothing looks fitted that is not
@@ -349,13 +349,13 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return {}
 
     def _winner_for(self, X: Any) -> Any:
-        """The winner, after these new rows were checked."""
+        """The best candidate, after these new rows were checked."""
         check_is_fitted(self, "best_estimator_")
         self.checked_data(X, reset=False)
         return self.best_estimator_
 
     def summary(self) -> str:
-        """What was tried, what won and how far to trust it, for people.
+        """The candidates, the best one and its numerical accuracy, as text.
 
         Returns
         -------
@@ -366,10 +366,10 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         lines = [
             (
                 f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')} by "
-                f"{self.folds_.label}, {self.plan_.chosen.name} route."
+                f"{self.folds_.label}, method {self.plan_.chosen.name}."
             ),
             self.table_.text(self.choice_, self.folds_),
-            f"The winner's numbers can be trusted to about {self.digits_:.0f} digits.",
+            f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
         ]
         if hasattr(self, "verified_"):
             lines.append(
@@ -377,32 +377,32 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             )
         if many:
             lines.append(
-                "The winner's score is the best of many and so a little optimistic; nested_cross_validate says "
-                "how much."
+                "The score of the best candidate is optimistic because it was used for selection; "
+                "nested_cross_validate estimates by how much."
             )
         return "\n".join(lines)
 
 
 def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -> None:
-    """One sentence where few digits of the scores are left.
+    """Warn if few digits of the scores are correct.
 
     Not on routes where that is no matter of the system: of iterations the tolerance limits the digits, and through
     explicit features, residuals that are far smaller than the targets.
     """
     if condition * EPS > _WORTH_A_WORD and route not in (*ITERATED, "primal"):
         warnings.warn(
-            f"{what} is nearly singular: condition about {condition:.1g}, so about {digits_left(condition):.0f} "
-            "digits of its scores can be trusted. Larger alphas give more.",
+            f"{what} is nearly singular: condition number about {condition:.1g}, so about {digits_left(condition):.0f} "
+            "digits of its scores are correct. Use larger alphas for more accuracy.",
             IllConditionedWarning,
             stacklevel=stacklevel,
         )
 
 
 def warn_of_failures(scoring: str, failures: list[str], stacklevel: int) -> None:
-    """One sentence for all scores that could not be computed."""
+    """Warn once of all scores that could not be computed."""
     warnings.warn(
-        f"The score {scoring} failed {counted(len(failures), 'time')} and is NaN there, so that those candidates do "
-        f"not win. The first reason: {failures[0]}",
+        f"Scoring with {scoring} failed {counted(len(failures), 'time')}; these scores are NaN, and the candidates are "
+        f"not selected. First error: {failures[0]}",
         MercerWarning,
         stacklevel=stacklevel,
     )

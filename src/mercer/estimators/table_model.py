@@ -1,4 +1,4 @@
-"""A fitted model together with the table it is for: which columns, taken for what, and what is predicted."""
+"""A fitted model together with the table it is for: the columns, their kinds, and the target."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class TableModel:
     style: NumberStyle | None = None
 
     def __post_init__(self) -> None:
-        """What comes from a file may not fit together."""
+        """Validate the fields, which may come from a file."""
         texts = [self.target, self.row_id, *self.ignored]
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.summary, dict):
-            raise InputError("A table's target, id and columns must be texts, and its summary a dictionary.")
+            raise InputError("target, row_id and ignored of TableModel must be strings, and summary a dict.")
         if not isinstance(self.style, NumberStyle | None):
-            raise InputError("A table's style must be a NumberStyle, or None.")
+            raise InputError("style of TableModel must be a NumberStyle or None.")
         if not isinstance(self._encoder, TableEncoder):
-            raise InputError("A model of a table must have an encoder.")
+            raise InputError("TableModel needs an encoder: set encoder, or use a model with encoder_.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Everything it is made of, by name."""
@@ -73,7 +73,7 @@ class TableModel:
 
     @property
     def columns(self) -> list[Column]:
-        """What each column of the table was taken for."""
+        """The columns of the table, each with its kind."""
         return self._encoder.columns_
 
     @property
@@ -88,11 +88,11 @@ class TableModel:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The columns that are needed, and what each was taken for."""
+        """The kinds of the columns that are needed, by name."""
         return {column.name: column.kind for column in self.columns if column.outputs}
 
     def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of training from a new table; refused where some are not there, or others are."""
+        """The training columns of a new table; missing or unknown columns are an error."""
         known = {column.name for column in self.columns}
         gone = [name for name in self.kinds if name not in table]
         new = [name for name in table if name not in known and name not in self.ignored and name != self.target]

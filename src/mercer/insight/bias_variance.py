@@ -136,7 +136,7 @@ def is_smoother(estimator: Any) -> bool:
 
 def _refuse_contradictions(estimator: Any, method: str, sampler: Any, sample_weight: Any) -> None:
     if method == "exact" and not is_smoother(estimator):
-        way_out = "Use method='monte_carlo' for any other."
+        way_out = "Use method='monte_carlo' for other estimators."
         raise InputError(sentence("The estimator of method='exact'", "KernelRidge", type(estimator).__name__, way_out))
     if sampler is None:
         return
@@ -162,7 +162,7 @@ def _ladder(estimator: Any, alphas: Any) -> Array:
 def _exact(estimator: Any, question: Question, ladder: Array | None, sample_weight: Any) -> BiasVariance:
     """Mean predictions from a fit to the truth itself, one target per alpha; variances from the smoother's weights."""
     if question.truth is None or question.noise is None:  # pragma: no cover - refused before
-        raise InputError(sentence("truth", "given at X", "None"))
+        raise InputError("truth of bias_variance must have values at X; got None.")
     model = smoother(estimator, question.X, question.truth, ladder, sample_weight)
     m = len(question.truth_test)
     bias = model.predict(question.X_test).reshape(m, -1).T - question.truth_test

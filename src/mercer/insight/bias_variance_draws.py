@@ -1,4 +1,4 @@
-"""The decomposition by Monte Carlo: fit again and again, and tell how far the draws can be trusted.
+"""The decomposition by Monte Carlo: repeated fits, with standard errors of the draws.
 
 With d_r the deviation of draw r from the truth, bias squared is estimated by the mean of d_r d_s over all pairs of
 different draws. Unlike the square of the mean it is unbiased; it can be negative where the bias is nearly zero.
@@ -94,16 +94,18 @@ class _Source:
         self.bootstrap = isinstance(sampler, str)
         self.sampler: Any = None if self.bootstrap else sampler
         if self.bootstrap and classifier and question.noise_test.any():
-            raise InputError("noise must be 0 for a bootstrap of labels, where it is part of the bias.")
+            raise InputError(
+                "noise must be 0 for a classifier with the bootstrap: there the label noise is part of the bias."
+            )
         self.weights = None if sample_weight is None else np.asarray(sample_weight)
         self.everywhere = np.arange(len(question.truth_test))
         self.classes = None if question.truth is None else np.unique(question.truth)
 
     def label(self, draws: int) -> str:
-        """What the numbers are."""
+        """How the numbers were computed."""
         if self.bootstrap:
-            known = "less the noise given" if self.question.noise_test.any() else "noise included"
-            where = "rows left out" if self.question.same else "the test rows"
+            known = "minus the given noise" if self.question.noise_test.any() else "noise included"
+            where = "out-of-bag rows" if self.question.same else "the test rows"
             return (
                 f"bootstrap of the data ({draws} draws, {where}; bias squared is measured against observed "
                 f"targets, {known})"
@@ -127,7 +129,7 @@ class _Source:
             return X, y, None, self.everywhere
         truth, noise = self.question.truth, self.question.noise
         if truth is None or noise is None:  # pragma: no cover - there are only these three sources
-            raise MercerError("truth and noise at X are needed.")
+            raise MercerError("bias_variance needs truth and noise at X.")
         if self.bootstrap:
             chosen = rng.integers(len(truth), size=len(truth))
             test = np.setdiff1d(self.everywhere, chosen) if self.question.same else self.everywhere
@@ -145,7 +147,7 @@ class _Source:
     def _sampled(self, rng: np.random.Generator) -> tuple[Any, Array]:
         drawn = self.sampler(rng)
         if not isinstance(drawn, list | tuple) or len(drawn) != 2:
-            raise InputError(sentence("What sampler returns", "a pair X, y", type(drawn).__name__))
+            raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
         return drawn[0], np.asarray(drawn[1])
 
 
@@ -180,9 +182,9 @@ class _Coding:
         coded = predicted[:, None] == self.labels
         if not coded.any(axis=1).all():
             strange = predicted[~coded.any(axis=1)][0]
-            way_out = "Give test rows of every class."
+            way_out = "Use test rows of every class."
             got = repr(getattr(strange, "item", lambda: strange)())
-            raise InputError(sentence("A predicted label", "one of those of truth", got, way_out))
+            raise InputError(sentence("Every predicted label", "one of the labels in truth", got, way_out))
         return np.asarray(coded, dtype=np.float64)
 
 
@@ -192,7 +194,9 @@ def _decomposed(d: Array, noise: Array, ladder: Array | None, how: str, *, class
     count = there.sum(axis=1)
     if (count < 3).any():
         few = int(count.min())
-        raise InputError(sentence("draws of bias_variance", "enough for each row to be left out three times", f"{few}"))
+        must_be = "large enough that every row is out of bag at least 3 times"
+        got = f"a row that is out of bag {few} times"
+        raise InputError(sentence("draws of bias_variance", must_be, got, "Use more draws."))
     half = 0.5 if classifier else 1.0
     d = np.nan_to_num(d, copy=False)
     total, squares = d.sum(axis=1), half * (d**2).sum(axis=(1, 3))

@@ -196,7 +196,7 @@ def _both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> tupl
         return np.asarray(given), np.asarray(given)
     if not isinstance(given, list | tuple) or len(given) != 2 or 0 in (np.ndim(given[0]), np.ndim(given[1])):
         must_be = "a function, or a pair: its values at X and its values at X_test"
-        raise InputError(sentence(name, must_be, type(given).__name__, f"Give ({name} at X, {name} at X_test)."))
+        raise InputError(sentence(name, must_be, type(given).__name__, f"Pass ({name} at X, {name} at X_test)."))
     return np.asarray(given[0]), np.asarray(given[1])
 
 

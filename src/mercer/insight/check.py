@@ -116,7 +116,10 @@ def check_mercer(
         raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
     if not isinstance(kernel_or_matrix, Kernel):
         if X is not None:
-            raise InputError("X must be left out where a matrix is checked; got both. Give a kernel and its rows.")
+            raise InputError(
+                "X must be None when a matrix is checked; got a matrix and X. To check a kernel on rows, use "
+                "check_mercer(kernel, X)."
+            )
         K, own = as_matrix(kernel_or_matrix)
         return _measured(K, own if precision is None else float(precision), "K")
     if X is not None:
@@ -166,10 +169,10 @@ def _beside(proof: Certificate | None, *, violated: bool) -> str:
     if proof.valid is True and violated:
         return "\nThis refutes the certificate, or rounding is worse than assumed (see precision)."
     if proof.valid is True:
-        return "\nSo it is on all rows, by the certificate."
+        return "\nThe certificate proves this for all rows."
     if violated:
         return ""
-    other = "others violate it, as the certificate shows" if proof.valid is False else "that says nothing about others"
+    other = "the certificate gives rows that violate it" if proof.valid is False else "other rows may violate it"
     return f"\nThis holds for these rows; {other}."
 
 
@@ -202,7 +205,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
         return _refuted(proof, said, found.witness, found.spectrum)
     if found.tried:
-        said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is no proof."
+        said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is not a proof."
     else:
         said = f"{kernel!r} {known}: no table that was tried could be evaluated ({found.problem})."
     return MercerCheck(proof.valid, f"{said}\nGive X to check it on your rows.", certificate=proof)

@@ -33,18 +33,18 @@ class Coverage:
     width : float or ndarray of shape (n_targets,)
         Mean width of the intervals.
     confidence : float
-        The share that was asked for.
+        The nominal confidence.
     method : str
         How the intervals were made.
     rows : int
-        How many rows were asked about.
+        Number of rows.
 
     Examples
     --------
     >>> from mercer.insight.intervals import Coverage
     >>> found = Coverage(share=0.92, width=3.1, confidence=0.9, method="jackknife+", rows=50)
     >>> print(found)
-    92.0 % of 50 rows inside (asked: 90 %, jackknife+); mean width 3.1
+    coverage 92.0 % on 50 rows (nominal 90 %, jackknife+); mean width 3.1
     >>> float(found)
     0.92
     """
@@ -62,12 +62,12 @@ class Coverage:
     def __str__(self) -> str:
         shares = ", ".join(f"{100 * share:.1f} %" for share in np.atleast_1d(self.share))
         widths = ", ".join(f"{width:.3g}" for width in np.atleast_1d(self.width))
-        asked = f"{100 * self.confidence:.4g} %, {self.method}"
-        return f"{shares} of {self.rows} rows inside (asked: {asked}); mean width {widths}"
+        nominal = f"{100 * self.confidence:.4g} %, {self.method}"
+        return f"coverage {shares} on {self.rows} rows (nominal {nominal}); mean width {widths}"
 
 
 def checked_confidence(value: Any) -> float:
-    """Confidence as a number between 0 and 1, both excluded.
+    """Validate `confidence`: a number above 0 and below 1.
 
     Examples
     --------
@@ -75,17 +75,17 @@ def checked_confidence(value: Any) -> float:
     >>> checked_confidence(90)
     Traceback (most recent call last):
         ...
-    mercer.errors.InputError: confidence must be a number between 0 and 1, both excluded; got 90. ...
+    mercer.errors.InputError: confidence must be a number above 0 and below 1; got 90. Use 0.9 for ...
     """
     real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not real or not 0.0 < float(value) < 1.0:
-        what = "a number between 0 and 1, both excluded"
-        raise InputError(sentence("confidence", what, repr(value), "Use 0.9 for intervals that miss one in ten."))
+        what = "a number above 0 and below 1"
+        raise InputError(sentence("confidence", what, repr(value), "Use 0.9 for 90 % prediction intervals."))
     return float(value)
 
 
 def checked_method(value: Any) -> str:
-    """A method there is."""
+    """Validate `method`."""
     if not isinstance(value, str) or value not in METHODS:
         raise InputError(sentence("method", "'jackknife+', 'cv+' or 'gaussian'", repr(value)))
     return value
@@ -189,7 +189,7 @@ def covered(lower: Array, upper: Array, y: Array, confidence: float, method: str
     >>> import numpy as np
     >>> from mercer.insight.intervals import covered
     >>> print(covered(np.zeros(4), np.full(4, 2.0), np.array([0.0, 1.0, 2.0, 3.0]), 0.8, "gaussian"))
-    75.0 % of 4 rows inside (asked: 80 %, gaussian); mean width 2
+    coverage 75.0 % on 4 rows (nominal 80 %, gaussian); mean width 2
     """
     share = ((lower <= y) & (y <= upper)).mean(axis=0)
     width = np.maximum(upper - lower, 0.0).mean(axis=0)

@@ -26,10 +26,10 @@ from mercer.solvers.solution import DualSolved
 
 
 def fold_numbers(folds: Folds) -> Array:
-    """The number of the fold that each row belongs to; folds that are no partition are refused."""
+    """The number of the fold that each row belongs to; an error if the folds are not a partition."""
     if len(folds.repeats) > 1 or not folds.partition:
-        what = "a partition: every row tested once, by a model of all rows outside its own fold"
-        out = "Give cv a number of folds, or use method='jackknife+', which needs none."
+        what = "a partition: every row in exactly one test fold, and all other rows in its training set"
+        out = "Set cv to a number of folds, or use method='jackknife+', which needs no folds."
         raise InputError(sentence("The folds of cv+", what, folds.label, out))
     fold = np.empty(folds.n, dtype=np.intp)
     for number, split in enumerate(folds.splits):
@@ -60,14 +60,14 @@ def leave_out_of(solved: Penalised, Y: Array) -> LeaveOut:
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
     if not isinstance(solved, DualSolved):
-        raise MercerError(f"Rows cannot be left out of {type(solved).__name__}.")
+        raise MercerError(f"Leave-one-out predictions are not available for {type(solved).__name__}.")
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     if isinstance(inverse, SpectralInverse):
         U = inverse.spectrum.vectors
         return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
-    raise MercerError(f"Rows cannot be left out of {type(inverse).__name__}.")
+    raise MercerError(f"Leave-one-out predictions are not available for {type(inverse).__name__}.")
 
 
 class LeftOut:

@@ -70,7 +70,7 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     y : array-like of shape (n,)
         Targets.
     estimator : KernelRidge, KernelRidgeCV or None, default=None
-        A search is fitted first, and its winner taken. None: repeated inputs.
+        A search is fitted first, and its `best_estimator_` used. None: repeated inputs.
     sample_weight : array-like of shape (n,), default=None
         Weights that the estimator is fitted with.
 
@@ -96,7 +96,13 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
         return _repeated(X, targets)
     if not is_smoother(estimator) and hasattr(estimator, "kernels"):
         found = _search(estimator, X, targets, sample_weight)
-        return _residual(found, X, targets, sample_weight, "the residuals of the winner of a search, chosen by y")
+        return _residual(
+            found,
+            X,
+            targets,
+            sample_weight,
+            "the residuals of the best candidate of a search, selected with the same y",
+        )
     if not is_smoother(estimator):
         must_be = "KernelRidge, KernelRidgeCV or None"
         raise InputError(sentence("The estimator of noise_estimate", must_be, type(estimator).__name__))
@@ -145,7 +151,9 @@ def _repeated(X: Any, y: Array) -> NoiseEstimate:
     counts = np.bincount(group)
     degrees = len(y) - len(counts)
     if degrees == 0:
-        raise InputError(sentence("X of noise_estimate", "rows with duplicates", "none", "Give an estimator instead."))
+        raise InputError(
+            "X of noise_estimate must contain duplicate rows when no estimator is given; got none. Pass an estimator."
+        )
     rest = y - (np.bincount(group, y) / counts)[group]
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")
 

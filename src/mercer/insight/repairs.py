@@ -140,7 +140,7 @@ def repair(K: Any, method: str = "clip", *, return_report: bool = False) -> Arra
     gap, (i, j) = worst_asymmetry(table)
     if gap > _NOISE * float(np.abs(table).max()):
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
-        raise InputError(sentence("K", "symmetric", got, "If the difference is noise, give (K + K.T) / 2."))
+        raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
     report, mended = _mended(GramSpectrum(table, precision), method)
     kept = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
     result = mended.astype(kept)

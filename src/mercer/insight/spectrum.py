@@ -35,14 +35,14 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         promise(8 * math.prod(K.shape), f"A dense copy of a matrix of {K.shape[0]} rows", "Use fewer rows.")
         K = K.toarray()
     if np.ma.isMaskedArray(K) and np.ma.getmaskarray(K).any():
-        raise InputError("K must not have masked values. Fill them in first.")
+        raise InputError("K must not have missing values (masked entries). Fill them in first.")
     table, kind = _numbers(K)
     if table.ndim != 2 or not table.size:
         got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"
         raise InputError(sentence("K", "a square matrix of at least one row", got))
     if table.shape[0] != table.shape[1]:
         got = f"{table.shape[0]} x {table.shape[1]}"
-        raise InputError(sentence("K", "square", got, "To check a kernel on rows X, give check_mercer(kernel, X)."))
+        raise InputError(sentence("K", "square", got, "To check a kernel on rows X, use check_mercer(kernel, X)."))
     if not np.isfinite(table).all():
         i, j = np.argwhere(~np.isfinite(table))[0]
         raise InputError(sentence("K", "finite", f"{table[i, j]} in row {i}, column {j}"))
@@ -56,9 +56,11 @@ def _numbers(K: Any) -> tuple[Array, np.dtype[Any]]:
     except (TypeError, ValueError, OverflowError):
         kind, table = np.dtype(object), None
     if table is None:
-        way_out = "A function of two blocks becomes a kernel as mercer.kernels.Custom(function)." if callable(K) else ""
+        way_out = "Wrap a function f(X, Z) as mercer.kernels.Custom(function)." if callable(K) else ""
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
-        raise InputError(sentence("What is checked", "a kernel or a square matrix of real numbers", got, way_out))
+        raise InputError(
+            sentence("The argument of check_mercer", "a kernel or a square matrix of real numbers", got, way_out)
+        )
     return table, kind
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Sum(Chain):
     """k1 + k2."""
 
-    because: ClassVar[str] = "a sum of Mercer kernels is one (phi: both feature maps side by side)"
+    because: ClassVar[str] = "a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)"
     binding: ClassVar[int] = SUM
 
     def block(self, pair: Pair) -> Array:
@@ -66,7 +66,7 @@ class Sum(Chain):
 class Product(Chain):
     """k1 k2."""
 
-    because: ClassVar[str] = "a product of Mercer kernels is one (phi: all products of two features)"
+    because: ClassVar[str] = "a product of Mercer kernels is a Mercer kernel (phi: all products of two features)"
     binding: ClassVar[int] = PRODUCT
 
     def block(self, pair: Pair) -> Array:
@@ -108,7 +108,9 @@ class Product(Chain):
 class Scaled(Composed):
     """factor k, for a factor that is not negative."""
 
-    because: ClassVar[str] = "a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)"
+    because: ClassVar[str] = (
+        "a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)"
+    )
     binding: ClassVar[int] = PRODUCT
 
     base: Kernel
@@ -131,7 +133,7 @@ class Scaled(Composed):
         """As its base: scaling changes no sign."""
         valid, _ = self.base.verdict()
         if valid is False and self.factor > 0:
-            return False, "a positive multiple of what is no Mercer kernel is none"
+            return False, "a positive multiple of a kernel that is not a Mercer kernel is not a Mercer kernel"
         return (True, "it is zero everywhere") if self.factor == 0 else super().verdict()
 
     def counterexample(self) -> Any:

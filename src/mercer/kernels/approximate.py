@@ -206,7 +206,7 @@ def _paired(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> 
     if right.limits([rows[:0]]).spread == 0:
         return Paired(right, left)
     raise InputError(
-        f"{kernel!r} multiplies parts that need random features each for itself. "
+        f"{kernel!r} is a product of two kernels that both need random features, which is not supported. "
         "Write it as a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
 
@@ -218,7 +218,7 @@ def _refusal(kernel: Kernel, method: str) -> str:
     else:
         needs = "Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or sums with finite maps"
         way_out = "Use the kernel itself, k(X, Z)."
-    return f"method={method!r} needs {needs}; {kernel!r} is none of these. {way_out}"
+    return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 
 
 def _is_exact(kernel: Kernel) -> bool:

@@ -276,11 +276,11 @@ class Kernel(Value):
         >>> from mercer.kernels import Gaussian, Linear
         >>> print((Gaussian() + 2.0 * Linear()).certificate())
         valid: Gaussian(width=1.0) + 2.0 * Linear()
-          because a sum of Mercer kernels is one (phi: both feature maps side by side)
+          because a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)
           valid: Gaussian(width=1.0)
             because it is the limit of sums of products of scalar products (its power series)
           valid: 2.0 * Linear()
-            because a non-negative multiple of a Mercer kernel is one (phi scaled by the square root)
+            because a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)
             valid: Linear()
               because it is the scalar product itself (phi is the identity)
 
@@ -289,7 +289,7 @@ class Kernel(Value):
         >>> from mercer.kernels import Sigmoid
         >>> print(Sigmoid().certificate())
         not valid: Sigmoid(scale=1.0, offset=0.0)
-          because the rows 1 and 2 already give a Gram matrix with a negative determinant
+          because the rows 1 and 2 have a kernel matrix with a negative determinant
           witness: the rows [1] and [2] with v = (0.7491, -0.6624): v'Kv = -0.09087
         """
         from mercer.kernels.certificate import certify

@@ -22,12 +22,12 @@ class Composed(Kernel):
                 raise InputError(sentence(f"{name} of {type(self).__name__}", "a kernel", repr(member)))
         kinds = {member.kind for member in self.members().values()} - {"any"}
         if len(kinds) > 1:
-            way_out = "Give each its own column with .on('column')."
+            way_out = "Select a column for each with .on('column')."
             if "gram" in kinds:
-                way_out = "Compute the other kernel's matrix too, and give Precomputed() the combined one."
+                way_out = "Compute the other kernel matrix too, and use Precomputed() with the combined matrix."
             raise InputError(
-                f"{' and '.join(repr(member) for member in self.members().values())} take different kinds of "
-                f"rows ({' and '.join(sorted(kinds))}). {way_out}"
+                f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: they take "
+                f"different input ({' and '.join(sorted(kinds))}). {way_out}"
             )
 
     # The kind and trust of a composed kernel are those of its members.

@@ -131,9 +131,11 @@ class Words(Counts):
         try:
             distinct = len(set(self.vocabulary))
         except TypeError:
-            raise InputError(sentence(what, "hashable words, as texts and tuples are", repr(self.vocabulary))) from None
+            raise InputError(
+                sentence(what, "hashable words, such as strings or tuples", repr(self.vocabulary))
+            ) from None
         if not 0 < distinct == len(self.vocabulary):
-            raise InputError(sentence(what, "one word or more, each once", repr(self.vocabulary)))
+            raise InputError(sentence(what, "a non-empty list of distinct words", repr(self.vocabulary)))
 
     @property
     def fixed(self) -> bool:  # type: ignore[override]

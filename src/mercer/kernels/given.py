@@ -31,7 +31,7 @@ class Precomputed(Kernel):
     """
 
     kind: ClassVar[str] = "gram"
-    because: ClassVar[str] = "a matrix says nothing about the rows it does not hold"
+    because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -51,7 +51,7 @@ class Precomputed(Kernel):
                     "The matrix for Precomputed().diag",
                     "square",
                     f"{len(rows)} x {rows.width}",
-                    "k(x, x) of new rows cannot be read off it: give it as diag=.",
+                    "k(x, x) of new rows is not in this matrix: pass it as diag=.",
                 )
             )
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
@@ -79,7 +79,7 @@ class Custom(Kernel):
     """
 
     kind: ClassVar[str] = "any"
-    because: ClassVar[str] = "it is a function of your own, and nobody has looked inside"
+    because: ClassVar[str] = "a user-defined function cannot be proved automatically"
 
     function: Callable[[Any, Any], Any]
 
@@ -204,8 +204,8 @@ class Outer(Kernel):
                 sentence(
                     f"The result of {self!r}",
                     "one number per row",
-                    f"{table.shape[1]}",
-                    "For several features use FromFeatures.",
+                    f"{table.shape[1]} numbers per row",
+                    "For several features, use FromFeatures.",
                 )
             )
         return Rows(table)

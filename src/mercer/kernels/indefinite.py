@@ -84,12 +84,12 @@ class Sigmoid(Kernel):
             return True, "it is the constant tanh(offset), which is not negative"
         rows = _sigmoid_rows(scale, offset)
         if rows is None:
-            return None, "no rows were found that show, beyond rounding, that it is none"
+            return None, "no counterexample was found beyond rounding error"
         if scale == 0:
             return False, "it is the constant tanh(offset), which is negative"
         if len(rows) == 1:
             return False, "k(x, x) is negative for some x, where scale x'x + offset is"
-        return False, f"the rows {rows[0]:g} and {rows[1]:g} already give a Gram matrix with a negative determinant"
+        return False, f"the rows {rows[0]:g} and {rows[1]:g} have a kernel matrix with a negative determinant"
 
     def counterexample(self) -> Any:
         """One or two rows of one column, searched for where 1 and 2 do not show it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError
 from mercer.kernels.algebra import column_products
 from mercer.kernels.stationary import Gaussian
 from mercer.kernels.views import Mapped, On
@@ -135,9 +135,7 @@ class Fourier:
         with np.errstate(over="ignore", invalid="ignore"):
             angles = np.asarray(rows.values @ self.frequencies.T)
         if not np.isfinite(angles).all():
-            raise InputError(
-                sentence(f"X for Fourier features of {self.kernel!r}", "of moderate size", "infinity", "Scale X.")
-            )
+            raise InputError(f"The Fourier features of {self.kernel!r} overflow: values of X are too large. Scale X.")
         result = np.empty((len(rows), 2 * count))
         np.cos(angles, out=result[:, :count])
         np.sin(angles, out=result[:, count:])

@@ -57,12 +57,12 @@ NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE
 
 
 def parse(text: str) -> Kernel:
-    """A kernel from its text: names, numbers, ``+ * **`` and the methods of kernels; nothing is run.
+    """A kernel from a kernel expression: names, numbers, ``+ * **`` and the methods of kernels; nothing is run.
 
     Parameters
     ----------
     text : str
-        Such as ``"gaussian(width=2) + 0.5 * linear()"``; `repr` of a kernel is such a text.
+        Such as ``"gaussian(width=2) + 0.5 * linear()"``; `repr` of a kernel is such an expression.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def parse(text: str) -> Kernel:
     Raises
     ------
     KernelTextError
-        Where the text is no kernel, with the place and the nearest known name.
+        If the expression is not a kernel; with the nearest known name.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def parse(text: str) -> Kernel:
     mercer.errors.KernelTextError: There is no kernel 'gausian'. Did you mean 'gaussian'?
     """
     if not isinstance(text, str):
-        raise KernelTextError(f"A kernel's text must be a string; got {text!r}.")
+        raise KernelTextError(f"A kernel expression must be a string; got {text!r}.")
     if len(text) > _LONGEST:
-        raise KernelTextError(f"A kernel's text must be at most {_LONGEST} letters; got {len(text)}.")
+        raise KernelTextError(f"A kernel expression must have at most {_LONGEST} characters; got {len(text)}.")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         return _kernel(tree, text)
@@ -96,7 +96,7 @@ def parse(text: str) -> Kernel:
         if isinstance(problem, KernelTextError):
             raise
         reason = problem if isinstance(problem, InputError) else "the syntax is invalid."
-        raise KernelTextError(f"The text {_short(text)!r} is not a valid kernel: {reason}") from None
+        raise KernelTextError(f"The kernel expression {_short(text)!r} is invalid: {reason}") from None
 
 
 def _short(text: str) -> str:
@@ -106,7 +106,7 @@ def _short(text: str) -> str:
 def _kernel(node: ast.expr, text: str) -> Kernel:
     value = _value(node, text)
     if not isinstance(value, Kernel):
-        raise KernelTextError(f"The text {_short(text)!r} must be a kernel; got {value!r}.")
+        raise KernelTextError(f"The kernel expression {_short(text)!r} must be a kernel; got {value!r}.")
     return value
 
 
@@ -125,7 +125,7 @@ def _value(node: ast.expr, text: str) -> Any:
         case ast.Call():
             return _called(node, text)
     raise KernelTextError(
-        f"The text {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
+        f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
         f"the methods {', '.join(_METHODS)} are allowed."
     )
 
@@ -143,7 +143,9 @@ def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
                 return rules[type(op)](left, right)
             except TypeError:
                 pass
-    raise KernelTextError(f"The text {_short(text)!r} is not a valid kernel: kernels are combined by +, * and ** only.")
+    raise KernelTextError(
+        f"The kernel expression {_short(text)!r} is invalid: kernels are combined by +, * and ** only."
+    )
 
 
 def _called(node: ast.Call, text: str) -> Any:
@@ -160,15 +162,13 @@ def _called(node: ast.Call, text: str) -> Any:
             make = getattr(_kernel(owner, text), method)
         case _:
             raise KernelTextError(
-                f"The text {_short(text)!r} calls {ast.unparse(node.func)!r}; only kernels and the methods "
-                f"{', '.join(_METHODS)} can be called."
+                f"The kernel expression {_short(text)!r} calls {ast.unparse(node.func)!r}; only kernels and the "
+                f"methods {', '.join(_METHODS)} can be called."
             )
     try:
         return make(*given, **named)
     except TypeError:
-        raise KernelTextError(
-            f"{ast.unparse(node)!r} does not fit {ast.unparse(node.func)!r}: {_usage(make)}"
-        ) from None
+        raise KernelTextError(f"Invalid arguments in {ast.unparse(node)!r}: {_usage(make)}") from None
 
 
 def _usage(make: Any) -> str:
@@ -183,7 +183,7 @@ def _class(name: str) -> type[Kernel]:
     if plain in NAMES:
         return NAMES[plain]
     if plain in _WITH_FUNCTIONS:
-        raise KernelTextError(f"{name} holds a Python function and cannot be written as text.")
+        raise KernelTextError(f"{name} contains a Python function and cannot be written as a kernel expression.")
     raise KernelTextError(
         f"There is no kernel {name!r}. {nearest(name, map(snake, (cls.__name__ for cls in _WRITABLE)))}"
     )

@@ -95,6 +95,6 @@ def fits_columns(owner: object, value: Width, columns: int, name: str = "width")
                 f"{name} of {type(owner).__name__}",
                 f"one number or {columns}, one per column",
                 f"{len(array)} numbers",
-                "Choose columns with .on(...), or give one width per column.",
+                "Choose columns with .on(...), or use one width per column.",
             )
         )

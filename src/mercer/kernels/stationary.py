@@ -42,7 +42,7 @@ class Stationary(Kernel):
         """exp of the logarithm, in place."""
         tile = self.logarithm(pair)
         if tile is None:
-            raise MercerError(f"{type(self).__name__} must have a logarithm or a block of its own.")
+            raise MercerError(f"{type(self).__name__} must implement logarithm or block.")
         return np.exp(tile, out=tile)
 
     def diagonal(self, rows: Rows) -> Array:

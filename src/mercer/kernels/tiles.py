@@ -67,7 +67,7 @@ def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
         raise InputError(
             sentence(
                 f"The result of {kernel!r}",
-                f"an array of shape {pair.shape}, a row per row of X and a column per row of Z",
+                f"an array of shape {pair.shape}: one row per row of X, one column per row of Z",
                 f"shape {result.shape}",
                 "A kernel takes whole blocks (X, Z), not single rows.",
             )
@@ -92,7 +92,7 @@ def matrix(kernel: Kernel, X: Any, Z: Any, dtype: DTypeLike) -> Array:
     x = kernel.read(X)
     if kernel.kind == "gram":
         if Z is not None:
-            raise InputError(f"{kernel!r} takes the matrix alone, k(K); got a second argument.")
+            raise InputError(f"{kernel!r} takes one argument, the matrix: k(K); got a second argument.")
         return between(kernel, x, column_numbers(x), dtype=dtype)
     finite_on(kernel, x)
     if Z is None:

@@ -80,7 +80,7 @@ class Value:
         for head, inner in nested.items():
             member = own.get(head, getattr(self, head))
             if not isinstance(member, Value):
-                raise InputError(f"{head!r} of {type(self).__name__} is no kernel and has no parameters.")
+                raise InputError(f"{head!r} of {type(self).__name__} is not a kernel, so it has no parameters.")
             own[head] = member.set_params(**inner)
         return dataclasses.replace(self, **own) if own else self  # type: ignore[type-var]
 

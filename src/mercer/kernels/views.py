@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Mapped(Composed):
     """k(f(x), f(z)) for a function f of whole tables."""
 
-    because: ClassVar[str] = "a Mercer kernel of mapped rows is one (phi after f)"
+    because: ClassVar[str] = "a Mercer kernel of mapped rows is a Mercer kernel (phi after f)"
 
     base: Kernel
     function: Callable[[Any], Any]
@@ -36,7 +36,7 @@ class Mapped(Composed):
 
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
-        """Nobody knows what the function takes."""
+        """False: the input that the function supports is unknown."""
         return False
 
     @property
@@ -49,7 +49,10 @@ class Mapped(Composed):
         super().__post_init__()
         vectorised(self, "function", self.function)
         if self.base.kind == "gram":
-            raise InputError("Precomputed() cannot be mapped: its rows are values of a kernel already. Map the matrix.")
+            raise InputError(
+                "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "
+                "data before computing the matrix."
+            )
 
     @property
     def _name(self) -> tuple[str, Identity]:
@@ -59,7 +62,7 @@ class Mapped(Composed):
         try:
             rows = as_rows(self.function(values), objects=self.base.kind == "objects")
         except InputError as problem:
-            raise InputError(f"The result of {self!r} is no table: {problem}") from None
+            raise InputError(f"The function in {self!r} must return a table: {problem}") from None
         if len(rows) != values.shape[0]:
             raise InputError(
                 sentence(
@@ -95,7 +98,7 @@ class Mapped(Composed):
         self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
-        """Nobody knows how many columns the function makes."""
+        """None: the number of columns of the result is unknown."""
         return None
 
     def count_features(self, rows: Rows) -> int | None:
@@ -121,7 +124,7 @@ class Mapped(Composed):
 class On(Composed):
     """A kernel on some columns only."""
 
-    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is one"
+    because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
     base: Kernel
     columns: int | str | Sequence[int | str] = 0
@@ -145,7 +148,7 @@ class On(Composed):
         """Refuse what names no column."""
         super().__post_init__()
         if self.base.kind == "gram":
-            raise InputError("Precomputed() has no columns to choose from; leave out .on(...).")
+            raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
         wanted = self._wanted
         if not wanted:
             raise InputError(
@@ -169,7 +172,7 @@ class On(Composed):
         """As its base."""
         valid, _ = self.base.verdict()
         if valid is False:
-            return False, "it is no Mercer kernel on these columns"
+            return False, "it is not a Mercer kernel on these columns"
         return super().verdict()
 
     def counterexample(self) -> Any:
@@ -247,7 +250,7 @@ class Normalized(Composed):
         if self.base.kind == "gram":
             raise InputError(
                 "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. "
-                "Normalise the matrix itself before giving it."
+                "Normalize the matrix before fit."
             )
 
     def block(self, pair: Pair) -> Array:
@@ -275,11 +278,11 @@ class Normalized(Composed):
             squared = self.base.diagonal(rows)
         if not np.isfinite(squared).all():
             raise InputError(
-                sentence(f"k(x, x) of {self.base!r}", "finite to be normalized", "infinity or NaN", "Scale X.")
+                sentence(f"k(x, x) of {self.base!r}", "finite for .normalized()", "infinity or NaN", "Scale X.")
             )
         if squared.min(initial=0.0) < 0:
             raise InputError(
-                sentence(f"k(x, x) of {self.base!r}", "non-negative to be normalized", float(squared.min()))
+                sentence(f"k(x, x) of {self.base!r}", "non-negative for .normalized()", float(squared.min()))
             )
         length = np.sqrt(squared)
         return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

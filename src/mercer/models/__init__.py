@@ -56,7 +56,7 @@ def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None
         entries = layout(text, arrays)
         restored(text, entries, arrays)  # what cannot be read is not written
     except (ModelFileError, RecursionError) as problem:
-        reason = "it is nested too deep." if isinstance(problem, RecursionError) else str(problem)
+        reason = "the model is nested too deeply." if isinstance(problem, RecursionError) else str(problem)
         raise InputError(f"This {type(model).__name__} cannot be saved: {reason}") from None
     write_whole(place, packed(text, entries, arrays))
 

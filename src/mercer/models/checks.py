@@ -18,13 +18,13 @@ from mercer.solvers.fitted import FittedRidge
 
 
 def need(sound: Any, what: str) -> None:
-    """Refuse a model in which this is not so."""
+    """Raise a ModelFileError with this text unless `sound`."""
     if not sound:
         raise ModelFileError(f"{what}.")
 
 
 def check_params(params: dict[str, Any]) -> None:
-    """The numbers among a constructor's parameters."""
+    """Validate the parameters of a constructor."""
     if "alpha" in params:
         alpha = params["alpha"]
         several = isinstance(alpha, np.ndarray | list | tuple) and np.asarray(alpha).dtype.kind in "iuf"
@@ -34,19 +34,19 @@ def check_params(params: dict[str, Any]) -> None:
         named = type(params["kernel"]) is str and params["kernel"] in NAMES
         need(named or is_kernel(params["kernel"]), "kernel must be a kernel, or the name of one")
     if "fit_intercept" in params:
-        need(type(params["fit_intercept"]) is bool, "fit_intercept must be true or false")
+        need(type(params["fit_intercept"]) is bool, "fit_intercept must be a boolean")
     if "n_neighbors" in params:
         need(is_whole(params["n_neighbors"]) and params["n_neighbors"] > 0, "n_neighbors must be a positive number")
 
 
 def check_names(model: Any) -> None:
-    """Columns and their names."""
+    """Validate the number of columns and their names."""
     held = vars(model)
     count, names = held.get("n_features_in_"), held.get("feature_names_in_")
     need(count is None or (is_whole(count) and count > 0), "n_features_in_ must be a positive number")
     if names is not None:
         texts = isinstance(names, np.ndarray) and names.dtype == object and names.ndim == 1
-        need(texts and all(type(name) is str for name in names), "feature_names_in_ must be texts")
+        need(texts and all(type(name) is str for name in names), "feature_names_in_ must be strings")
         need(len(names) == count or count is None, "feature_names_in_ must be one for each column")
 
 
@@ -63,19 +63,19 @@ def _rows(model: Any) -> int:
     need(n > 0 and (X.ndim == 1 or X.shape[1] > 0), "X_fit_ must have rows and columns")
     if X.ndim == 2:
         need(vars(model).get("n_features_in_") == X.shape[1], "n_features_in_ must be the columns of X_fit_")
-        need(kernel.kind != "gram" or n == X.shape[1], "the Gram matrix must be square")
+        need(kernel.kind != "gram" or n == X.shape[1], "the kernel matrix must be square")
     kernel.check(Rows(X, vars(model).get("feature_names_in_")))
     return n
 
 
 def count_labels(classes: Any, least: int) -> int:
-    """How many labels there are, if they are labels."""
+    """The number of labels, after their validation."""
     sound = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= least
     need(sound, f"classes_ must be at least {least} labels")
     if classes.dtype == object:
-        need(all(type(label) in (str, int, float, bool) for label in classes), "classes_ must be texts or numbers")
+        need(all(type(label) in (str, int, float, bool) for label in classes), "classes_ must be strings or numbers")
     else:
-        need(classes.dtype.kind in "biufU", "classes_ must be texts or numbers")
+        need(classes.dtype.kind in "biufU", "classes_ must be strings or numbers")
         need(classes.dtype.kind != "f" or np.isfinite(classes).all(), "classes_ must be finite")
     return len(classes)
 
@@ -118,8 +118,8 @@ def _ridge(model: Any) -> int:
     need(is_finite_array(alphas, t) and (alphas >= 0).all(), "alphas must be finite and not negative")
     some = weights is None or (is_finite_array(weights, n) and (weights >= 0).all() and weights.any())
     need(some, "sample weights must be finite and not negative, one for each row")
-    need(type(held["_per_target"]) is bool, "_per_target must be true or false")
-    need(isinstance(choice, SolverChoice) and isinstance(model.route_, Route), "a route must be there")
+    need(type(held["_per_target"]) is bool, "_per_target must be a boolean")
+    need(isinstance(choice, SolverChoice) and isinstance(model.route_, Route), "the route is missing")
     _primal(model, held["_primal"], choice, t)
     fields = {field: held.pop(name) for name, field in RIDGE_FIELDS.items()}
     model.fitted_ = FittedRidge(
@@ -142,28 +142,34 @@ def _primal(model: Any, primal: Any, choice: SolverChoice, t: int) -> None:
 
 
 def check_ridge(model: KernelRidge) -> None:
-    """A ridge on numbers."""
+    """Validate a KernelRidge."""
     t, one = _ridge(model), vars(model)["_one_target"]
-    need(type(one) is bool and (t == 1 or not one), "the targets must fit the shape of y")
+    need(type(one) is bool and (t == 1 or not one), "targets and the shape of y are inconsistent")
     model.publish()
 
 
 def check_classifier(model: KernelRidgeClassifier) -> None:
-    """A ridge on labels."""
-    need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
+    """Validate a KernelRidgeClassifier."""
+    need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "targets and classes are inconsistent")
     model.publish()
 
 
 def check_features(model: FeatureRegressor) -> None:
-    """Weights of features without rows."""
-    need(is_kernel(model.kernel) and is_whole(model.columns) and model.columns > 0, "a kernel on columns must be there")
+    """Validate a model without training rows."""
+    need(
+        is_kernel(model.kernel) and is_whole(model.columns) and model.columns > 0,
+        "the kernel or the number of columns is missing",
+    )
     t = len(model.intercept) if isinstance(model.intercept, np.ndarray) else 0
     need(t > 0 and is_finite_array(model.intercept, t), "the intercepts must be finite")
     need(is_finite_array(model.weights, None, t), "weights of features must be finite, one for each target")
     names = model.names
     sound = type(names) is tuple and all(type(name) is str for name in names) and len(names) in (0, model.columns)
     need(sound, "names must be one for each column")
-    need(type(model.one_target) is bool and (t == 1 or not model.one_target), "the targets must fit the shape of y")
+    need(
+        type(model.one_target) is bool and (t == 1 or not model.one_target),
+        "targets and the shape of y are inconsistent",
+    )
     rows = Rows(np.zeros((1, model.columns)), list(names) or None)
     model.kernel.check(rows)
     need(model.kernel.count_features(rows) == len(model.weights), "weights of features must be as many as features")

@@ -120,10 +120,10 @@ def finish(model: Any) -> None:
 
 
 def _search(model: Any, winner: type) -> None:
-    need(type(model.best_estimator_) is winner, f"the winner must be a {winner.__name__}")
+    need(type(model.best_estimator_) is winner, f"best_estimator_ must be a {winner.__name__}")
     best, held = model.best_estimator_, vars(model)
     for name in ("n_features_in_", "feature_names_in_"):
-        need(_same(held.get(name), vars(best).get(name)), f"{name} must be the winner's")
+        need(_same(held.get(name), vars(best).get(name)), f"{name} must equal that of best_estimator_")
     need(is_kernel(model.best_kernel_), "best_kernel_ must be a kernel")
     need(
         is_positive(model.alpha_) or is_finite_array(model.alpha_, best.fitted_.dual.shape[1]), "alpha_ must be finite"
@@ -133,9 +133,9 @@ def _search(model: Any, winner: type) -> None:
     need(type(model.kernels_) is list and all(map(is_kernel, model.kernels_)), "kernels_ must be kernels")
     need(is_finite_array(model.alphas_, None), "alphas_ must be finite")
     parts = {"folds_": Folds, "plan_": KeptPlan, "table_": KeptTable, "choice_": Winner}
-    need(all(isinstance(held[name], cls) for name, cls in parts.items()), "the account of the search must be whole")
+    need(all(isinstance(held[name], cls) for name, cls in parts.items()), "the search results are incomplete")
     n = best.X_fit_.shape[0]
-    need(model.folds_.n == n, "the folds must be of as many rows as there are")
+    need(model.folds_.n == n, "the folds must have as many rows as X_fit_")
     values = model.cv_predictions_
     sound = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim in (2, 3)
     need(sound and values.shape[1] == n, "held-out predictions must be one for each row")
@@ -149,26 +149,31 @@ def _same(one: Any, other: Any) -> bool:
 
 def _search_classifier(model: KernelRidgeClassifierCV) -> None:
     _search(model, KernelRidgeClassifier)
-    need(isinstance(model.temperature_, Temperature), "a calibration must be there")
+    need(isinstance(model.temperature_, Temperature), "the calibration is missing")
     model.classes_ = model.best_estimator_.classes_
 
 
 def _auto(model: Any) -> tuple[int, int]:
-    need(isinstance(model.encoder_, TableEncoder), "an encoder must be there")
-    need(vars(model).get("n_features_in_") == len(model.encoder_.columns_), "the encoder must know each column")
-    need(isinstance(model.committee_, Committee), "a committee must be there")
+    need(isinstance(model.encoder_, TableEncoder), "the encoder is missing")
+    need(vars(model).get("n_features_in_") == len(model.encoder_.columns_), "the encoder must have every column")
+    need(isinstance(model.committee_, Committee), "the committee is missing")
     members, models = model.members_, model.models_
-    need(are_members(members) and len(members) == len(model.committee_.members), "its members must be a committee's")
-    need(type(models) is list and all(type(each) is KernelRidge for each in models), "its members must be models")
+    need(
+        are_members(members) and len(members) == len(model.committee_.members),
+        "members_ must be the members of committee_",
+    )
+    need(
+        type(models) is list and all(type(each) is KernelRidge for each in models), "models_ must be KernelRidge models"
+    )
     need(len(members) == len(models) > 0, "each member must have a model")
     n, t = model.committee_.held_out.shape
     rows = models[0].X_fit_.shape[0]
     shapes = (rows, t), (rows, max(len(model.encoder_.names_out_), 1))
     for each in models:
-        need((each.fitted_.dual.shape, each.X_fit_.shape) == shapes, "its members must fit one another")
+        need((each.fitted_.dual.shape, each.X_fit_.shape) == shapes, "the shapes of models_ are inconsistent")
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
-    need(type(held.get("_left_over", False)) is bool, "_left_over must be true or false")
+    need(type(held.get("_left_over", False)) is bool, "_left_over must be a boolean")
     need("rows_used_" not in held or _ascending(model.rows_used_, n), "the rows used must be in order")
     return n, t
 
@@ -202,27 +207,32 @@ def is_usual(name: str, value: Any) -> bool:
 def _auto_classifier(model: AutoClassifier) -> None:
     _, t = _auto(model)
     labels = count_labels(model.classes_, 2)
-    need(t == target_columns(labels), "the targets must fit the classes")
+    need(t == target_columns(labels), "targets and classes are inconsistent")
     need(is_positive(model.error_) and is_positive(model.baseline_), "errors must be finite")
-    need(isinstance(model.temperature_, Temperature), "a calibration must be there")
-    need(len(model.temperature_.shifts) in (0, labels), "a calibration must fit the classes")
+    need(isinstance(model.temperature_, Temperature), "the calibration is missing")
+    need(len(model.temperature_.shifts) in (0, labels), "calibration and classes are inconsistent")
     model.costs_ = vars(model).get("costs_", np.ones(labels))
     need(is_finite_array(model.costs_, labels) and (model.costs_ >= 0).all(), "costs must be one for each class")
 
 
 def _feature_classifier(model: FeatureClassifier) -> None:
     check_features(model)
-    need(len(model.intercept) == target_columns(count_labels(model.classes_, 2)), "the weights must fit the classes")
+    need(
+        len(model.intercept) == target_columns(count_labels(model.classes_, 2)), "weights and classes are inconsistent"
+    )
     calibration = model.temperature_
-    need(calibration is None or isinstance(calibration, Temperature), "a calibration must be one")
+    need(calibration is None or isinstance(calibration, Temperature), "the calibration is invalid")
 
 
 def _table(model: TableModel) -> None:
     need(type(model.model) in CLASSES.values() and type(model.model) is not TableModel, "a table must have a model")
-    need(type(model.ignored) is tuple and type(model.summary) is dict, "a table's columns and summary must be there")
+    need(
+        type(model.ignored) is tuple and type(model.summary) is dict,
+        "the columns or the summary of the table are missing",
+    )
     if model.encoder is not None:
         columns = getattr(model.model, "n_features_in_", None)
-        need(columns == len(model.encoder.names_out_), "the encoder of a table must fit its model")
+        need(columns == len(model.encoder.names_out_), "encoder and model of the table are inconsistent")
 
 
 _FINISH: dict[str, Callable[[Any], None]] = {

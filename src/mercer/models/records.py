@@ -101,7 +101,7 @@ class ModelReader(PartReader):
             return super().special(given)
         name = given["class"]
         if name not in CLASSES:
-            raise ModelFileError(f"it holds a model of the class {str(name)[:40]!r}, which is unknown.")
+            raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
         params = {key: self.value(value) for key, value in given["params"].items()}
         check_params(params)
         model = CLASSES[name](**params)
@@ -115,14 +115,14 @@ class ModelReader(PartReader):
 
 
 def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
-    """A Pipeline whose steps fit one another."""
+    """A Pipeline, after validation of its steps."""
     need(len(steps) == 2 and all(is_text(name) for name, _ in steps), "a pipeline must have two steps with names")
     (first, encoder), (last, model) = steps
-    need(first != last and "__" not in first + last, "the steps of a pipeline must have names of their own")
+    need(first != last and "__" not in first + last, "the steps of a pipeline must have distinct names")
     need(isinstance(encoder, TableEncoder) and hasattr(encoder, "columns_"), "the first step must be an encoder")
     need(type(model) in CLASSES.values() and not isinstance(model, TableModel), "the last step must be a model")
     columns = getattr(model, "n_features_in_", None)
-    need(columns == len(encoder.names_out_), "the encoder of a pipeline must fit its model")
+    need(columns == len(encoder.names_out_), "encoder and model of the pipeline are inconsistent")
     return Pipeline(steps)
 
 
@@ -145,9 +145,9 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         stamp = FileStamp.read(record)
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
-        need(type(model) in {*CLASSES.values(), Pipeline}, "it holds no model")
+        need(type(model) in {*CLASSES.values(), Pipeline}, "it does not contain a model")
         in_order = laid_out(names_in(record), arrays) == entries
-        need(in_order, "it holds arrays that nobody asks for, or in another order")
+        need(in_order, "it contains unused arrays, or arrays in the wrong order")
         same = written(model, stamp, reader.known)[0] == text
     except ModelFileError:
         raise
@@ -155,7 +155,7 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         reason = f" ({problem})" if isinstance(problem, InputError) else ""
         raise ModelFileError(f"its parts are inconsistent{reason}.") from None
     if not same:
-        raise ModelFileError("it differs from what mercer writes for this model.")
+        raise ModelFileError("its content is not in the form that mercer writes; the file may have been edited.")
     return model
 
 
@@ -199,7 +199,7 @@ def checked_account(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_model(model: Any) -> None:
-    """Refuse what is no fitted model of a class that can be saved."""
+    """Raise an error unless this is a fitted model of a class that can be saved."""
     name = type(model).__name__
     if type(model) is Pipeline:
         _checked_pipeline(model)
@@ -218,7 +218,10 @@ def checked_model(model: Any) -> None:
 def _checked_pipeline(model: Pipeline) -> None:
     steps, must_be = [each for _, each in model.steps], "a TableEncoder and a model of mercer"
     if len(steps) != 2 or not isinstance(steps[0], TableEncoder) or CLASSES.get(type(steps[1]).__name__) is None:
-        got, way_out = " and ".join(type(each).__name__ for each in steps), "Of another pipeline, save the last step."
+        got, way_out = (
+            " and ".join(type(each).__name__ for each in steps),
+            "For other pipelines, save only the last step.",
+        )
         raise InputError(sentence("The steps of a Pipeline to save", must_be, got, way_out))
     if not hasattr(steps[0], "columns_"):
         raise InputError("This Pipeline is not fitted yet. Call fit before save.")

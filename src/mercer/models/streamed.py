@@ -47,23 +47,30 @@ def _ridge(model: Any) -> int:
 
 def _regressor(model: NystroemRidge) -> None:
     t = _ridge(model)
-    need(type(model._one_target) is bool and (t == 1 or not model._one_target), "the targets must fit the shape of y")
+    need(
+        type(model._one_target) is bool and (t == 1 or not model._one_target),
+        "targets and the shape of y are inconsistent",
+    )
     model.publish()
 
 
 def _classifier(model: NystroemRidgeClassifier) -> None:
-    need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "the targets must fit the classes")
+    need(_ridge(model) == target_columns(count_labels(model.classes_, 2)), "targets and classes are inconsistent")
     model.publish()
 
 
 def _search(model: Any, winner: type) -> None:
-    need(type(model.best_estimator_) is winner, f"the winner must be a {winner.__name__}")
+    need(type(model.best_estimator_) is winner, f"best_estimator_ must be a {winner.__name__}")
     for name in ("n_features_in_", "feature_names_in_"):
         mine, other = vars(model).get(name), vars(model.best_estimator_).get(name)
-        need(mine is None if other is None else np.array_equal(mine, other), f"{name} must be the winner's")
-    need(is_kernel(model.best_kernel_) and is_positive(model.alpha_), "the winner must be a kernel and an alpha")
+        need(
+            mine is None if other is None else np.array_equal(mine, other), f"{name} must equal that of best_estimator_"
+        )
+    need(
+        is_kernel(model.best_kernel_) and is_positive(model.alpha_), "best_kernel_ must be a kernel and alpha_ a number"
+    )
     need(is_number(model.best_score_) and is_number(model.digits_), "best_score_ and digits_ must be numbers")
-    need(is_whole(model.best_index_) and is_text(model._words), "the account of the search must be whole")
+    need(is_whole(model.best_index_) and is_text(model._words), "the search results are incomplete")
     need(type(model.kernels_) is list and all(map(is_kernel, model.kernels_)), "kernels_ must be kernels")
     need(is_finite_array(model.alphas_, None), "alphas_ must be finite")
     rows = model.fold_rows_

@@ -78,15 +78,17 @@ class Writer:
 
     def special(self, value: Any, what: str) -> Any:
         """What only the models know; here nothing."""
-        must_be = "a number, a text, an array, a kernel of mercer.kernels or a collection of them to be saved"
         got = f"{value!r}" if len(f"{value!r}") < 100 else type(value).__name__
-        raise InputError(sentence(what, must_be, got, "Set it to such a value with set_params, then save."))
+        raise InputError(
+            f"{what} cannot be saved: it must be a number, string, array, kernel of mercer.kernels or a collection of "
+            f"these; got {got}. Set it to such a value with set_params, then save."
+        )
 
     def _number(self, value: float, what: str) -> Any:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"is": "float", "of": str(value)}
         if abs(value) >= LARGEST:
-            raise InputError(sentence(what, "a whole number of at most 63 bits to be saved", f"{value:.6g}"))
+            raise InputError(f"{what} cannot be saved: it must be a whole number of at most 63 bits; got {value:.6g}.")
         return value
 
     def kernel(self, kernel: Kernel) -> Any:
@@ -94,10 +96,10 @@ class Writer:
         name = type(kernel).__name__
         if KERNELS.get(name) is not type(kernel):
             holds = any(callable(value) and not isinstance(value, Kernel) for _, value in kernel.items())
-            reason = "holds a Python function" if holds else "is of a class of its own"
+            reason = "contains a Python function" if holds else "is a user-defined class"
             raise InputError(
-                f"The kernel {kernel!r} {reason}, and model files hold no code. Use kernels of mercer.kernels, "
-                "or fit with Precomputed() on the matrix of yours."
+                f"The kernel {kernel!r} {reason}, and model files contain no code. Use kernels of mercer.kernels, "
+                "or compute the kernel matrix and fit with Precomputed()."
             )
         return {"is": "kernel", "class": name, "with": {n: self.value(v, f"{n} of {name}") for n, v in kernel.items()}}
 
@@ -111,7 +113,9 @@ class Writer:
             points = np.ascontiguousarray(array, dtype=f"<U{letters}").reshape(-1).view("<u4")
             return {"is": "texts", "name": self._held(points.reshape(*array.shape, letters))}
         if array.dtype.newbyteorder("<") not in CODES:
-            raise InputError(sentence(what, "numbers, truth values or texts to be saved", f"type {array.dtype}"))
+            raise InputError(
+                f"{what} cannot be saved: it must be numbers, booleans or strings; got type {array.dtype}."
+            )
         turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
         name = self.known.get(id(array))
         plain = array.T if turned else array

@@ -98,9 +98,9 @@ def _record(header: Header) -> tuple[str, dict[str, Entry]]:
     try:
         mark, names = record["mark"], {name: there[digest] for name, digest in record["arrays"].items()}
     except (TypeError, LookupError, AttributeError):
-        raise ModelFileError("its record does not fit its arrays.") from None
+        raise ModelFileError("its header and its arrays are inconsistent.") from None
     if not isinstance(mark, str) or len(record) != 2 or in_order(names.values()) != header.entries:
-        raise ModelFileError("its record does not fit its arrays.")
+        raise ModelFileError("its header and its arrays are inconsistent.")
     return mark, names
 
 
@@ -108,7 +108,7 @@ def _refuse_others(names: dict[str, Entry], like: State) -> None:
     """Refuse arrays that this work would not have saved."""
     found = {name: (entry.code, entry.shape) for name, entry in names.items()}
     if found != {name: (CODES[array.dtype], array.shape) for name, array in like.items()}:
-        raise ModelFileError("its arrays are not of the names, types and shapes that this work has.")
+        raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
 
 
 class PassCheckpoint:
@@ -164,8 +164,8 @@ class PassCheckpoint:
         if next_row < 0 or (rows is not None and next_row > rows):
             must_be = "not be negative" if rows is None else f"be from 0 to {rows}"
             raise InputError(
-                f"The checkpoint {self.file.path} cannot be used: its number of rows must {must_be}; got {next_row}. "
-                "Delete it or name another file."
+                f"The checkpoint {self.file.path} is invalid: its row position must {must_be}; got {next_row}. Delete "
+                "it, or use another file."
             )
         return {name.removeprefix("state "): array for name, array in arrays.items()}, next_row
 

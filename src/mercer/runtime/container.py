@@ -168,7 +168,10 @@ def read_header(file: BinaryIO, size: int, kind: str = "model") -> Header:
         raise ModelFileError("its header is invalid.")
     claimed = sum(entry.bytes for entry in header.entries)
     if claimed != size - len(raw):
-        raise ModelFileError(f"its arrays must take {claimed} bytes; got {size - len(raw)}. It may be truncated.")
+        raise ModelFileError(
+            f"its arrays should have {claimed} bytes, but the file contains {size - len(raw)}. The file may be "
+            "truncated."
+        )
     return header
 
 
@@ -204,7 +207,7 @@ def read_arrays(file: BinaryIO, header: Header) -> dict[str, Array]:
         if _digest(entry.code, array) != entry.name:
             raise ModelFileError("the checksum of an array does not match: the file was changed or damaged.")
         if entry.code == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
-            raise ModelFileError("a truth value must be 0 or 1.")
+            raise ModelFileError("a boolean value is not 0 or 1.")
         found[entry.name] = array
     return found
 
@@ -226,7 +229,7 @@ def parsed(text: str, what: str) -> Any:
     try:
         return json.loads(text, parse_int=_whole, parse_constant=_refused)
     except (ValueError, RecursionError, MemoryError):
-        raise ModelFileError(f"{what} is not JSON as mercer writes it.") from None
+        raise ModelFileError(f"{what} is not valid JSON in mercer's format.") from None
 
 
 def loads(text: str, what: str) -> Any:
@@ -237,7 +240,7 @@ def loads(text: str, what: str) -> Any:
     >>> loads('{"a":1,"a":2}', "The record")
     Traceback (most recent call last):
         ...
-    mercer.errors.ModelFileError: The record is not JSON as mercer writes it.
+    mercer.errors.ModelFileError: The record is not valid JSON in mercer's format.
     """
     value = parsed(text, what)
     try:
@@ -245,7 +248,7 @@ def loads(text: str, what: str) -> Any:
     except (ValueError, RecursionError):
         same = False
     if not same:
-        raise ModelFileError(f"{what} is not JSON as mercer writes it.")
+        raise ModelFileError(f"{what} is not valid JSON in mercer's format.")
     return value
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.errors import InputError, MemoryRefusal, MercerError, sentence
+from mercer.errors import InputError, MemoryRefusal, MercerError
 from mercer.runtime.memory import readable
 from mercer.runtime.passes import Pass, PassWork, State, runs
 
@@ -40,9 +40,9 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
     With a checkpoint the sums of each run come to this process, are merged here in order, and saved.
     """
     if this.source.here_only:
-        way_out = 'Use backend="serial".'
         raise InputError(
-            sentence("X on a cluster", "files, arrays or Dask collections", this.source.here_only, way_out)
+            "With a Dask backend, X must be file paths, arrays or Dask collections; got "
+            f'{this.source.here_only}. Use backend="serial".'
         )
     with _client(backend) as client, _told_when_lost(client), client.as_current(), _no_warning_of_large_tasks():
         flow = _Flow(this, client)  # a first task: a cluster that grows with its work begins to
@@ -263,10 +263,10 @@ def _told_when_lost(client: Any) -> Iterator[None]:
     except MercerError:
         raise
     except KilledWorker:
-        way_out = (
-            "Their logs say why; a common cause is too little memory: use fewer landmarks, or workers with more memory."
-        )
-        raise InputError(f"The workers of the scheduler at {address} died one after another. {way_out}") from None
+        raise InputError(
+            f"The Dask workers of the scheduler at {address} were killed repeatedly, often because of too little "
+            "memory. See the worker logs; use fewer landmarks, or workers with more memory."
+        ) from None
     except Exception as problem:
         if isinstance(problem, CommClosedError | futures.CancelledError) or client.status != "running":
             raise InputError(
@@ -301,8 +301,9 @@ def _promise(client: Any, state: State) -> None:
         limit = worker.get("memory_limit") or 0
         if limit and worker["nthreads"] * size > limit:
             raise MemoryRefusal(
-                f"Sums on a worker of {worker['nthreads']} threads need {readable(worker['nthreads'] * size)} of "
-                f"memory; it has {readable(limit)}. Use fewer landmarks, or workers with fewer threads or more memory."
+                f"A Dask worker with {worker['nthreads']} threads needs {readable(worker['nthreads'] * size)} of "
+                f"memory; the worker has {readable(limit)}. Use fewer landmarks, or workers with fewer threads or more "
+                "memory."
             )
 
 

@@ -25,11 +25,11 @@ _LETTERS = 40  # of a file's name in the name of the file beside it, which must 
 
 
 def checked_path(path: Any, what: str = "model file") -> Path:
-    """A path that was given as a text or as a path."""
+    """Validate a path, given as a string or as a path."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or not isinstance(os.fspath(path), str):
-        raise InputError(sentence(f"The path of a {what}", "a text or a path", repr(path)))
+        raise InputError(sentence(f"The path of a {what}", "a string or a path", repr(path)))
     if "\0" in os.fspath(path):
-        raise InputError(sentence(f"The path of a {what}", "without NUL", repr(path)))
+        raise InputError(f"The path of a {what} must not contain a NUL character; got {path!r}.")
     return Path(path)
 
 
@@ -186,7 +186,7 @@ def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[
 def _refuse_others(path: Path) -> None:
     """Regular files only: a pipe would keep us waiting."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ModelFileError("it is a directory." if path.is_dir() else "it is no regular file.")
+        raise ModelFileError("it is a directory." if path.is_dir() else "it is not a regular file.")
 
 
 def _reason(problem: OSError) -> str:

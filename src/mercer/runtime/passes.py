@@ -166,8 +166,10 @@ def run_pass(
     chosen = _chosen(backend, source)
     told = (progress or "", 0 if progress is None else verbose)
     if chosen == "threads" and checkpoint is not None:
-        way_out = 'backend="serial" also works on all threads inside each block.'
-        raise InputError(sentence("backend with a checkpoint", '"serial" or Dask', '"threads"', way_out))
+        raise InputError(
+            'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
+            "also multithreaded."
+        )
     this = Pass(source, fold_rows, at_once, checkpoint, told)
     if source.rows is not None and this.start >= source.rows:
         return this.state

@@ -61,14 +61,14 @@ def named_folds(cv: str, X: Any, y: Any, *, groups: Any = None, random_state: An
     [4, 9]
     """
     if repeats != 1:
-        raise InputError(sentence("repeats", f"1 where cv is {cv!r}", repr(repeats), "Give cv a number of folds."))
+        raise InputError(sentence("repeats", f"1 when cv is {cv!r}", repr(repeats), "Set cv to a number of folds."))
     n = row_count(X)
     if cv == "gcv":
         if groups is not None:
-            raise InputError("cv='gcv' leaves out single rows, and cannot keep groups together. Use cv='held-out'.")
+            raise InputError("cv='gcv' is based on single rows and cannot keep groups together. Use cv='held-out'.")
         return replace(draw(None, X, y), label="generalised cross-validation")
     if n < _EVERY:
-        raise InputError(sentence("cv='held-out'", f"given at least {_EVERY} rows", n))
+        raise InputError(f"cv='held-out' needs at least {_EVERY} rows; got {n}.")
     if groups is not None or random_state is not None:
         from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
         from sklearn.utils import check_random_state

@@ -31,7 +31,7 @@ def fingerprint(*parts: Any) -> str:
     >>> fingerprint(lambda truth, guess: 0.0)
     Traceback (most recent call last):
         ...
-    mercer.errors.InputError: checkpoint= needs a name for <lambda>, to recognise it in another run. ...
+    mercer.errors.InputError: checkpoint= needs functions that can be identified in the next run; <lambda> cannot. ...
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -79,7 +79,7 @@ def _named(value: Any) -> list[str]:
     if found is not value:
         what = value.__name__ if isinstance(value, FunctionType) else f"a {type(value).__name__}"
         raise InputError(
-            f"checkpoint= cannot identify {what} in another run. Use a function that is defined with def at the top "
-            "level of a module, without functools.partial; or checkpoint=None."
+            f"checkpoint= needs functions that can be identified in the next run; {what} cannot. Use a function that "
+            "is defined with def at the top level of a module, without functools.partial; or checkpoint=None."
         )
     return [type(value).__name__, module, name]

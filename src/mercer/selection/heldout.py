@@ -314,12 +314,12 @@ class KernelSystem:
         return np.asarray(weights[own > 0])
 
     def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, float]:
-        """The same through explicit features; every row has weight on this route."""
+        """Refit through explicit features; every row has a positive weight with this method."""
         problem = self.problem
         weights = None if problem.weights is None else problem.weights[train]
         phi = self.primal.features
         system = PrimalSystem(phi[train], weights, intercept=problem.intercept)
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
-            raise MercerError("A primal solution must have weights.")
+            raise MercerError("Internal error: the primal solution has no weights.")
         return phi[test] @ solution.primal + solution.intercept, solution.route.condition

@@ -67,9 +67,10 @@ class _Iterated:
 
     def _warn(self, alpha: float, G: Conjugate) -> None:
         warnings.warn(
-            f"{self.kernel!r} is not scored at alpha = {alpha:.3g} and below: conjugate gradients stopped at a "
-            f"relative residual of {G.tally.residual:.1e} (wanted {G.tolerance:.0e}) after {G.tally.products} "
-            "products. Leave these alphas out, or give fewer rows to an exact route.",
+            f"{self.kernel!r} is not scored at alpha = {alpha:.3g} and below: conjugate gradients did not "
+            f"converge (relative residual {G.tally.residual:.1e}, tolerance {G.tolerance:.0e}, after "
+            f"{G.tally.products} matrix products). Remove these alphas, or use fewer rows, so that an exact method "
+            "fits in memory.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -57,14 +57,14 @@ def resolve_kernels(kernels: Any, rows: Rows) -> list[Kernel]:
     except TypeError:
         listed = []
     if not listed:
-        raise InputError(sentence("kernels", "a kernel, a list of kernels or a family's name", repr(kernels)))
+        raise InputError(sentence("kernels", "a kernel, a list of kernels or a kernel name", repr(kernels)))
     return [kernel for item in listed for kernel in _member(item, rows)]
 
 
 def _member(item: Any, rows: Rows) -> list[Kernel]:
     if isinstance(item, Kernel | str):
         return resolve_kernels(item, rows)
-    raise InputError(sentence("Each of kernels", "a kernel or a family's name", repr(item)))
+    raise InputError(sentence("Every item of kernels", "a kernel or a kernel name", repr(item)))
 
 
 def _family(name: str, rows: Rows) -> list[Kernel]:
@@ -83,18 +83,21 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
             return [Precomputed()]
     if "(" in name:
         return [parse(name)]
-    raise InputError(f"There is no kernel family {name!r}. {nearest(plain, _FAMILIES)}")
+    raise InputError(f"There is no kernel {name!r}. {nearest(plain, _FAMILIES)}")
 
 
 def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -> Array:
     """Widths from half the short distances between rows to eight times the long ones.
 
-    At most 500 rows, evenly spread over the table, are looked at.
+    At most 500 rows, evenly spread over the table, are used.
     """
     sample = _sample(rows)
     values = sample.dense()
     if sample.objects or values.dtype == object:
-        raise InputError("Default widths need numeric rows. Give kernel objects instead of family names.")
+        raise InputError(
+            "Kernel names such as 'gaussian' need numeric X, to choose default widths. Use kernel objects with a width "
+            "instead."
+        )
     from scipy.spatial.distance import pdist
 
     distances = pdist(values, "cityblock" if manhattan else "euclidean")
@@ -102,7 +105,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
     if not positive.size:
         return np.ones(1)
     if not np.isfinite(positive).all():
-        must_be = "below 1e150 in size, so that squared distances are finite"
+        must_be = "below 1e150 in absolute value, so that squared distances are finite"
         raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
     return rounded(np.geomspace(0.5 * short, 8.0 * long, count))
@@ -157,7 +160,7 @@ _LEAST = 1.2
 
 
 def further_alphas(table: SearchTable, choice: Winner) -> Array:
-    """Three rungs beyond the edge of the ladder that the winner stands on; none where it does not, nor where
+    """Three rungs beyond the edge of the ladder that the best candidate is on; none where it does not, nor where
     the next rung inward scores the same.
     """
     alphas = np.unique(table.alphas)
@@ -178,7 +181,7 @@ def _beyond(edge: float, ratio: float) -> Array:
 
 
 def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
-    """Three widths beyond the edge that the winner stands on, where the kernels are a ladder of widths."""
+    """Three widths beyond the edge that the best candidate is on, where the kernels are a ladder of widths."""
     winner = table.kernels[choice.kernel]
     family = [kernel for kernel in table.kernels if _same_but_width(kernel, winner)]
     if len(family) < 3:
@@ -193,7 +196,7 @@ def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
 
 
 def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
-    """Whether the rung next to an outermost one scores the same, so that nothing draws the winner outward."""
+    """Whether the rung next to an outermost one scores the same, so that nothing draws the best candidate outward."""
     order = np.argsort(table.alphas, kind="stable")
     place = int(np.flatnonzero(order == a)[0])
     inward = order[1] if place == 0 else order[max(place - 1, 0)]
@@ -201,7 +204,7 @@ def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
 
 
 def edges_in_words(table: SearchTable, choice: Winner) -> list[str]:
-    """On which edges of the grid the winner stands."""
+    """The edges of the grid that the best candidate is on, in words."""
     edges = []
     rungs = further_alphas(table, choice)
     if len(rungs):

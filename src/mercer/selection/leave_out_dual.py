@@ -100,11 +100,11 @@ class Dual(LeaveOut):
 
     def _rows_of_K(self, rows: Array) -> Array:
         if self.K is None:
-            raise MercerError("Predictions of the rows left out need the Gram matrix.")
+            raise MercerError("Internal error: held-out predictions need the kernel matrix.")
         return np.asarray(self.K[rows])
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
-        """The same for many sets of one row each, beside `base`: P of the model without `base` serves all of them."""
+        """Predictions for many sets of one row each, beside `base`: P of the model without `base` serves all."""
         everything, t = np.arange(len(self.a)), E.shape[1]
         a, b, base = self.a[:, :t], self.b[:t], everything[:0] if base is None else base
         g = self._shares()

@@ -61,8 +61,8 @@ def other_folds(folds: Folds) -> NestedSets:
     """Algorithm 1: the inner folds are the other outer folds."""
     if not folds.partition or min(len(repeat) for repeat in folds.repeats) < 3:
         raise InputError(
-            "inner=None takes the other outer folds as inner ones, which needs at least three disjoint folds "
-            "that cover every row. Use cv=3 or more, or give inner= a number of folds."
+            "inner=None uses the other outer folds as inner folds. This needs at least 3 disjoint folds that cover "
+            "every row. Use cv=3 or more, or set inner to a number of folds."
         )
     outer = Removals.of(folds.splits, folds.n)
     sets, pair_tests, tests, test_sets, owner, base = [], [], [], [], [], 0
@@ -101,7 +101,7 @@ class NestedRun:
     Attributes
     ----------
     choices : list of Winner
-        The winner within each outer training part.
+        The best candidate within each outer training part.
     inner_best : ndarray of shape (outer splits,)
         Its inner score.
     scores : ndarray of shape (outer splits,)
@@ -111,7 +111,7 @@ class NestedRun:
     labels : ndarray of shape (repeats, n) or None
         Outer held-out labels of a classifier.
     condition : float
-        The worst among the winners' systems.
+        The worst among the best candidates' systems.
     failures : list of str
         Why scores are missing, where some are.
     plan : Plan
@@ -145,7 +145,7 @@ def run_nested(
     rule: str,
     verbose: int = 0,
 ) -> NestedRun:
-    """All inner and outer fits of all candidates, and the winner of every outer fold."""
+    """All inner and outer fits of all candidates, and the best candidate of every outer fold."""
     layout = other_folds(search.folds) if inner is None else own_folds(search.folds, inner)
     plan = nested_plan(search, layout, kernels, alphas)
     table, owner, outer_values = _tried(search, layout, kernels, alphas, plan, verbose)

@@ -19,7 +19,7 @@ from mercer.text import counted, text_table
 
 # What BLAS and the allocator keep for themselves.
 _BASE = 1e7
-KEPT = 256_000_000  # bytes of held-out values that are kept, so that the winner's need not be made again
+KEPT = 256_000_000  # bytes of held-out values that are kept, so that the best candidate's need not be made again
 # The table of scores is there up to three times: itself, as cv_results_ has it, and while their spread is taken.
 SCORE_BYTES = 24
 PROBES = 16  # random vectors behind a trace
@@ -114,7 +114,7 @@ class SearchWork:
     more : ndarray of bool or None
         Which removals are another one and a single row besides, to be read from the factor of that other one.
     refit : bool
-        Whether the winner is fitted on all rows at the end.
+        Whether the best candidate is fitted on all rows at the end.
     kept : float
         Bytes of what is kept of every candidate until the end: scores, and held-out values.
     iterable : bool
@@ -217,7 +217,7 @@ class Plan:
         work = self.work
         head = (
             f"{counted(work.kernels, 'kernel')} x {counted(work.alphas, 'alpha')} on {counted(work.n, 'row')}; "
-            f"{counted(len(work.sizes), 'set')} of {_range(work.sizes)} left out"
+            f"{counted(len(work.sizes), 'set')} of {_range(work.sizes)} held out"
             f"{' (' + self.label + ')' if self.label else ''}"
         )
         rows = [
@@ -231,7 +231,7 @@ class Plan:
             ]
             for route in self.routes
         ]
-        return head + "\n" + text_table(["", "route", "flops", "time", "memory", "how"], rows)
+        return head + "\n" + text_table(["", "method", "flops", "time", "memory", "how"], rows)
 
 
 def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str = "") -> Plan:
@@ -272,8 +272,8 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     if not fitting:
         least = min(routes, key=lambda route: route.bytes)
         raise MemoryRefusal(
-            f"Model selection on {work.n} rows needs {readable(least.bytes)} of memory by its leanest route "
-            f"({least.name}); {readable(memory)} is available. "
+            f"Model selection on {work.n} rows needs at least {readable(least.bytes)} of memory "
+            f"(method {least.name}); {readable(memory)} is available. "
             f"About {_fitting_rows(work, rates, memory)} rows would fit{_leaner(work, memory)}."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
@@ -297,7 +297,7 @@ def _leaner(work: SearchWork, memory: int) -> str:
     """Which other `cv` would do with the memory, if one does."""
     if not work.iterable or work.method != "folds" or iterated_bytes(work, 1) > memory:
         return ""
-    return "; with cv='gcv' or cv='held-out' all of them do"
+    return "; with cv='gcv' or cv='held-out' all rows would fit"
 
 
 def iterated_bytes(work: SearchWork, vectors: int) -> float:
@@ -359,7 +359,7 @@ class _Costs:
         calls = rates.call * work.steps + rates.row * tested
         self.calls = rates.start + 100 * rates.row * len(work.sizes) + calls * self.candidates
         self.solving = self.candidates * work.block_flops / rates.small / min(work.threads, 2) + self.calls
-        # Gram matrices, and the winner on all rows, half of whose time is its own matrix and refinement
+        # Gram matrices, and the best candidate on all rows, half of whose time is its own matrix and refinement
         self.gram = work.kernels * n * n / rates.values
         self.gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
 

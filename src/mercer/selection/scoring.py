@@ -191,9 +191,9 @@ class Scoring:
         tables = y.reshape(len(y), -1), outcome.reshape(len(y), -1)
         if self.quick is accuracy:
             if any(table.dtype.kind == "f" and (table % 1 != 0).any() for table in tables):
-                way_out = "Use a score of numbers, or a classifier."
                 raise InputError(
-                    sentence("scoring", "a score of numbers where numbers are predicted", "'accuracy'", way_out)
+                    "scoring must be a regression score for a regression model; got 'accuracy'. Use a score such as "
+                    "'r2', or a classifier."
                 )
             return tables
         return _numbers(self.name, tables[0]), _numbers(self.name, tables[1])
@@ -243,7 +243,7 @@ def as_score(name: str, found: Any) -> float:
         except (TypeError, ValueError):
             pass
     got = f"shape {np.shape(found)}" if np.ndim(found) else repr(found)
-    raise InputError(sentence(f"The result of {name.removeprefix('minus ')}", "one number", got, "Take a mean of it."))
+    raise InputError(sentence(f"The result of {name.removeprefix('minus ')}", "one number", got, "Return the mean."))
 
 
 def _numbers(name: str, table: Array) -> Array:
@@ -254,12 +254,14 @@ def _numbers(name: str, table: Array) -> Array:
             return table.astype(np.float64)
     except (TypeError, ValueError):
         pass
-    got = f"labels such as {table.ravel()[0]!s}"
-    raise InputError(sentence(f"y for scoring by {name}", "numbers", got, "Use a score of labels such as 'accuracy'."))
+    raise InputError(
+        f"scoring={name} needs numeric y; got labels such as {table.ravel()[0]!s}. Use a classification score such as "
+        "'accuracy'."
+    )
 
 
 class _Stub:
-    """An estimator that answers with what was held out."""
+    """An estimator that returns held-out predictions, for scorers."""
 
     def __init__(self, outcome: Array, values: Array, classes: Classes | None) -> None:
         self.outcome, self.values = outcome, values
@@ -267,7 +269,7 @@ class _Stub:
             self.classes_ = classes.labels
 
     def fit(self, X: Any, y: Any = None) -> _Stub:
-        """Nothing to fit."""
+        """Return self."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -295,10 +297,10 @@ class _Stub:
         return self.values[:, 0] if self.values.shape[1] == 1 else self.values
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities do not exist yet."""
+        """Raise an error: there are no probabilities before the calibration."""
         raise InputError(
-            "Probabilities are calibrated after the search, on the winner's held-out decisions. "
-            "Use a scoring of decisions or labels in the search itself."
+            "scoring must not need probabilities: they are calibrated after the search, on held-out decision values. "
+            "Use a score of labels or decision values, such as 'accuracy' or 'roc_auc'."
         )
 
 
@@ -350,7 +352,7 @@ def _plain(function: Any) -> Any:
 
 def _refuse_no_loss(function: Any) -> None:
     """A plain function must be a loss of truth and prediction; the scores of scikit-learn grow with quality."""
-    must_be = "a loss(y_true, y_pred), lower is better, where it is a plain function"
+    what, must_be = "A function given as scoring", "a loss, loss(y_true, y_pred), lower is better"
     plain = _plain(function)
     name = getattr(plain, "__name__", type(plain).__name__)
     if str(getattr(plain, "__module__", "")).startswith("sklearn.metrics") and name.endswith(("_score", "corrcoef")):
@@ -358,7 +360,7 @@ def _refuse_no_loss(function: Any) -> None:
 
         known = next((each for each in (name, name.removesuffix("_score")) if each in get_scorer_names()), None)
         way_out = f"Use make_scorer({name})" + (f" or the name {known!r}." if known else ".")
-        raise InputError(sentence("scoring", must_be, f"{name}, which is larger for better predictions", way_out))
+        raise InputError(sentence(what, must_be, f"{name}, which is larger for better predictions", way_out))
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # not every compiled function tells
@@ -366,13 +368,13 @@ def _refuse_no_loss(function: Any) -> None:
     try:
         signature.bind(None, None)
     except TypeError:
-        way_out = "For a score of (estimator, X, y) use a scorer of make_scorer."
-        raise InputError(sentence("scoring", must_be, f"{name}{signature}", way_out)) from None
+        way_out = "For other scores, use sklearn.metrics.make_scorer."
+        raise InputError(sentence(what, must_be, f"{name}{signature}", way_out)) from None
 
 
 def _named(name: str) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name not in get_scorer_names():
-        raise InputError(f"There is no scoring {name!r}. {nearest(name, get_scorer_names())}")
+        raise InputError(f"Unknown scoring {name!r}. {nearest(name, get_scorer_names())}")
     return get_scorer(name)

@@ -152,7 +152,7 @@ class Search:
         Sets are slices then, which are fastest. Held-out values do not depend on that order.
         """
         order, rows, problem = self._sorted
-        # the winner's predictions are wanted to all their digits: done again, unless it is the only candidate
+        # the best candidate's predictions are wanted to all their digits: done again, unless it is the only candidate
         many = removals is None and self.removals.single and len(kernels) * len(alphas) > 1
         errors_only = many and self.scoring.of_errors and self.classes is None
         sets = (removals or self.removals).renumbered(order)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.selection.metrics import sizes
 from mercer.solvers.route import digits_left
@@ -20,7 +20,7 @@ from mercer.text import text_table
 
 @dataclass(frozen=True)
 class Winner:
-    """Where the winner stands: its kernel, and its alpha for each target (or one for all)."""
+    """Where the best candidate is: its kernel, and its alpha for each target (or one for all)."""
 
     kernel: int
     alphas: tuple[int, ...]
@@ -75,7 +75,7 @@ class SearchTable:
         return np.asarray(self.scores.mean(axis=2))
 
     def standard_error(self, folds: Folds) -> Array:
-        """Of the mean over splits; corrected where rows are tested more than once, as by repeats.
+        """Standard error of the mean over splits; corrected where rows are tested more than once, as by repeats.
 
         sd / sqrt(splits) where test sets are disjoint. Otherwise Nadeau and Bengio's (1 / splits + test / train)
         in place of 1 / splits, because the training sets share most of their rows.
@@ -88,15 +88,14 @@ class SearchTable:
         return np.asarray(spread * math.sqrt(correction(folds, count, corrected=folds.overlapping)))
 
     def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Winner:
-        """The winner: the best mean, or the largest alpha of that kernel within one standard error.
+        """The best candidate: the best mean, or the largest alpha of that kernel within one standard error.
 
         `why`: reasons for which scores failed, to be told where no candidate has one.
         """
         mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
         if not np.isfinite(mean.max(axis=1)).all(axis=1).any():
-            got = "NaN for all" + (f" ({why[0].rstrip('.')})" if why else "")
-            way_out = "Use another score or other folds."
-            raise InputError(sentence("scoring", "finite for some candidate", got, way_out))
+            reason = f" ({why[0].rstrip('.')})" if why else ""
+            raise InputError(f"All scores are NaN{reason}. Use another scoring or other folds.")
         kernel = int(mean.max(axis=1).mean(axis=1).argmax())
         best = mean[kernel].argmax(axis=0)
         if rule == "one_se":
@@ -108,11 +107,11 @@ class SearchTable:
         return Winner(kernel, tuple(int(a) for a in best))
 
     def worst_condition(self, choice: Winner) -> float:
-        """Of the winner's systems."""
+        """The largest condition number of the systems of the best candidate."""
         return max(float(self.condition[choice.kernel, a]) for a in choice.alphas)
 
     def digits(self, choice: Winner) -> float:
-        """Decimal digits to which the winner's numbers can be trusted."""
+        """Decimal digits of the scores of the best candidate that are correct."""
         return digits_left(self.worst_condition(choice))
 
     def results(self) -> dict[str, Any]:

@@ -275,12 +275,12 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
 
 
 def warn_if_short(G: Conjugate) -> None:
-    """A sentence where the coefficients are not as good as asked for."""
+    """Warn if the iteration did not reach its tolerance."""
     if not G.converged:
         tally = G.tally
         warnings.warn(
-            f"Conjugate gradients stopped at a relative residual of {tally.residual:.1e} (wanted {G.tolerance:.0e}) "
-            f"after {tally.products} products. A larger alpha or solver='cholesky' gives more digits.",
+            f"Conjugate gradients did not converge: relative residual {tally.residual:.1e} (tolerance "
+            f"{G.tolerance:.0e}) after {tally.products} matrix products. Use a larger alpha, or solver='cholesky'.",
             ConvergenceWarning,
             stacklevel=7,
         )

@@ -162,7 +162,7 @@ class DualSystem:
             self._K = self._cholesky.release()
             self._cholesky = None
         if self._K is None:
-            raise MercerError("The matrix has been given to its spectrum; ask for solver='spectral'.")
+            raise MercerError("Internal error: the matrix was overwritten by its eigendecomposition.")
         return self._K
 
     def spectrum(self) -> Eigendecomposition:

@@ -238,8 +238,10 @@ class Features:
             raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
         factor, order, rank, _ = dpstrf(np.asfortranarray(K), lower=0, tol=_NOTHING_NEW * max(float(K.max()), 0.0))
         if not rank or not K.max() > 0:
-            got = "0 everywhere (or not positive semi-definite)"
-            raise InputError(sentence(f"{kernel!r} on the landmarks", "above 0 for some row", got, "Try another."))
+            raise InputError(
+                f"The kernel matrix of {kernel!r} on the landmarks is zero or not positive semi-definite. Use another "
+                "kernel."
+            )
         root = np.ascontiguousarray(np.triu(factor[:rank, :rank]))
         kept, out = order[:rank] - 1, order[rank:] - 1
         with np.errstate(over="ignore"):

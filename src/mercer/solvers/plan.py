@@ -67,7 +67,7 @@ def choose(
     there = available_bytes() if memory is None else memory
     if solver == "primal" and features is None:
         raise InputError(
-            "solver='primal' needs a kernel with a finite feature map; this one has none. Use solver='auto'."
+            "solver='primal' needs a kernel with a finite feature map; this kernel has no such map. Use solver='auto'."
         )
     if solver == "primal" or (solver == "auto" and features is not None and features < n):
         count = features or 0
@@ -135,7 +135,7 @@ def promise_spectrum(n: int) -> None:
 
 
 def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
-    """Refuse a fit that does not fit, before anything is allocated, with what would fit."""
+    """Raise a MemoryRefusal before anything is allocated, with the number of rows that would fit."""
     there = available_bytes()
     largest = int(math.sqrt(there / 8.8))
     way_out = f"About {largest} rows would fit by Cholesky"
@@ -148,7 +148,7 @@ def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
         way_out = f"Fewer features{f', or about {rows} rows,' if rows > features else ''} would fit."
     else:
         way_out += (
-            "; NystroemRidge, and a kernel with fewer explicit features than rows (Linear, a low-degree Polynomial, "
-            "FromFeatures), fit any number."
+            ". For more rows, use NystroemRidge, or a kernel with few explicit features (Linear, a low-degree "
+            "Polynomial, FromFeatures)."
         )
     promise(choice.bytes, f"{owner} on {n} rows ({choice.name})", way_out)

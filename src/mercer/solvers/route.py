@@ -1,4 +1,4 @@
-"""How an answer was found, and how far to trust it."""
+"""How a system was solved, and how many digits of the solution are correct."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Route:
     --------
     >>> from mercer.solvers import Route
     >>> print(Route("cholesky", "dual, 100 rows", condition=1e4, rank=100, size=100))
-    cholesky (dual, 100 rows): condition about 1e+04, 11.2 digits to trust
+    cholesky (dual, 100 rows): condition number about 1e+04, 11.2 correct digits
     """
 
     name: str
@@ -68,27 +68,27 @@ class Route:
 
     @property
     def digits(self) -> float:
-        """Decimal digits of coefficients and predictions that can be trusted, of about 15."""
+        """Decimal digits of coefficients and predictions that are correct, of about 15."""
         return digits_left(self.cancelled if self.residual else max(self.condition, self.cancelled))
 
     @property
     def singular(self) -> bool:
-        """Whether the shortest of many solutions was taken."""
+        """Whether the minimum-norm solution of a singular system was used."""
         return self.rank < self.size
 
     def __str__(self) -> str:
         if self.singular:
             return f"{self.name} ({self.reason}): rank {self.rank} of {self.size}, minimum-norm solution"
-        return f"{self.name} ({self.reason}): condition about {self.condition:.1g}, {self.digits:.1f} digits to trust"
+        how = f"condition number about {self.condition:.1g}, {self.digits:.1f} correct digits"
+        return f"{self.name} ({self.reason}): {how}"
 
     def warn(self, owner: str, alpha: float) -> None:
-        """One sentence where the answer is not what was asked for, or few digits of it are good."""
+        """Warn if the system is indefinite, singular or nearly singular."""
         if self.negative < 0:
             warnings.warn(
-                f"The Gram matrix of {owner} with alpha = {alpha:.3g} on its diagonal must be positive definite; "
-                f"got an eigenvalue of {self.negative:.3g}, so the objective may be unbounded below. Use a Mercer "
-                "kernel, "
-                f"alpha above {alpha - self.negative:.3g}, or repair the matrix.",
+                f"K + alpha I of {owner} must be positive definite (alpha = {alpha:.3g}); got an eigenvalue of "
+                f"{self.negative:.3g}, so the objective may be unbounded below. Use a Mercer kernel, alpha above "
+                f"{alpha - self.negative:.3g}, or mercer.repair on the matrix.",
                 NotMercerWarning,
                 stacklevel=4,
             )
@@ -101,8 +101,9 @@ class Route:
             )
         elif self.condition * EPS > _WORTH_A_WORD:
             warnings.warn(
-                f"The system of {owner} is nearly singular: condition about {self.condition:.1g} with alpha = "
-                f"{alpha:.3g}; about {self.digits:.0f} digits of the solution are correct. A larger alpha gives more.",
+                f"The system of {owner} is nearly singular: condition number about {self.condition:.1g} with "
+                f"alpha = {alpha:.3g}; about {self.digits:.0f} digits of the solution are correct. Use a larger alpha "
+                "for more accuracy.",
                 IllConditionedWarning,
                 stacklevel=4,
             )

@@ -88,7 +88,7 @@ class StreamedSystem:
         """G for this alpha and so many right-hand sides at once, as good as asked for or after so many products."""
         if alpha <= 0:
             raise InputError(
-                "Conjugate gradients need alpha above 0; got 0. Use a small one, or a factor (solver='spectral')."
+                "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
         needed = 8 * self.n * targets * (SUMS + _TABLES)
         promise(needed, f"Conjugate gradients on {self.n} rows and {targets} targets", "Fit fewer targets at a time.")
@@ -123,10 +123,11 @@ class StreamedSystem:
         return DualSystem(K, weights, intercept=self.intercept, reason=reason)
 
     def at(self, alpha: float, solver: str = "cg") -> DualSolved:
-        """Refused: variances, evidence and degrees of freedom need a factor."""
+        """Raise an error: variances, evidence and degrees of freedom need a factorization."""
         raise InputError(
-            f"Standard deviations, evidence and degrees of freedom need a factor of all {self.n} rows; this model was "
-            "fitted by conjugate gradients. Fit with solver='cholesky', or to fewer rows."
+            "Standard deviations, evidence and degrees of freedom need a factorization of the "
+            f"{self.n} x {self.n} kernel matrix; this model was fitted with solver='cg'. Use solver='cholesky', or "
+            "fewer rows."
         )
 
 

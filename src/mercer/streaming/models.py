@@ -197,7 +197,7 @@ class SummedSystem:
         self.before = np.diagonal(C).copy()
         if intercept:
             if not self.weight > 0:
-                raise InputError("Rows with weight must be left to train on; got none. Use fewer folds.")
+                raise InputError("A training fold has no rows with positive weight. Use fewer folds.")
             C -= np.outer(self.beside / self.weight, self.beside)
             self.b -= np.outer(self.beside / self.weight, self.y)
         else:

@@ -24,7 +24,7 @@ _SHARE = 0.5  # of the memory there is, for the sums of one pass
 
 
 def landmark_count(n: int, kernels: int, folds: int, memory: float, seconds: float, rates: Rates | None = None) -> int:
-    """How many landmarks, where nobody says.
+    """The default number of landmarks.
 
     The least of
 
@@ -83,8 +83,8 @@ def grouped(sizes: Sequence[int], memory: float) -> list[list[int]]:
     for k, size in enumerate(sizes):
         if size > room:
             raise MemoryRefusal(
-                f"The sums of one kernel need {readable(size)} of memory; {readable(memory)} is available, half of it "
-                "for them. Use fewer landmarks or folds."
+                f"One kernel needs {readable(size)} of memory for its sums; at most half of the available "
+                f"{readable(memory)} can be used. Use fewer landmarks or folds."
             )
         if held + size > room:
             groups.append([])
@@ -147,7 +147,7 @@ class StreamPlan:
                 f"rows of {counted(sum(self.whitened), 'kernel')} whitened as they come, sums of the others at the end"
             )
         if self.nested:
-            how += "; pairs of folds left out"
+            how += "; pairs of folds held out"
         cells = [[counted(self.passes, "pass").replace("passs", "passes"), duration(self.seconds),
                   readable(self.bytes), str(self.block), how]]  # fmt: skip
         return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], cells)

@@ -184,7 +184,7 @@ def hashed_folds(count: int, label: str) -> Folds:
 
 @dataclass(frozen=True)
 class LandmarkCheck:
-    """Whether more landmarks would still help: squared errors of the winner with all of them and with the first half.
+    """Whether more landmarks would help: squared errors of the best candidate with all and with the first half of them.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class NestedScores:
     Attributes
     ----------
     scores, inner_scores : ndarray of shape (folds,)
-        Of the winner of each outer fold: on that fold, and its mean on the others.
+        Of the best candidate of each outer fold: on that fold, and its mean on the others.
     chosen : tuple of Winner
         Kernel and alpha of each.
     """

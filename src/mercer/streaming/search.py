@@ -82,7 +82,7 @@ class StreamedSearch:
     scoring : Scoring
         What is scored.
     rule : str
-        How the winner is chosen.
+        How the best candidate is chosen.
     ranked : ndarray or None
         Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
     """
@@ -189,11 +189,12 @@ class StreamedSearch:
 
     def _refuse_empty(self, state: State) -> None:
         left = state["weights"].sum() - state["weights"]
-        for must_be, counts in (("a set with rows", state["rows"]), ("a set that leaves others with weight", left)):
-            if not (counts > 0).all():
-                got = f"fold {int((counts <= 0).argmax())} of {self.folds}"
-                way_out = "Folds are drawn by a hash of the row's number or key; use fewer of them."
-                raise InputError(sentence("Every fold", must_be, got, way_out))
+        way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
+        if not (state["rows"] > 0).all():
+            raise InputError(f"Fold {int((state['rows'] <= 0).argmax())} of {self.folds} is empty. {way_out}")
+        if not (left > 0).all():
+            fold = int((left <= 0).argmax())
+            raise InputError(f"Without fold {fold} of {self.folds}, no row has positive weight. {way_out}")
 
     def _second(self, swept: Sequence[Swept], state: State) -> HeldOutLosses:
         """What the second pass does: models in terms of kernel values."""

@@ -69,7 +69,7 @@ class Tuned:
 
     @property
     def overfitted(self) -> bool:
-        """Whether tuning did harm on rows that it has not seen."""
+        """Whether the error on held-out rows increased by more than 5 %."""
         return self.held_out is not None and self.held_out > _OVERFITTED
 
     def __str__(self) -> str:
@@ -87,9 +87,11 @@ class Tuned:
         if self.bounds:
             lines.append(f"On a bound: {', '.join(self.bounds)}.")
         if self.held_out is not None:
-            verdict = "tuning does harm: it overfits" if self.overfitted else "so it is no accident of these rows"
+            verdict = "the improvement is confirmed on held-out rows"
+            if self.held_out >= 1:
+                verdict = "tuning overfits" if self.overfitted else "no improvement on held-out rows"
             lines.append(
-                f"On rows that tuning has not seen the error is {self.held_out:.2f} of the untuned one: {verdict}."
+                f"On held-out rows the error is {self.held_out:.2f} times that of the untuned kernel: {verdict}."
             )
         return "\n".join(lines)
 
@@ -208,21 +210,22 @@ def tune(
 
 
 def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds: Any) -> None:
-    """Refuse a kernel without parameters, and settings that would come to nothing."""
+    """Validate kernel, `alpha`, `share` and `bounds`."""
     names = tunable(kernel)
     if not names:
         raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
     if kernel.kind == "gram":
-        raise InputError(f"{kernel!r} takes a matrix computed already: there is nothing to tune. Give it rows instead.")
+        raise InputError(f"{kernel!r} is precomputed and has no parameters to tune. Use another kernel with rows X.")
     number = None if alpha is None else as_numbers(alpha)
     if alpha is not None and (number is None or number.ndim or not 0 < number < math.inf):
         raise InputError(sentence("alpha of tune", "a positive number, or None", repr(alpha)))
     if share is not None and np.shape(share) != (rows.width,):
-        raise InputError(sentence("share of tune", f"{rows.width} numbers, one for each column", repr(share)))
+        must_be = f"{rows.width} integers, one per column (columns with the same number share a width)"
+        raise InputError(sentence("share of tune", must_be, repr(share)))
     known = {"alpha", *names, *(name.rsplit("__", 1)[-1] for name in names)}
     for name, ends in (bounds or {}).items():
         if name not in known:
-            raise InputError(f"bounds of tune: there is no parameter {name!r}. {nearest(name, sorted(known))}")
+            raise InputError(f"bounds of tune has an unknown parameter {name!r}. {nearest(name, sorted(known))}")
         pair = as_numbers(ends)
         if pair is None or pair.shape != (2,) or not 0 < pair[0] <= pair[1] < math.inf:
             raise InputError(sentence(f"bounds of {name!r}", "two positive numbers, the lower one first", repr(ends)))
@@ -249,7 +252,7 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
     checked_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
     if len(problem.used) < 3:
-        raise InputError(sentence("Tuning", "given at least 3 rows with weight", f"{len(problem.used)}"))
+        raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used)}.")
     return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)
 
 

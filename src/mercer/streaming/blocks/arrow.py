@@ -61,19 +61,20 @@ def _numbers(column: Any, name: str, at: Place) -> Array:
 
 
 def _values(column: Any, name: str, at: Place) -> Array:
-    """Labels or keys: texts, numbers, truth values or dates."""
+    """Labels or group labels: strings, numbers, booleans or dates."""
     from pyarrow import types
 
     _refuse_gaps(column, name, at)
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if types.is_nested(column.type):
-        raise InputError(sentence(f"Column {name!r} of {at.what}", "texts or numbers", str(column.type)))
+        raise InputError(sentence(f"Column {name!r} of {at.what}", "strings or numbers", str(column.type)))
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _refuse_gaps(column: Any, name: str, at: Place) -> None:
     if column.null_count:
         row = np.asarray(column.is_null().to_numpy(zero_copy_only=False)).argmax()
-        got = f"nothing in row {at.row + int(row)}"
-        raise InputError(sentence(f"Column {name!r} of {at.what}", "complete", got, FILL))
+        raise InputError(
+            f"Column {name!r} of {at.what} has missing values, the first in row {at.row + int(row)}. {FILL}"
+        )

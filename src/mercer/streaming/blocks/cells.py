@@ -14,8 +14,8 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import FIFTEEN, is_rounded, rounded_rows
 
-FILL = "Fill in or drop such rows first."
-ENCODE = "Encode it as numbers (mercer.TableEncoder does), or give the table without it."
+FILL = "Impute missing values or drop these rows first."
+ENCODE = "Encode it as numbers (mercer.TableEncoder does), or drop the column."
 
 
 def column_words(what: str, names: Sequence[str] | None, column: int, width: int) -> str:
@@ -31,7 +31,7 @@ def as_matrix(values: Array, what: str, rows: int | Array = 0, names: Sequence[s
     Parameters
     ----------
     values : ndarray of shape (rows, columns)
-        Numbers or truth values of any width and byte order, or objects that are numbers.
+        Numbers or booleans of any width and byte order, or objects that are numbers.
     what : str
         What to call the table.
     rows : int or ndarray, default=0
@@ -59,7 +59,11 @@ def refuse_kind(dtype: Any, what: str, names: Sequence[str] | None = None) -> No
     kind = kind or ("text" if dtype.kind in "USTa" else str(dtype))
     if names is not None and len(names) == 1:
         raise InputError(sentence(f"Column {names[0]!r} of {what}", "numbers", kind, ENCODE))
-    raise InputError(sentence(what, "a table of numbers", kind, ENCODE.replace("it", "such columns", 1)))
+    raise InputError(
+        sentence(
+            what, "a table of numbers", kind, ENCODE.replace("it", "such columns", 1).replace("the column", "them")
+        )
+    )
 
 
 def as_numbers(values: Array, what: str, rows: int | Array, names: Sequence[str] | None) -> Array:
@@ -82,7 +86,7 @@ def as_numbers(values: Array, what: str, rows: int | Array, names: Sequence[str]
 
 def _rounded(cell: Any, what: str, names: Sequence[str] | None, column: int, width: int, row: int) -> InputError:
     got = f"{str(cell)[:40]} in row {row}"
-    return InputError(sentence(column_words(what, names, column, width), FIFTEEN, got, "Give the table without it."))
+    return InputError(sentence(column_words(what, names, column, width), FIFTEEN, got, "Drop the column."))
 
 
 def as_weights(values: Array, what: str, rows: int | Array = 0) -> Array:
@@ -111,7 +115,7 @@ def as_labels(values: Array, what: str, rows: int | Array = 0) -> Array:
         missing = np.fromiter((_is_missing(cell) for cell in values), dtype=bool, count=len(values))
     if missing.any():
         row = int(missing.argmax())
-        raise InputError(sentence(what, "known for every row", f"{values[row]} in row {_number(rows, row)}", FILL))
+        raise InputError(f"{what} has missing values, the first in row {_number(rows, row)}. {FILL}")
     kind_of_names(what, values, rows)
     return values
 

@@ -59,7 +59,10 @@ class LazyPart:
         coming = iter(values)
         X, *others = (next(coming) if gap else piece for piece, gap in zip(self.pieces, self.gaps, strict=True))
         if len(X) != self.rows:
-            raise InputError(sentence("A partition of X", f"{self.rows} rows in every pass", len(X)))
+            raise InputError(
+                f"A partition of X changed its length between passes: {self.rows} rows, then {len(X)}. Make the "
+                "computation deterministic, or persist X."
+            )
         Y, weights, keys = (None if each is None else InMemory(np.asarray(each)) for each in others)
         if self.roles is not None:
             return frame_part(X, self.roles, self.start, (Y, weights, keys))
@@ -137,8 +140,10 @@ def _partitions(value: Any) -> list[Any]:
         return list(value.to_delayed())
     if value.ndim == 2 and len(value.chunks[1]) > 1:
         if np.isnan(value.chunks[0]).any():
-            way_out = "Use X.rechunk({1: -1}) before rows are filtered."
-            raise InputError(sentence("X with unknown chunk sizes", "in one chunk across its columns", "more", way_out))
+            raise InputError(
+                f"X with unknown chunk sizes must have one chunk along axis 1; got {len(value.chunks[1])}. Use "
+                "X.rechunk({1: -1}) before filtering rows."
+            )
         value = value.rechunk({1: -1})
     return list(value.to_delayed().ravel())
 
@@ -167,7 +172,8 @@ def _aligned(value: Any, what: str, lengths: list[int]) -> list[Any]:
     found = lengths_of(pieces)
     if found != lengths:
         _same_length(what, sum(found), sum(lengths))
-        raise InputError(sentence(f"{what} of a Dask collection", "cut like X", "partitions of other lengths"))
+        got = "partitions of different lengths"
+        raise InputError(sentence(f"{what} of a Dask collection", "partitioned like X", got))
     return pieces
 
 

@@ -19,8 +19,8 @@ from mercer.tables.parquet import table_path
 from mercer.tables.reading import no_file
 
 _KINDS = (
-    "an array, a DataFrame, a path of .npy, .csv, .tsv or .parquet or of a directory of Parquet files, an iterable of "
-    "blocks, or a Dask collection"
+    "an array, a DataFrame, the path of a .npy, .csv, .tsv or .parquet file or of a directory of Parquet files, an "
+    "iterable of blocks, or a Dask collection"
 )
 
 
@@ -82,7 +82,8 @@ def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any =
 
         return open_collection(X, asked)
     if hasattr(X, "tocsr"):
-        raise InputError(sentence("X", "a dense table", "a sparse matrix", "Give blocks of X.toarray() rows."))
+        way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
+        raise InputError(sentence("X", "a dense table", "a sparse matrix", way_out))
     if X is None or isinstance(X, bytes | dict | set | frozenset):
         raise InputError(sentence("X", _KINDS, type(X).__name__))
     if (names := names_of(X)) is not None:
@@ -112,7 +113,7 @@ def _path(path: Path, asked: RolesGiven) -> Source:
     if not path.exists():
         raise no_file(path)
     if not (path.is_file() or path.is_dir()):
-        must_be = "a regular file or a directory, which can be read several times"
+        must_be = "a regular file or a directory, because it is read several times"
         raise InputError(
             sentence(f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
         )
@@ -126,12 +127,12 @@ def _path(path: Path, asked: RolesGiven) -> Source:
         return open_text(path, asked)
     if suffix == ".npy":
         return _arrays(open_npy(path), asked)
-    raise InputError(sentence(f"The file {path.name!r}", "one of .npy, .csv, .tsv or .parquet", repr(suffix)))
+    raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
 
 
 def _table(X: Any) -> Store:
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must not have masked values. Fill in or drop such rows first.")
+        raise InputError("X must not have missing values (masked entries). Fill in or drop such rows first.")
     try:
         return as_store(X if isinstance(X, np.memmap) else np.asarray(X))
     except ValueError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.data.checks import one_kind
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError
 from mercer.streaming.blocks.arrow import block_of, kind_of_type, refuse_type
 from mercer.streaming.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
@@ -88,8 +88,8 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
         if set(names) != first:
             odd = sorted(set(names) ^ first)
             raise InputError(
-                f"{file.name} must have the columns of {files[0].name}; {', '.join(map(repr, odd[:5]))} "
-                "stand in one of them only."
+                f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
+                f"{', '.join(map(repr, odd[:5]))}."
             )
         for what, name in roles.named if metadata.num_rows else ():
             kind = kind_of_type(schema.field(name).type), file.name
@@ -100,7 +100,7 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
         parts += _cut(SourceStamp.of(file), sizes, start, roles)
         start += sum(sizes)
     if roles is None:
-        raise InputError(sentence(f"The directory {str(path)!r}", "one with Parquet files", "none"))
+        raise InputError(f"The directory {str(path)!r} contains no Parquet files.")
     identity = repr([part.stamp for part in parts]) + repr(roles)
     return Source(tuple(parts), roles.layout(), rows=start, identity=lambda: identity, what=path.name)
 

@@ -149,11 +149,13 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
                 continue
             _check(name, role, known, what)
             if name in taken:
-                raise InputError(f"Column {name!r} of {what} cannot be used as {role} and in another role.")
+                raise InputError(
+                    f"Column {name!r} of {what} is used twice: as {role} and as y, sample_weight or groups."
+                )
             taken.append(name)
     X = tuple(name for name in known if name not in taken and name not in index)
     if not X:
-        raise InputError(sentence(what, "a table with columns besides y, sample_weight and groups", "none"))
+        raise InputError(f"{what} has no feature columns besides y, sample_weight and groups.")
     Y = None if targets is None else tuple(targets)
     return Roles(X, Y, asked.weights, asked.groups, isinstance(y, str | None), asked.labels)
 
@@ -161,7 +163,7 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
 def _listed(y: Any, what: str) -> list[str]:
     if isinstance(y, list | tuple) and y and all(isinstance(name, str) for name in y):
         return list(y)
-    way_out = f"Give the names of the target columns of {what}."
+    way_out = f"Pass the names of the target columns of {what}."
     raise InputError(sentence("y", "the name of a column or a list of names", type(y).__name__, way_out))
 
 

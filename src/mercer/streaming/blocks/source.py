@@ -145,8 +145,10 @@ class Source:
         if self.rows is None:
             self.rows = rows
         if self.rows != rows:
-            way_out = "Every pass must read the same rows; give what can be read again from the beginning."
-            raise InputError(sentence(self.what, f"{self.rows} rows in every pass", rows, way_out))
+            raise InputError(
+                f"{self.what} changed between passes: {self.rows} rows, then {rows}. X must return the same rows every "
+                "time it is read."
+            )
 
     def sample(self, count: int, rng: np.random.Generator, backend: Any = "serial") -> Block:
         """Rows drawn without replacement, each with the same chance, in the order of the table.

@@ -262,7 +262,7 @@ def open_npy(path: Path) -> Store:
     try:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as problem:
-        raise InputError(f"{str(path)!r} is no array that can be read: {problem}.") from None
+        raise InputError(f"{str(path)!r} is not a readable .npy file: {problem}.") from None
     except OSError as problem:
         raise InputError(f"{str(path)!r} cannot be read: {problem.strerror or problem}.") from None
     return as_store(stored)

@@ -18,7 +18,7 @@ from mercer.streaming.blocks.source import BlockLayout, Source
 from mercer.streaming.blocks.table import Block, dropped, regroup
 
 _FORM = "X alone, (X, y), (X, y, weights) or (X, y, weights, groups)"
-_AFRESH = "Give a list, an object whose __iter__ starts afresh, or a function that returns a new iterator."
+_AFRESH = "Pass a list, an object whose __iter__ restarts, or a function that returns a new iterator."
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class StreamPart:
             now = [None if each is None else each.shape[1:] for each in block.columns()]
             if form is not None and now != form:
                 same = [each is None for each in now] == [each is None for each in form]
-                got = "another number of targets" if same else "other items in it"
-                raise InputError(sentence(f"Block {place}", "made like block 0", got))
+                got = "a different number of targets" if same else "different items"
+                raise InputError(f"Block {place} must have the same form as block 0; got {got}.")
             form = now
             for what, names in self._names(block):
                 kind = kind_of_names(what, names)
@@ -71,7 +71,7 @@ class StreamPart:
                     kinds.setdefault(what, (kind, f"block {place}"))
                     one_kind(what, [kinds[what], (kind, f"block {place}")])
             if place == 0 and self.mark and _mark(block) != self.mark:
-                got = "another first block than before"
+                got = "a different first block"
                 raise InputError(sentence("X", "the same blocks in every pass", got, _AFRESH))
             if len(block):
                 yield block
@@ -113,15 +113,18 @@ def open_stream(X: Any, asked: RolesGiven) -> Source:
     labels = asked.labels
     for what, given in asked.items():
         if given is not None:
-            raise InputError(sentence(what, "in the blocks", type(given).__name__, f"A block is {_FORM}."))
+            raise InputError(
+                f"{what} must be None when X is an iterable of blocks; got {type(given).__name__}. Put it into the "
+                f"blocks: {_FORM}."
+            )
     begin = X if callable(X) and not hasattr(X, "__iter__") else lambda: iter(X)
     started = _begun(begin)
     if begin() is started:
-        raise InputError(sentence("X", "readable several times", "an iterator", _AFRESH))
+        raise InputError(f"X is read several times and must not be an iterator. {_AFRESH}")
     raw = next(iter(started), None)
     first = next(StreamPart(lambda: [] if raw is None else [raw], labels).pieces(), None)
     if first is None:
-        raise InputError(sentence("X", "blocks with rows", "none, or an empty first block"))
+        raise InputError("X must yield at least one block, and the first block must have rows.")
     given_y = raw[1] if isinstance(raw, tuple) and len(raw) > 1 else None
     flat = given_y is None or np.ndim(given_y) == 1
     targets = None if first.Y is None else 1 if first.Y.ndim == 1 else first.Y.shape[1]
