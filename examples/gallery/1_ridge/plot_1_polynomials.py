@@ -2,8 +2,9 @@
 A polynomial of degree nine overfits, and ridge holds it back
 =============================================================
 
-Twelve noisy points on one period of a sine are fitted by polynomials of degree M: the first picture of lecture notes
-000, 002 and 004. The features of a row are ``phi(x) = (1, x, ..., x^M)``, and ``FromFeatures`` makes them a kernel.
+Twelve noisy points on one period of a sine are fitted by polynomials of degree M: the first picture of the lectures
+*Cognitive Algorithms: Kernel Methods*, *Bias / Variance Analysis, Kernel Methods* and *Cross-validation and kernel
+ridge regression*. The features of a row are ``phi(x) = (1, x, ..., x^M)``, and ``FromFeatures`` makes them a kernel.
 
 With ``alpha = 0`` this is ordinary least squares. Degree 1 is too stiff to follow the sine, degree 3 is about right,
 and degree 9 has enough freedom to follow the noise. The error on the rows it was fitted to falls all the same, so

@@ -2,8 +2,8 @@
 What alpha does at zero, at infinity and below zero
 ===================================================
 
-Lecture notes 002 ask three questions about the objective ``||y - F w||^2 + alpha ||w||^2``. What happens as alpha
-goes to infinity? As it goes to zero? And when it is negative?
+The lecture *Bias / Variance Analysis, Kernel Methods* asks three questions about the objective ``||y - F w||^2 + alpha
+||w||^2``. What happens as alpha goes to infinity? As it goes to zero? And when it is negative?
 
 To infinity the penalty is all that counts, and the weights go to zero: the fit becomes the constant zero, or, with an
 intercept that is not penalised, the mean of y. To zero the data are all that counts, and a kernel as rich as the

@@ -2,9 +2,10 @@
 Error against alpha: one curve falls, the other has a valley
 ============================================================
 
-Lecture notes 002 draw the error against lambda, on the rows of the training and on others. Read from right to left:
-as ``alpha`` shrinks the model may bend more, and the error in training falls without end. The error on rows held out
-falls as long as the model learns what is there, and rises when it learns what is not.
+The lecture *Bias / Variance Analysis, Kernel Methods* draws the error against lambda, on the rows of the training and
+on others. Read from right to left: as ``alpha`` shrinks the model may bend more, and the error in training falls
+without end. The error on rows held out falls as long as the model learns what is there, and rises when it learns what
+is not.
 
 ``ComplexityDisplay`` draws both. Its held-out curve costs next to nothing: ten-fold cross-validation is read off one
 factor of ``K + alpha I``, and gives the numbers that ten refits would give (:ref:`leaveout`).

@@ -2,9 +2,10 @@
 Least squares is unbiased, ridge is not, and ridge is nearer
 ============================================================
 
-The Gauss-Markov theorem (lecture notes 000): where ``y = w'x + noise`` with uncorrelated noise of equal variance, the
-least squares estimate of w has the least variance among all that are linear in y and unbiased. The lecture adds that
-an estimate with a little bias and much less variance may serve better. Here that is seen.
+The Gauss-Markov theorem (the lecture *Cognitive Algorithms: Kernel Methods*): where ``y = w'x + noise`` with
+uncorrelated noise of equal variance, the least squares estimate of w has the least variance among all that are linear
+in y and unbiased. The lecture adds that an estimate with a little bias and much less variance may serve better. Here
+that is seen.
 
 Two columns that almost say the same thing make least squares shaky: their sum is well known, their difference is not.
 A thousand samples of 30 rows are drawn with the true ``w = (1, 1)``. As the rows stay the same and only the noise is

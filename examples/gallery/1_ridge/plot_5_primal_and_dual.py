@@ -2,9 +2,9 @@
 Primal or dual: which is cheaper depends on n and D
 ===================================================
 
-Ridge regression has two forms (lecture notes 001). The primal solves for D weights, ``w = (F'F + alpha I)^-1 F'y``,
-in about ``n D^2 + D^3 / 3`` operations. The dual solves for n coefficients, ``a = (F F' + alpha I)^-1 y`` with
-``w = F'a``, in about ``D n^2 + n^3 / 3``. They are the same model.
+Ridge regression has two forms (the lecture *Kernel Ridge Regression and the Kernel Trick*). The primal solves for D
+weights, ``w = (F'F + alpha I)^-1 F'y``, in about ``n D^2 + D^3 / 3`` operations. The dual solves for n coefficients,
+``a = (F F' + alpha I)^-1 y`` with ``w = F'a``, in about ``D n^2 + n^3 / 3``. They are the same model.
 
 Both are timed here on random features, once with 400 rows and a growing D, once with 400 columns and a growing n. The
 times are those of one core of the machine that built this page, the least of three. What should not depend on the

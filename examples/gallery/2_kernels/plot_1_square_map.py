@@ -2,9 +2,9 @@
 The map to (x, x^2) makes one straight line enough
 ==================================================
 
-On the real line one class lies in the middle and the other on both sides: no single threshold separates them. Lecture
-notes 003 map each point to ``phi(x) = (x, x^2)``, onto a parabola. There one straight line separates the classes, and
-seen from the old space that line is a pair of thresholds.
+On the real line one class lies in the middle and the other on both sides: no single threshold separates them. The
+tutorial *Cognitive Algorithms: Tutorial Kernel Methods* maps each point to ``phi(x) = (x, x^2)``, onto a parabola.
+There one straight line separates the classes, and seen from the old space that line is a pair of thresholds.
 
 A classifier that is linear in ``phi`` is all it takes, and ``FromFeatures(phi)`` makes it.
 """

@@ -2,8 +2,9 @@
 What the quadratic kernel sees
 ==============================
 
-``(x'z)^2`` is a scalar product of features. In two dimensions they are ``phi(x) = (x1^2, sqrt2 x1 x2, x2^2)``
-(lecture notes 000 and 002): one works in three dimensions and computes in two. The kernel knows its features by name.
+``(x'z)^2`` is a scalar product of features. In two dimensions they are ``phi(x) = (x1^2, sqrt2 x1 x2, x2^2)`` (the
+lectures *Cognitive Algorithms: Kernel Methods* and *Bias / Variance Analysis, Kernel Methods*): one works in three
+dimensions and computes in two. The kernel knows its features by name.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Similarity decays with distance: Shepard's law and the Gaussian
 ===============================================================
 
-Roger Shepard proposed in 1987 a law for how people and animals generalise: the similarity of a new thing to a known
-one decays exponentially with their distance in a space of the mind. Lecture notes 000 take it as a motive for the
-Gaussian kernel. Taken at its word, ``exp(-r)``, the law is the *exponential* kernel (``Matern`` with ``nu=0.5``); the
-Gaussian, ``exp(-r^2 / 2)``, decays with the square of the distance.
+Roger Shepard proposed in 1987 a law for how people and animals generalise: the similarity of a new thing to a known one
+decays exponentially with their distance in a space of the mind. The lecture *Cognitive Algorithms: Kernel Methods*
+takes it as a motive for the Gaussian kernel. Taken at its word, ``exp(-r)``, the law is the *exponential* kernel
+(``Matern`` with ``nu=0.5``); the Gaussian, ``exp(-r^2 / 2)``, decays with the square of the distance.
 
 The difference that matters most is near zero: the exponential has a kink there, the Gaussian is flat.
 All of them are Mercer kernels, so each is a similarity that a linear method can be run on.

@@ -2,13 +2,16 @@
 Kernel ridge with Gaussian kernels of several widths
 ====================================================
 
-The width says how far a memory reaches. Too narrow, and each row speaks for itself alone: the curve visits every
-point and falls back to zero between them (overfitting). Too wide, and all rows say almost the same: the curve cannot
-turn fast enough (underfitting). These are the pictures of lecture notes 000 and 003.
+The width says how far a memory reaches. Too narrow, and each row speaks for itself alone: the curve visits every point
+and falls back to zero between them (overfitting). Too wide, and all rows say almost the same: the curve cannot turn
+fast enough (underfitting). These are plots of the lectures *Cognitive Algorithms: Kernel Methods* and *Cognitive
+Algorithms: Tutorial Kernel Methods*.
 
-The lectures write the Gaussian in three ways. Here it is ``exp(-||x - z||^2 / (2 width^2))``, as in notes 000, 002
-and 003; notes 004 divide by the number of columns too (``Gaussian(width, per_dimension=True)``), and notes 001 have
-``exp(-||x - z||^2)`` (``Gaussian.from_gamma(1.0)``).
+The lectures write the Gaussian in three ways. Here it is ``exp(-||x - z||^2 / (2 width^2))``, as in the lectures
+*Cognitive Algorithms: Kernel Methods*, *Bias / Variance Analysis, Kernel Methods* and *Cognitive Algorithms: Tutorial
+Kernel Methods*; the problem set *Cross-validation and kernel ridge regression* divides by the number of columns too
+(``Gaussian(width, per_dimension=True)``), and the lecture *Kernel Ridge Regression and the Kernel Trick* has ``exp(-||x
+- z||^2)`` (``Gaussian.from_gamma(1.0)``).
 """
 
 # sphinx_gallery_thumbnail_number = 2

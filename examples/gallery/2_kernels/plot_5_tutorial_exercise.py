@@ -2,9 +2,10 @@
 An exercise by hand: g1, g2, g3 and two radial basis functions
 ==============================================================
 
-The tutorial of lecture notes 003 has students fit a small table by hand, with ``alpha = 0.0001``: a line through the
-origin (g1), a parabola (g2), the parabola again by its kernel (g3), and Gaussian kernels of width ``sqrt2`` and
-``sqrt2 / 2``. Its table of data is not in the notes; this one is ours, small enough for pen and paper:
+The tutorial *Cognitive Algorithms: Tutorial Kernel Methods* has students fit a small table by hand, with ``alpha =
+0.0001``: a line through the origin (g1), a parabola (g2), the parabola again by its kernel (g3), and Gaussian kernels
+of width ``sqrt2`` and ``sqrt2 / 2``. Its table of data is not in the notes; this one is ours, small enough for pen and
+paper:
 
 ====  ====  ====  ===  ===  ===
 x     -2    -1    0    1    2

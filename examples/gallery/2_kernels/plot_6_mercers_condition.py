@@ -3,9 +3,10 @@ Mercer's condition, and a kernel that is none
 =============================================
 
 A function k(x, z) is a scalar product of features if, and only if, it is symmetric and all its Gram matrices are
-positive semi-definite (lecture notes 000, 001 and 002). So one negative eigenvalue on some rows refutes a would-be
-kernel, and no number of matrices without one proves it. mercer does both: ``certificate()`` proves by the rules of
-the algebra, and ``check_mercer`` looks for rows that refute.
+positive semi-definite (the lectures *Cognitive Algorithms: Kernel Methods*, *Kernel Ridge Regression and the Kernel
+Trick* and *Bias / Variance Analysis, Kernel Methods*). So one negative eigenvalue on some rows refutes a would-be
+kernel, and no number of matrices without one proves it. mercer does both: ``certificate()`` proves by the rules of the
+algebra, and ``check_mercer`` looks for rows that refute.
 
 The lectures' example of no kernel is the squared distance. Two rows suffice: its Gram matrix has zeros on the
 diagonal, so its eigenvalues sum to zero and one of them must be negative.

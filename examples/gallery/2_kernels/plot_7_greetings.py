@@ -2,9 +2,10 @@
 Greetings: a kernel on words
 ============================
 
-Lecture notes 003 ask to tell English greetings from German ones, with three examples of each. Words are no vectors,
-but ``phi`` may send each to a vector with one place for every word there is, a one there and zeros elsewhere. In that
-space a perfect classifier is easily written down: weight +1 for English words and -1 for German ones.
+The tutorial *Cognitive Algorithms: Tutorial Kernel Methods* asks to tell English greetings from German ones, with three
+examples of each. Words are no vectors, but ``phi`` may send each to a vector with one place for every word there is, a
+one there and zeros elsewhere. In that space a perfect classifier is easily written down: weight +1 for English words
+and -1 for German ones.
 
 Nobody wants to store such vectors. The kernel needs none: ``k(x, z)`` counts the words that two texts share, and that
 is ``Words()``. For single words its Gram matrix is the identity, so ``a = y / (1 + alpha)`` fits the six greetings.

@@ -4,7 +4,7 @@ Nearest neighbours in feature space
 
 A nearest neighbour classifier needs only distances, and distances need only scalar products:
 ``||phi(x) - phi(z)||^2 = k(x, x) + k(z, z) - 2 k(x, z)``. Put in a kernel and neighbours are sought in its feature
-space (lecture notes 002). That is ``KernelNeighborsClassifier``.
+space (the lecture *Bias / Variance Analysis, Kernel Methods*). That is ``KernelNeighborsClassifier``.
 
 With the Gaussian kernel the nearest row is the same as before, for the distance ``2 - 2 k(x, z)`` grows with
 ``||x - z||``: the trick changes nothing. The picture shows it, and that other kernels do change who is near.

@@ -2,9 +2,10 @@
 The curse of dimensionality: empty cells and equal distances
 ============================================================
 
-Lecture notes 000 and 003: cut each axis into five parts, and give a new point the class that is most frequent in its
-cell. In one dimension there are 5 cells, in twelve there are 244 million. However many rows one has, soon almost
-every cell is empty, and the method has no answer.
+The lectures *Cognitive Algorithms: Kernel Methods* and *Cognitive Algorithms: Tutorial Kernel Methods*: cut each axis
+into five parts, and give a new point the class that is most frequent in its cell. In one dimension there are 5 cells,
+in twelve there are 244 million. However many rows one has, soon almost every cell is empty, and the method has no
+answer.
 
 The same space plays a second trick. The distances from a point to all others grow more and more alike. In one
 dimension the nearest of 200 rows is hundreds of times nearer than the farthest, in twelve not even three times; with

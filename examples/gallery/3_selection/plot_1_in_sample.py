@@ -2,8 +2,9 @@
 The error in the sample always asks for more complexity
 =======================================================
 
-A model must not be tested on the rows it was fitted to, say lecture notes 004, for two reasons: the error comes out
-too small, and it favours complex models. Both are seen here over 60 samples of 50 rows.
+A model must not be tested on the rows it was fitted to, says the problem set *Cross-validation and kernel ridge
+regression*, for two reasons: the error comes out too small, and it favours complex models. Both are seen here over 60
+samples of 50 rows.
 
 In each sample a Gaussian kernel of eight widths is fitted, from stiff to supple, and judged in three ways: on the
 rows it was fitted to, by ten-fold cross-validation, and on 1000 new rows, which stand for the truth.

@@ -3,10 +3,10 @@ Leave-one-out against ten folds, and a slip on a slide
 ======================================================
 
 Leaving one row out n times sounds like n fits. For kernel ridge it is one: the residual of row i in the model fitted
-without it is ``e_i = (y_i - f(x_i)) / (1 - S_ii)``, with the smoother matrix ``S = K (K + alpha I)^-1``. Its square
-has the *whole* fraction squared. Lecture notes 004 print ``(y_i - f(x_i))^2 / (1 - S_ii)``, which is too small; on
-the way there their Woodbury identity has lost the leading inverse (:ref:`slips`). The first picture holds both
-against n refits.
+without it is ``e_i = (y_i - f(x_i)) / (1 - S_ii)``, with the smoother matrix ``S = K (K + alpha I)^-1``. Its square has
+the *whole* fraction squared. The problem set *Cross-validation and kernel ridge regression* prints ``(y_i - f(x_i))^2 /
+(1 - S_ii)``, which is too small; on the way there its Woodbury identity has lost the leading inverse (:ref:`slips`).
+The first picture holds both against n refits.
 """
 
 import matplotlib.pyplot as plt

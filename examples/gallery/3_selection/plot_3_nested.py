@@ -2,9 +2,10 @@
 Choosing and scoring on the same folds flatters; nested folds do not
 ====================================================================
 
-Cross-validation may choose a model or judge one (lecture notes 000). If the same folds do both, the winner's score is
-the best of many, and part of what made it best was luck. Nested cross-validation keeps an outer fold from the choice
-altogether: the inner folds choose, the outer fold judges (the lecture's Algorithm 1).
+Cross-validation may choose a model or judge one (the lecture *Cognitive Algorithms: Kernel Methods*). If the same folds
+do both, the score of the best candidate is the best of many, and part of what made it best was luck. Nested
+cross-validation keeps an outer fold from the choice altogether: the inner folds choose, the outer fold judges
+(*Cross-Validation for Model Selection and Evaluation* in the lecture).
 
 One run first: 60 rows, ten columns, and ten widths times six alphas to choose from. mercer finds all 20 inner and 5
 outer fits of each candidate from one factor (:ref:`nested`).

@@ -2,9 +2,10 @@
 Bias, variance and noise
 ========================
 
-Draw many samples of the same kind and fit each. Where the fits miss the truth *on average*, that is bias; how far
-they scatter around their own average is variance; and what no model can predict is noise. The expected squared error
-is the sum of the square of the first and the other two (lecture notes 000 and 002).
+Draw many samples of the same kind and fit each. Where the fits miss the truth *on average*, that is bias; how far they
+scatter around their own average is variance; and what no model can predict is noise. The expected squared error is the
+sum of the square of the first and the other two (the lectures *Cognitive Algorithms: Kernel Methods* and *Bias /
+Variance Analysis, Kernel Methods*).
 
 Here are 25 fits at three values of ``alpha``. A large one makes stiff curves that are wrong in the same way every
 time. A small one makes supple curves that are right on average, and each of them wrong in a way of its own.

@@ -2,10 +2,10 @@
 Squared loss, cross-entropy, and the risk that a sample only estimates
 ======================================================================
 
-A loss says how bad a prediction is. Lecture notes 002 show two: the squared loss ``(h(x) - y)^2`` for regression, and
-for classification the cross-entropy ``-y log h(x) - (1 - y) log(1 - h(x))`` of a probability h. They are drawn on the
-left, for ``y = 1``: the cross-entropy of a prediction that is sure and wrong grows without bound, the squared loss
-stops at one.
+A loss says how bad a prediction is. The lecture *Bias / Variance Analysis, Kernel Methods* shows two: the squared loss
+``(h(x) - y)^2`` for regression, and for classification the cross-entropy ``-y log h(x) - (1 - y) log(1 - h(x))`` of a
+probability h. They are drawn on the left, for ``y = 1``: the cross-entropy of a prediction that is sure and wrong grows
+without bound, the squared loss stops at one.
 
 Kernel ridge classifies by squared loss on the labels -1 and +1. Then another difference counts, seen on the right
 over the margin, the label times the real-valued decision: the squared loss also punishes decisions that are *right by

@@ -2,9 +2,9 @@
 A problem set from end to end: krr and cv
 =========================================
 
-The lab course of lecture notes 004 asks for two programs, ``krr`` (kernel ridge regression) and ``cv``
-(cross-validation of any method with ``fit`` and ``predict``). ``mercer.course`` has both with the course's own
-signatures; rows of X are rows here, where the slides have columns.
+The problem set *Cross-validation and kernel ridge regression* of a lab course asks for two programs, ``krr`` (kernel
+ridge regression) and ``cv`` (cross-validation of any method with ``fit`` and ``predict``). ``mercer.course`` has both
+with the course's own signatures; rows of X are rows here, where the slides have columns.
 
 They are put to use on a curve, on molecules like those of the QM7 set, and on two classes like those of the banana
 set. All three are generated here; none is the original.

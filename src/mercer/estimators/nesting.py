@@ -127,7 +127,7 @@ def nested_cross_validate(
     cv, repeats, random_state
         The outer splits, as for `KernelRidgeCV`.
     inner : int, splitter or None, default=None
-        How the search selects within each outer training part. None: Algorithm 1, the other outer folds (for a
+        How the search selects within each outer training part. None: the other outer folds (for a
         Pipeline: the search's own `cv`). An int or a splitter is drawn within each outer training part;
         "leave-one-out" is that.
     groups : array-like of shape (n_samples,), default=None
@@ -222,7 +222,7 @@ def _nested_result(
 
 
 def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Any, search: SearchCore) -> Any:
-    """A function that draws inner folds on given rows, or None for Algorithm 1."""
+    """A function that draws inner folds on given rows, or None for the other outer folds."""
     if inner is None:
         return None
     if isinstance(inner, str):

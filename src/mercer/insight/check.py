@@ -199,7 +199,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         return _refuted(proof, said, proof.witness, GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
     known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
     if kernel.kind not in ("vectors", "any"):
-        return MercerCheck(proof.valid, f"{kernel!r} {known}.\nGive X to check it on your rows.", certificate=proof)
+        return MercerCheck(proof.valid, f"{kernel!r} {known}.\nPass X to check it on your rows.", certificate=proof)
     found = search(kernel, columns, rng)
     if found.witness is not None and found.spectrum is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
@@ -208,7 +208,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is not a proof."
     else:
         said = f"{kernel!r} {known}: no table that was tried could be evaluated ({found.problem})."
-    return MercerCheck(proof.valid, f"{said}\nGive X to check it on your rows.", certificate=proof)
+    return MercerCheck(proof.valid, f"{said}\nPass X to check it on your rows.", certificate=proof)
 
 
 def _refuted(proof: Certificate, said: str, witness: Witness, spectrum: GramSpectrum) -> MercerCheck:

@@ -58,14 +58,14 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        with opened(self.path, "checkpoint", " Delete it or name another file.") as (file, size):
+        with opened(self.path, "checkpoint", " Delete it, or use another file.") as (file, size):
             if file.peek(4)[:4] == b"PK\x03\x04":  # type: ignore[attr-defined]
                 raise ModelFileError("it was written by an earlier version of mercer.")
             header = read_header(file, size, "checkpoint")
             mark, names = _record(header)
             if mark != self.mark:
                 raise InputError(
-                    f"The checkpoint {self.path} belongs to other data or settings. Delete it or name another file."
+                    f"The checkpoint {self.path} belongs to other data or settings. Delete it, or use another file."
                 )
             _refuse_others(names, like)
             stored = read_arrays(file, header)

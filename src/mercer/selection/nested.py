@@ -1,6 +1,6 @@
 """Nested cross-validation from one factor: every inner and outer fit of a candidate is read from the same P.
 
-With the lecture's Algorithm 1 the inner folds of an outer fold are the other outer folds. The set left out
+By default the inner folds of an outer fold are the other outer folds. The set left out
 is then a pair of folds, and each of the F (F - 1) / 2 pairs serves both of its members.
 """
 
@@ -58,7 +58,7 @@ class NestedSets:
 
 
 def other_folds(folds: Folds) -> NestedSets:
-    """Algorithm 1: the inner folds are the other outer folds."""
+    """Nested sets whose inner folds are the other outer folds."""
     if not folds.partition or min(len(repeat) for repeat in folds.repeats) < 3:
         raise InputError(
             "inner=None uses the other outer folds as inner folds. This needs at least 3 disjoint folds that cover "
