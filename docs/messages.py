@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,19 @@ from string import Template
 from mercer.errors import python_terms
 
 SOURCE = Path(__file__).parent.parent / "src" / "mercer"
+
+# Functions whose arguments are parts of a message: the class of the error, and the message, in which {1} is argument 1.
+HELPERS = {
+    "need": ("ModelFileError", "{1}."),
+    "promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
+    "_promise": ("MemoryRefusal", "{1} needs {needed} of memory; {available} is available. {2}"),
+    "_promise_features": ("MemoryRefusal", "{2} needs {needed} of memory; {available} is available."),
+    "refused": ("InputError", "Column {name} must be {0}; got {cell} in {place}. {2}"),
+    "_spoilt": ("InputError", "The state of TableEncoder is invalid: {0}. Use a state made by state()."),
+}
+
+# Functions that return a message, or the end of a message.
+RETURNING = {"_refusal": "InputError", "_csv_words": "InputError", "_stopped": "command line", "words": "command line"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +38,13 @@ class Message:
 
 
 class Texts:
-    """What expressions say, with the strings that were assigned to names above them in the same function."""
+    """The texts of expressions, with the strings that were assigned to names above them in the same function.
 
-    def __init__(self, scope: ast.AST) -> None:
-        self.names: dict[str, list[tuple[int, str]]] = {}
+    `constants` are the strings of the module, by name.
+    """
+
+    def __init__(self, scope: ast.AST, constants: dict[str, str] | None = None) -> None:
+        self.names: dict[str, list[tuple[int, str]]] = {name: [(0, text)] for name, text in (constants or {}).items()}
         for node in ast.walk(scope):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
@@ -45,12 +62,12 @@ class Texts:
             self.names.setdefault(target.id, []).append((target.lineno, said))
 
     def _named(self, name: ast.Name) -> str | None:
-        """What a name stood for when this line was reached, as far as the text above tells."""
+        """The last string assigned to a name above this line; None if there is none."""
         before = [(line, said) for line, said in self.names.get(name.id, []) if line <= name.lineno]
         return max(before)[1] if before else None
 
     def __call__(self, node: ast.expr | None) -> str | None:
-        """The text of an expression; None where it is none."""
+        """The text of an expression; None if it is not a string."""
         match node:
             case ast.Constant(value=str(text)):
                 return text
@@ -113,27 +130,79 @@ def _name(call: ast.Call) -> str:
 
 def messages(source: Path = SOURCE) -> Iterator[Message]:
     """Every message, module by module."""
-    for path in sorted(source.rglob("*.py")):
-        tree, place = ast.parse(path.read_text(encoding="utf-8")), str(path.relative_to(source))
-        for scope in ast.walk(tree):
-            if not isinstance(scope, ast.FunctionDef):
-                continue
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(source.rglob("*.py"))}
+    shared = {name: text for tree in trees.values() for name, text in _constants(tree).items() if name[0] != "_"}
+    for path, tree in trees.items():
+        place, constants = str(path.relative_to(source)), shared | _constants(tree)
+        found = [*_raised(tree, constants), *_reasons(tree), *(_asserted(tree) if place == "testing.py" else [])]
+        for line, kind, text in sorted(found):
+            if _is_message(text):
+                yield Message(place, line, kind, _spoken(" ".join(text.split())))
+
+
+def _raised(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[int, str, str]]:
+    """Line, class and text of every error and warning, and of the messages of helper functions."""
+    for scope in ast.walk(tree):
+        if not isinstance(scope, ast.FunctionDef):
+            continue
+        said = Texts(scope, constants)
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Return) and scope.name in RETURNING and (text := said(node.value)):
+                yield node.lineno, RETURNING[scope.name], text
+            if isinstance(node, ast.Call) and (found := _message(node, said)) is not None:
+                yield node.lineno, *found
+
+
+def _message(call: ast.Call, said: Texts) -> tuple[str, str] | None:
+    """Class and text of the message that a call makes; None for other calls."""
+    name = _name(call)
+    if name.endswith(("Error", "Refusal", "Warning", "BrokenOff", "NotSolved")) and call.args:
+        text, kind = _text(call, said), name
+    elif name == "warn" and len(call.args) > 1:
+        kind = call.args[1].id if isinstance(call.args[1], ast.Name) else "warning"
+        text = said(call.args[0])
+    elif name in HELPERS and call.args:
+        kind, form = HELPERS[name]
+        if "{1}" in form and len(call.args) < 2 + ("{2}" in form):
+            return None  # a method of the same name
+        parts = {str(place): said(each) or "{...}" for place, each in enumerate(call.args)}
+        text = re.sub(r"\{(\d)\}", lambda found: parts.get(found[1], ""), form).strip()
+    else:
+        return None
+    return (kind, text) if text else None
+
+
+def _reasons(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """The reasons in certificates: `because` of kernels, and what `verdict` returns."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "because":
+            yield node.lineno, "certificate", Texts(node)(node.value) or ""
+        if isinstance(node, ast.FunctionDef) and node.name == "verdict":
+            said = Texts(node)
+            for each in ast.walk(node):
+                if isinstance(each, ast.Tuple) and len(each.elts) == 2 and isinstance(each.elts[0], ast.Constant):
+                    yield each.lineno, "certificate", said(each.elts[1]) or ""
+
+
+def _asserted(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """The assertions of the public checks."""
+    for scope in ast.walk(tree):
+        if isinstance(scope, ast.FunctionDef):
             said = Texts(scope)
             for node in ast.walk(scope):
-                if not isinstance(node, ast.Call):
-                    continue
-                name = _name(node)
-                if name.endswith(("Error", "Refusal", "Warning")) and node.args:
-                    text, kind = _text(node, said), name
-                elif name == "warn" and len(node.args) > 1:
-                    kind = node.args[1].id if isinstance(node.args[1], ast.Name) else "warning"
-                    text = said(node.args[0])
-                elif name == "refused" and node.args:
-                    kind, text = "InputError", _refused(node, said)
-                else:
-                    continue
-                if text and " " in text and not text.startswith("{"):
-                    yield Message(place, node.lineno, kind, _spoken(" ".join(text.split())))
+                if isinstance(node, ast.Assert) and (text := said(node.msg)):
+                    yield node.lineno, "AssertionError", text
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    """The strings of a module, by name."""
+    module = Texts(ast.Module([each for each in tree.body if isinstance(each, ast.Assign)], []))
+    return {name: found[-1][1] for name, found in module.names.items() if name.isupper()}
+
+
+def _is_message(text: str) -> bool:
+    """Whether a text has words besides its placeholders."""
+    return len(re.sub(r"\{[^{}]*\}", "", text).split()) > 1
 
 
 def _spoken(text: str) -> str:
@@ -141,18 +210,13 @@ def _spoken(text: str) -> str:
     return Template(text).safe_substitute(python_terms("{name}"))
 
 
-def _refused(call: ast.Call, said: Texts) -> str | None:
-    must_be = said(call.args[0])
-    hint = said(call.args[2]) if len(call.args) > 2 else ""
-    return f"Column {{name}} must be {must_be}; got {{cell}} in {{place}}. {hint}".strip()
-
-
 _HEAD = """Errors and warnings
 ===================
 
-Every message that mercer raises, generated from its source. Names in braces stand for what your call, table or file holds. The
-classes are in ``mercer.errors``; each error is also the built-in error that scikit-learn's users expect (``ValueError``, ``MemoryError``).
-Messages have one form: what is wrong, what it must be, what was found, and what to do.
+Every message of mercer, generated from its source. Names in braces stand for values of your call, table or file.
+The classes are in ``mercer.errors``; each error is also the built-in error that scikit-learn's users expect
+(``ValueError``, ``MemoryError``). Messages name the thing, what it must be, what was found, and what to do. Entries
+marked ``certificate`` are the reasons in certificates of kernels.
 """
 
 
