@@ -639,7 +639,8 @@ def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
     assert found.standard_error == pytest.approx(found.errors.std(ddof=1) * math.sqrt(1 / 5 + 1 / 4))
     assert found.baseline == pytest.approx(y[:120].std(), rel=0.05)
     assert 0.78 < found.coverage <= 1.0
-    assert str(found).startswith(f"Out-of-sample error: {found.error:.4g} +-"und)
+    assert str(found).startswith(f"Out-of-sample error: {found.error:.4g} +- ")
+    assert "no better" not in str(found)
     assert not hasattr(model, "models_")
 
 
