@@ -3,12 +3,12 @@
 import io
 import sys
 
-import model_mutants
 import numpy as np
 import pytest
 from search_cases import ALPHAS, PINNED, quietly, regression
 from sklearn.exceptions import NotFittedError
 
+import model_mutants
 from mercer import KernelRidgeCV
 from mercer.errors import InputError
 from mercer.kernels import Custom, Gaussian

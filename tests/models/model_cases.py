@@ -1,9 +1,9 @@
 """Models through files, and comparisons, for the tests of model files."""
 
 import numpy as np
-from model_mutants import joined, split
 
 import mercer
+from model_mutants import joined, split
 
 
 def through(model, path):

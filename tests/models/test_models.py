@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_cases import changed, same, through
-from model_mutants import joined, renamed, split, written_again
 from sklearn.exceptions import NotFittedError
 
 import mercer
@@ -28,6 +27,7 @@ from mercer.models import ModelFile, inspect
 from mercer.runtime import disk
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.container import dumps
+from model_mutants import joined, renamed, split, written_again
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import changed
-from model_mutants import mutant, renamed, resealed, split, written_again
 from scipy import sparse
 
 import mercer
@@ -33,6 +32,7 @@ from mercer.kernels import (
     Words,
 )
 from mercer.models import inspect
+from model_mutants import mutant, renamed, resealed, split, written_again
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")

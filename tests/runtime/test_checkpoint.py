@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
 
 from formulas import refusal
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import disk
 from mercer.runtime.checkpoint import Checkpoint, PassCheckpoint
+from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
 
 CHANGED = "does not fit: it was changed after it was written, or damaged."
 WAY_OUT = " Delete it or name another file."
