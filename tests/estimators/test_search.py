@@ -233,7 +233,9 @@ def test_alpha_zero_is_no_edge_that_could_be_extended(rng):
 
 
 def test_two_alphas_have_no_edge(data):
-    KernelRidgeCV([Gaussian()], [1e3, 1e4]).fit(*data)
+    search = KernelRidgeCV([Gaussian()], [1e3, 1e4]).fit(*data)  # a warning of the edge would be an error
+    assert search.alpha_ == 1e3
+    assert search.alphas_.tolist() == [1e3, 1e4]
 
 
 def test_explain_prints_the_plan_and_runs_nothing(data, capsys):
