@@ -8,9 +8,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: help demo test test-fast check examples minimum wheel bench docs clean
 
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
-QUICK := tests/test_import.py tests/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fit_predict.py \
-	tests/streaming/test_blocks.py tests/streaming/test_block_kinds.py tests/data/test_samples.py tests/displays tests/tables/test_encoder.py \
-	tests/report/test_report_command.py tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py
+QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
+	tests/streaming/test_blocks.py tests/streaming/test_blocks_kinds.py tests/data/test_samples.py tests/displays \
+	tests/tables/test_encoder.py tests/tables/test_frames.py tests/cli/test_reporting.py \
+	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20

@@ -282,7 +282,7 @@ def test_a_whole_number_too_large_for_floating_point_is_refused_in_a_sentence():
 
 
 def test_a_parameter_given_twice_is_refused_as_python_refuses_it():
-    said("gaussian(width=1, width=2)")
+    assert said("gaussian(width=1, width=2)") == "'gaussian(width=1, width=2)' names a parameter twice."
 
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_looked_at():
@@ -335,7 +335,7 @@ def test_a_long_text_is_quoted_by_its_beginning():
 
 def test_the_text_of_a_kernel_with_a_function_cannot_be_read_back():
     for kernel in (Custom(np.dot), FromFeatures(np.abs), Outer(np.sum), Linear().map(np.abs)):
-        said(repr(kernel))
+        assert said(repr(kernel)) == f"The text {repr(kernel)!r} is not a valid kernel: the syntax is invalid."
 
 
 def test_the_text_of_a_kernel_of_ones_own_cannot_be_read_back():

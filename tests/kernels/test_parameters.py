@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulas import refusal
+from mercer.kernels import Gaussian
 from mercer.kernels.parameters import (
     fits_columns,
     inverse_width,
@@ -27,6 +28,7 @@ class Thing:
 def test_widths_of_every_make_are_taken():
     for width in (1, 1.0, np.float32(2), np.int64(3), [1, 2.0], (1.0,), np.array([1.0, 2.0]), 1e-150, 1e150):
         positive_width(Thing(), width)
+        assert np.all(inverse_width(width) * np.asarray(width) == 1.0)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +113,10 @@ def test_the_inverse_of_a_width_multiplies_columns():
 
 def test_one_width_fits_any_number_of_columns():
     for columns in (0, 1, 5):
-        fits_columns(Thing(), 2.0, columns)
-    fits_columns(Thing(), [1.0, 2.0], 2)
+        assert fits_columns(Thing(), 2.0, columns) is None
+        X = np.ones((2, columns))
+        np.testing.assert_array_equal(Gaussian(2.0)(X), np.ones((2, 2)))
+    assert fits_columns(Thing(), [1.0, 2.0], 2) is None
 
 
 def test_several_widths_fit_only_as_many_columns():

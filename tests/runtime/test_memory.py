@@ -155,8 +155,9 @@ def test_a_variable_that_is_no_number_of_bytes_is_refused_and_not_ignored(monkey
 
 def test_what_fits_is_promised_without_a_word(monkeypatch):
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000")
-    promise(1000, "A thing", "Use less.")
-    promise(0, "A thing", "Use less.")
+    assert available_bytes() == 1000
+    assert promise(1000, "A thing", "Use less.") is None
+    assert promise(0, "A thing", "Use less.") is None
 
 
 def test_what_does_not_fit_is_refused_in_a_sentence_with_the_way_out(monkeypatch):

@@ -163,8 +163,8 @@ def test_work_started_inside_the_pool_is_run_in_line():
 def test_after_nested_work_the_pool_is_used_again():
     with threads(2):
         run(lambda _: run(lambda _: None, [1, 2]), [1, 2])
-        gate = threading.Barrier(2, timeout=10)
-        run(lambda _: gate.wait(), [1, 2])
+        gate = threading.Barrier(2, timeout=10)  # two that wait for one another are two threads
+        assert sorted(each_in_order(lambda _: gate.wait(), [1, 2])) == [0, 1]
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -1,74 +1,36 @@
-"""Estimators on objects: texts, token lists, sets, graphs and mixed tables, whatever holds them."""
+"""Texts, token lists, sets and mixed tables in models: taken from whatever holds them, or refused in a sentence."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from object_cases import ALPHAS, HOLDERS, KERNELS, LABELS, NEW, TARGETS, TEXTS, by_hand
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from formulas import refusal, worst
 from mercer import (
     KernelNeighborsClassifier,
-    KernelNeighborsRegressor,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
-    course,
     cross_validate,
     nested_cross_validate,
 )
 from mercer.errors import InputError
-from mercer.kernels import Gaussian, Jaccard, Kernel, Linear, Precomputed, Spectrum, Subsequence, Words
+from mercer.kernels import Gaussian, Jaccard, Linear, Precomputed, Spectrum, Subsequence, Words
 from oracles import kernel_ridge
-from refits import grid, held_out
-
-ENGLISH = ["hello", "good morning", "hi there", "good day", "how are you", "good evening", "hey", "see you"]
-GERMAN = ["hallo", "guten morgen", "hallo du", "guten tag", "wie geht es", "guten abend", "moin", "bis bald"]
-TEXTS = ENGLISH + GERMAN
-LABELS = np.array(["english"] * 8 + ["german"] * 8)
-TARGETS = np.array([float(len(text)) for text in TEXTS])
-NEW = ["good morgen", "", "moin moin", "\U0001f600\ud800", "hello you"]
-KERNELS = [Words(), Words(["good", "guten"]), Spectrum(2), Subsequence(2), Subsequence(4), Jaccard()]
-ALPHAS = [0.1, 1.0]
-
-HOLDERS = {
-    "list": list,
-    "tuple": tuple,
-    "object array": lambda X: np.array(X, dtype=object),
-    "text array": np.array,
-    "column": lambda X: np.array(X, dtype=object)[:, None],
-    "Series": lambda X: pd.Series(X, index=range(100, 100 + len(X))),
-    "string Series": lambda X: pd.Series(X, dtype="string"),
-    "object Series": lambda X: pd.Series(X, dtype=object),
-    "category": lambda X: pd.Series(X, dtype="category"),
-    "DataFrame": lambda X: pd.DataFrame({"text": X}),
-    "string DataFrame": lambda X: pd.DataFrame({"text": X}, dtype="string"),
-    "polars Series": pl.Series,
-    "polars DataFrame": lambda X: pl.DataFrame({"text": X}),
-}
 
 
 def plain(X):
     """Texts that every holder can hold: surrogates are no business of Arrow's."""
     return [text for text in X if text.isprintable()]
-
-
-def by_hand(kernel, X, y, Z, alpha, weights=None):
-    """Predictions of kernel ridge regression from the matrix."""
-    dual, constant = kernel_ridge(kernel(X), np.asarray(y, dtype=float).reshape(len(X), -1), alpha, weights)
-    return (kernel(Z, X) @ dual + constant)[:, 0]
 
 
 # -- one model --------------------------------------------------------------------------------------
@@ -428,269 +390,3 @@ def test_a_pipeline_of_texts_is_searched_and_nested():
     direct = nested_cross_validate(search, TEXTS, LABELS, cv=4, inner=3)
     assert worst(nested.scores, direct.scores) < 1e-12
     assert [c["kernel"] for c in nested.chosen] == [c["kernel"] for c in direct.chosen]
-
-
-# -- searches ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cv", [None, KFold(4), GroupKFold(3)], ids=["loo", "folds", "groups"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_a_search_over_texts_equals_refits_on_the_matrix(cv, weighted, rng):
-    weights = rng.uniform(0.5, 2.0, size=16) if weighted else None
-    groups = np.arange(16) % 5 if isinstance(cv, GroupKFold) else None
-    search = KernelRidgeCV(KERNELS, ALPHAS, cv=cv, verify=True).fit(TEXTS, TARGETS, weights, groups)
-    for k, kernel in enumerate(KERNELS):
-        K = kernel(TEXTS)
-        for a, alpha in enumerate(ALPHAS):
-            errors = [
-                np.mean((held_out(K, TARGETS, alpha, train, test, weights)[:, 0] - TARGETS[test]) ** 2)
-                for train, test in (cv or KFold(16)).split(K, TARGETS, groups)
-            ]
-            assert search.table_.mean[k, a, 0] == pytest.approx(-np.mean(errors), rel=1e-8)
-    assert search.verified_ < 1e-8
-    assert worst(search.predict(NEW), by_hand(search.best_kernel_, TEXTS, TARGETS, NEW, search.alpha_, weights)) < 1e-9
-
-
-def test_a_classifier_search_over_texts_equals_refits_on_the_matrix():
-    cv, kernels = StratifiedKFold(4), [k + 0.1 for k in KERNELS if k != KERNELS[1]]  # no decision value is exactly 0
-    search = KernelRidgeClassifierCV(kernels, ALPHAS, cv=cv).fit(TEXTS, LABELS)
-    right = [
-        GridSearchCV(KernelRidgeClassifier(kernel="precomputed"), {"alpha": ALPHAS}, cv=cv).fit(kernel(TEXTS), LABELS)
-        for kernel in kernels
-    ]
-    assert worst(search.table_.mean[:, :, 0], [found.cv_results_["mean_test_score"] for found in right]) < 1e-12
-    assert search.predict_proba(NEW).sum(axis=1) == pytest.approx(np.ones(5))
-    assert set(search.predict(NEW)) <= set(search.classes_)
-
-
-@pytest.mark.filterwarnings("ignore::mercer.errors.IllConditionedWarning")  # some decisions are 0 up to rounding
-def test_texts_that_share_nothing_with_the_others_get_the_label_of_a_refit(rng):
-    X = np.array(["".join(rng.choice(list("abcdefgh"), size=3)) for _ in range(60)], dtype=object)
-    y = rng.choice(["first", "second"], size=60)
-    model, splits = KernelRidgeClassifier(0.1, kernel=Spectrum(2)), list(KFold(5).split(X))
-    closed = cross_validate(model, X, y, cv=splits).predictions[0]
-    decisions, labels = np.empty(60), np.empty(60, dtype=y.dtype)
-    for train, test in splits:
-        refitted = clone(model).fit(X[train], y[train])
-        decisions[test], labels[test] = refitted.decision_function(X[test]), refitted.predict(X[test])
-    K = Spectrum(2)(X.tolist())
-    alone = np.array([not K[row, train].any() for row in range(60) for train, test in splits if row in test])
-    decided = alone | (np.abs(decisions) > 1e-12)
-    assert alone.sum() > 3
-    assert decided.sum() > 50
-    np.testing.assert_array_equal(closed[decided], labels[decided])
-
-
-def test_ladders_of_alphas_are_found_for_texts():
-    search = KernelRidgeCV([Spectrum(1), Subsequence(2).normalized()], extend_grid=True).fit(TEXTS, TARGETS)
-    assert np.isfinite(search.best_score_)
-    assert search.explain(TEXTS, TARGETS).chosen.name == search.plan_.chosen.name
-
-
-def test_nested_cross_validation_of_texts_equals_refits():
-    kernels, splits = [Words(), Spectrum(2)], KFold(4)
-    search = KernelRidgeCV(kernels, ALPHAS)
-    nested = nested_cross_validate(search, TEXTS, TARGETS, cv=splits, inner=KFold(3))
-    inner = GridSearchCV(KernelRidge(), grid(kernels, ALPHAS), cv=KFold(3), scoring="neg_mean_squared_error")
-    right = cross_val_score(inner, TEXTS, TARGETS, cv=splits, scoring="neg_mean_squared_error")
-    assert nested.scores[0] == pytest.approx(right, rel=1e-8)
-
-
-def test_groups_of_texts_stay_together():
-    groups = np.arange(16) // 2
-    ours = cross_validate(KernelRidge(0.1, kernel=Spectrum(2)), TEXTS, TARGETS, cv=GroupKFold(4), groups=groups)
-    theirs = cross_val_score(
-        KernelRidge(0.1, kernel=Spectrum(2)),
-        TEXTS,
-        TARGETS,
-        groups=groups,
-        cv=GroupKFold(4),
-        scoring="neg_mean_squared_error",
-    )
-    assert ours.scores[0] == pytest.approx(theirs)
-
-
-def test_searches_take_the_same_texts_from_whatever_holds_them():
-    right = KernelRidgeCV([Words(), Spectrum(2)], ALPHAS, cv=4).fit(TEXTS, TARGETS)
-    for hold in HOLDERS.values():
-        search = KernelRidgeCV([Words(), Spectrum(2)], ALPHAS, cv=4).fit(hold(TEXTS), TARGETS)
-        assert search.best_score_ == right.best_score_
-        assert search.predict(hold(TEXTS)).tolist() == right.predict(TEXTS).tolist()
-
-
-# -- checkpoints ------------------------------------------------------------------------------------
-
-WORDS = "words = ['alpha', 'beta', 'gamma', 'delta', 'eps']"
-SEARCH = f"""
-    import sys
-    import numpy as np
-    from mercer import KernelRidgeCV
-    from mercer.kernels import Jaccard
-    {WORDS}
-    X = [set(words[i % 4 : i % 4 + 3]) for i in range(12)]
-    search = KernelRidgeCV([Jaccard(), Jaccard() ** 2], [0.1, 1.0], cv=3, checkpoint=sys.argv[1])
-    print(repr(search.fit(X, np.arange(12.0)).best_score_))
-"""
-NESTED = f"""
-    import numpy as np
-    from mercer.data import as_rows
-    from mercer.selection.fingerprint import fingerprint
-    {WORDS}
-    X = [[frozenset(words[i % 4 : i % 4 + 3]), frozenset(words)] for i in range(12)]
-    print(fingerprint(as_rows(X, objects=True).values))
-"""
-
-
-def printed(script, *given):
-    """What a script prints in two processes that hash differently, one after the other."""
-    found = []
-    for seed in ("1", "2"):
-        done = subprocess.run(  # noqa: S603 - our own script
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, given)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
-    return found
-
-
-def test_a_search_over_sets_is_resumed_whatever_python_hashes(tmp_path):
-    first, second = printed(SEARCH, tmp_path / "search")  # the second would refuse another fingerprint
-    assert first == second
-
-
-def test_the_fingerprint_of_lists_of_sets_is_the_same_whatever_python_hashes():
-    first, second = printed(NESTED)
-    assert first == second
-
-
-def test_a_checkpoint_of_other_texts_is_refused(tmp_path):
-    def search(X):
-        return KernelRidgeCV([Words(), Jaccard()], ALPHAS, cv=4, checkpoint=tmp_path / "search").fit(X, TARGETS)
-
-    first = search(TEXTS)
-    assert search(TEXTS).best_score_ == first.best_score_
-    with pytest.raises(InputError, match="belongs to other data or settings"):
-        search([*TEXTS[:-1], "\ud800"])
-
-
-def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
-    def search(X):
-        kernel = Words()
-        return KernelRidgeCV([kernel], ALPHAS, cv=3, checkpoint=tmp_path / "search").fit(X, np.arange(6.0))
-
-    X = [np.arange(2000) + i for i in range(6)]
-    other = [row.copy() for row in X]
-    for row in other:
-        row[500:1500] = -1
-    search(X)
-    with pytest.raises(InputError, match="belongs to other data or settings"):
-        search(other)
-
-
-# -- neighbours, the course, kernels of one's own -----------------------------------------------------
-
-
-def test_neighbours_of_sets_are_those_that_share_most():
-    X = [{"C", "H"}, {"C", "O"}, {"N"}, set(), {"C", "H", "O"}]
-    model = KernelNeighborsClassifier(Jaccard(), n_neighbors=2).fit(X, ["a", "b", "c", "d", "a"])
-    Z = [{"C", "H"}, set(), {"H", "O", "C"}]
-    distances, places = model.kneighbors(Z)
-    K = Jaccard()(Z, X)
-    right = np.argsort(-K, axis=1, kind="stable")[:, :2]
-    assert places.tolist() == right.tolist()
-    assert worst(distances, np.sqrt(2 - 2 * np.take_along_axis(K, right, axis=1))) < 1e-12
-    assert model.predict(Z)[0] == model.predict(Z)[2] == "a"
-    assert KernelNeighborsRegressor(Jaccard()).fit(X, range(5)).predict([{"N"}, set()]).tolist() == [2.0, 3.0]
-
-
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_neighbours_are_taken_from_whatever_holds_them(holder):
-    hold = HOLDERS[holder]
-    model = KernelNeighborsClassifier(Spectrum(2).normalized()).fit(hold(TEXTS), LABELS)
-    assert model.predict(hold(TEXTS)).tolist() == LABELS.tolist()
-
-
-@pytest.mark.parametrize("holder", ["list", "object array", "text array", "Series", "DataFrame"])
-def test_the_course_chooses_a_length(holder):
-    best = course.cv(
-        HOLDERS[holder](TEXTS), LABELS, KernelRidgeClassifier(kernel=Spectrum(2)),
-        {"kernel__length": [1, 2, 9], "alpha": [0.1, 1.0]}, nfolds=4, nrepetitions=2,
-        loss_function=course.zero_one_loss, random_state=0, verbose=0,
-    )  # fmt: skip
-    assert best.kernel in (Spectrum(1), Spectrum(2))
-    assert 0.0 <= best.cvloss < 0.5
-    assert best.predict(HOLDERS[holder](TEXTS)).tolist() == LABELS.tolist()
-
-
-def test_the_course_takes_token_lists_of_one_length():
-    X, y = [["a", "b"], ["b", "b"], ["c", "a"]] * 4, np.array([1.0, -1.0, 1.0] * 4)
-    best = course.cv(X, y, KernelRidge(kernel=Words()), {"alpha": [0.1, 1.0]}, nfolds=3, nrepetitions=1, verbose=0)
-    assert worst(best.predict(X), by_hand(Words(), X, y, X, best.alpha)) < 1e-10
-
-
-def test_the_course_takes_token_lists_where_kernels_are_tried():
-    X, y = [["a", "b"], ["b", "b"], ["c", "a"]] * 4, np.array([1.0, -1.0, 1.0] * 4)
-    parameters = {"kernel": [Words(), Jaccard()]}
-    assert course.cv(X, y, KernelRidge, parameters, nfolds=3, nrepetitions=1, verbose=0).predict(X).shape == (12,)
-
-
-class Graph:
-    """A user's own class: no length, no order, not hashable."""
-
-    __hash__ = None
-
-    def __init__(self, edges):
-        self.edges = edges
-
-    def __eq__(self, other):
-        raise AssertionError("nobody needs to compare graphs")
-
-
-class SharedEdges(Kernel):
-    """A user's own kernel."""
-
-    kind = "objects"
-    mercer = True
-    because = "it counts shared edges"
-
-    def block(self, pair):
-        return np.array([[float(len(x.edges & z.edges)) for z in pair.z.values] for x in pair.x.values])
-
-
-GRAPHS = [
-    Graph({(i, j) for i in range(n) for j in range(i + 1, n) if (i + j) % k}) for n in range(2, 6) for k in (2, 3, 5)
-]
-
-
-def test_graphs_of_ones_own_go_everywhere(rng):
-    y = rng.normal(size=12)
-    labels = np.where(y > np.median(y), "high", "low")
-    kernel = SharedEdges()
-    right = by_hand(kernel, GRAPHS, y, GRAPHS, 0.1)
-    assert worst(KernelRidge(0.1, kernel=kernel).fit(GRAPHS, y).predict(GRAPHS), right) < 1e-10
-    assert KernelRidgeClassifier(kernel=kernel.normalized()).fit(GRAPHS, labels).predict(GRAPHS).shape == (12,)
-    search = KernelRidgeCV([kernel, kernel.normalized(), kernel + 1.0], ALPHAS, cv=3, verify=True).fit(GRAPHS, y)
-    assert search.verified_ < 1e-8
-    assert nested_cross_validate(search, GRAPHS, y, cv=3).scores.shape == (1, 3)
-    found = GridSearchCV(KernelRidge(kernel=kernel), {"alpha": ALPHAS}, cv=3).fit(GRAPHS, y)
-    assert found.predict(GRAPHS).shape == (12,)
-    assert KernelNeighborsRegressor(kernel).fit(GRAPHS, y).predict(GRAPHS[:2]).shape == (2,)
-    frame = pd.DataFrame({"graph": GRAPHS, "size": np.arange(12.0)})
-    mixed = KernelRidge(0.1, kernel=kernel.on("graph") * Gaussian().on("size")).fit(frame, y)
-    K = kernel(GRAPHS) * Gaussian()(np.arange(12.0)[:, None])
-    assert worst(mixed.predict(frame), (K @ kernel_ridge(K, y, 0.1)[0])[:, 0]) < 1e-10
-    best = course.cv(GRAPHS, y, KernelRidge(kernel=kernel), {"alpha": ALPHAS}, nfolds=3, nrepetitions=1, verbose=0)
-    assert best.predict(GRAPHS).shape == (12,)
-
-
-def test_the_example_with_graphs_runs():
-    example = Path(__file__).parents[2] / "examples" / "graphs.py"
-    done = subprocess.run(  # noqa: S603 - our own script
-        [sys.executable, "-W", "error", str(example)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().endswith("CCCCCCCCCCO: alcohol")

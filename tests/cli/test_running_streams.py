@@ -39,7 +39,7 @@ def started(*given, closed=(), limit=None, **environment):
     return done.returncode, done.stdout, done.stderr
 
 
-# -- closed streams
+# -- closed streams --------------------------------------------------------------------------------
 
 
 def test_a_closed_standard_output_is_one_sentence(folder):
@@ -66,7 +66,7 @@ def test_a_closed_standard_input_is_an_empty_one(folder):
     assert started("fit", "-", "--target", "y", closed=[0]) == (2, b"", b"mercer: standard input is empty.\n")
 
 
-# -- locales
+# -- locales ---------------------------------------------------------------------------------------
 
 LOCALES = [
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
@@ -97,7 +97,7 @@ def test_outputs_do_not_depend_on_the_locale(folder):
     assert all(each == found[0] for each in found[1:])
 
 
-# -- limits
+# -- limits ----------------------------------------------------------------------------------------
 
 
 def test_an_address_space_that_is_too_small_is_refused_before_anything_is_loaded(folder):
@@ -131,7 +131,7 @@ def test_what_the_machine_refuses_is_told_as_such(error):
     )
 
 
-# -- interruptions
+# -- interruptions ---------------------------------------------------------------------------------
 
 
 def stop(*_):
@@ -170,7 +170,7 @@ def test_ctrl_c_in_predict_says_what_was_written(run, folder, monkeypatch):
     assert said == "mercer: Stopped; written: the table o.csv.\n"
 
 
-# -- Arrow
+# -- Arrow -----------------------------------------------------------------------------------------
 
 
 def test_a_damaged_checkpoint_is_one_sentence_on_the_command_line(run, folder):

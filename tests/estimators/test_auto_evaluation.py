@@ -1,0 +1,89 @@
+"""The outer loop: everything is repeated for every fold, and agrees with new rows."""
+
+import math
+
+import numpy as np
+import pytest
+from auto_cases import BOTH, QUICK, mixed, rings, rmse, smooth, targets_for
+from sklearn.base import clone
+
+from mercer import AutoClassifier, AutoRegressor
+from mercer.estimators.auto_evaluation import corrected_error
+from mercer.estimators.auto_table import dealt
+
+# -- the outer loop ------------------------------------------------------------------------------------------------
+
+
+def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
+    X, y = smooth(rng, 520, noise=0.3)
+    model = AutoRegressor(committee=False)
+    found = model.evaluate(X[:120], y[:120], folds=5)
+    test = rmse(clone(model).fit(X[:120], y[:120]), X[120:], y[120:])
+    assert 0.75 < found.error / test < 1.35
+    assert found.errors.shape == (5,)
+    assert found.error == pytest.approx(np.sqrt(np.mean((found.predictions - y[:120]) ** 2)), rel=1e-9)
+    assert found.standard_error == pytest.approx(found.errors.std(ddof=1) * math.sqrt(1 / 5 + 1 / 4))
+    assert found.baseline == pytest.approx(y[:120].std(), rel=0.05)
+    assert 0.78 < found.coverage <= 1.0
+    assert str(found).startswith(f"Out-of-sample error: {found.error:.4g} +- ")
+    assert "no better" not in str(found)
+    assert not hasattr(model, "models_")
+
+
+def test_evaluation_is_a_refit_for_every_fold(rng):
+    X, y = smooth(rng, 40)
+    model = AutoRegressor(**QUICK, random_state=2)
+    found = model.evaluate(X, y, folds=3)
+    numbers = dealt(40, None, np.random.default_rng(3), 3)
+    for fold in range(3):
+        fitted = clone(model).fit(X[numbers != fold], y[numbers != fold])
+        assert (found.predictions[numbers == fold] == fitted.predict(X[numbers == fold])).all()
+
+
+def test_nothing_of_a_held_out_row_reaches_its_evaluation(rng):
+    X, y = smooth(rng, 40)
+    model = AutoRegressor(**QUICK)
+    before = model.evaluate(X, y, folds=3).predictions
+    fold = dealt(40, None, np.random.default_rng(1), 3) == 2
+    wild = y.copy()
+    wild[fold] = 1e9
+    after = model.evaluate(X, wild, folds=3).predictions
+    assert (before[fold] == after[fold]).all()
+    assert (before[~fold] != after[~fold]).all()
+
+
+def test_labels_are_evaluated_fold_by_fold(rng):
+    X, y = rings(rng, 90, ("in", "out"))
+    found = AutoClassifier(**QUICK).evaluate(X, y, folds=3)
+    assert found.error == pytest.approx(np.mean(found.predictions != y), abs=1e-9)
+    assert found.coverage is None
+    assert found.error < found.baseline
+    assert set(found.predictions) == {"in", "out"}
+    assert found.baseline == pytest.approx(min(np.mean(y == "in"), np.mean(y == "out")), abs=0.02)
+
+
+@BOTH
+def test_evaluation_works_on_tables_of_every_make(kind, rng):
+    table, y = mixed(rng, 60)
+    found = kind(**QUICK).evaluate(table, targets_for(kind, y), folds=2)
+    assert found.errors.shape == (2,)
+    assert found.error < found.baseline
+
+
+def test_evaluation_without_a_seed_works_too(rng):
+    X, y = smooth(rng, 30)
+    assert math.isfinite(AutoRegressor(committee=False, random_state=None).evaluate(X, y, folds=2).error)
+
+
+def test_a_time_budget_leaves_folds_out_and_says_how_many_there_were(rng):
+    X, y = smooth(rng, 60)
+    found = AutoRegressor(time_budget=1e-6).evaluate(X, y, folds=5)
+    assert found.errors.shape == (1,)
+    assert np.isnan(found.predictions).sum() == 48
+    assert "(1 folds)" in str(found)
+
+
+def test_the_standard_error_allows_for_training_sets_that_overlap():
+    errors = np.array([1.0, 2.0, 4.0, 3.0])
+    assert corrected_error(errors, 0.25) == pytest.approx(errors.std(ddof=1) * math.sqrt(1 / 4 + 1 / 3))
+    assert math.isnan(corrected_error(errors[:1], 0.25))

@@ -1,0 +1,150 @@
+"""Tables that the automatic estimators take in, and what they refuse."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from auto_cases import BOTH, QUICK, mixed, smooth, targets_for
+from scipy import sparse
+
+from formulas import refusal
+from mercer import AutoClassifier, AutoRegressor
+from mercer.estimators.auto_table import dealt
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0, -1.0, math.nan, "long", True])
+@BOTH
+def test_a_time_budget_that_is_none_is_refused(kind, budget, rng):
+    X, y = smooth(rng, 10)
+    words = refusal(kind(time_budget=budget).fit, X, targets_for(kind, y))
+    name = kind.__name__
+    assert words == f"time_budget of {name} must be a positive number of seconds, or None; got {budget!r}."
+
+
+def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
+    X, y = smooth(rng, 10)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        AutoRegressor().fit(X, np.where(np.arange(10) == 3, np.nan, y))
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        AutoRegressor().fit(X, ["a"] * 10)
+    words = refusal(AutoClassifier().fit, X, np.array(["a", None, "b"] * 3 + ["a"], dtype=object))
+    assert words == "y must be known for every row; got None in row 1."
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        AutoRegressor().fit(X, y[:5])
+
+
+@BOTH
+def test_sparse_and_odd_tables_are_refused(kind, rng):
+    X, y = smooth(rng, 10)
+    y = targets_for(kind, y)
+    name = kind.__name__
+    words = refusal(kind().fit, sparse.csr_matrix(X), y)
+    assert words == f"X of {name} must be a dense table; got a sparse matrix. Use X.toarray()."
+    assert refusal(kind().fit, X[:, 0], y).startswith(f"X of {name} must be a table with rows and columns; got 1 dim")
+    assert "0 feature(s)" in refusal(kind().fit, X[:, :0], y)
+
+
+@BOTH
+def test_other_columns_than_those_of_training_are_refused(kind, rng):
+    X, y = smooth(rng, 30)
+    y = targets_for(kind, y)
+    model = kind(**QUICK).fit(X, y)
+    words = refusal(model.predict, X[:, :2])
+    assert words == f"X has 2 features, but {kind.__name__} is expecting 3 features as input."
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = kind(**QUICK).fit(table, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.predict(table.rename(columns={"a": "z"}))
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict(table.drop(columns="a"))
+    columns = dict(zip("abc", X.T, strict=True))
+    by_dict = kind(**QUICK).fit(columns, y)
+    assert "without 'a' and with 'z'" in refusal(by_dict.predict, {"z": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+
+
+@pytest.mark.parametrize("folds", [0, 1, -3, 2.5, "five", True])
+@BOTH
+def test_folds_that_are_none_are_refused(kind, folds, rng):
+    X, y = smooth(rng, 20)
+    words = refusal(kind().evaluate, X, targets_for(kind, y), folds)
+    assert words == f"folds of evaluate must be a whole number of at least 2; got {folds!r}."
+
+
+@BOTH
+def test_a_mixed_table_is_taken_in(kind, rng):
+    table, y = mixed(rng)
+    model = kind(time_budget=5.0).fit(table, targets_for(kind, y))
+    assert model.error_ < 0.75 * model.baseline_
+    assert {column.name: column.kind for column in model.encoder_.columns_} == {
+        "size": "number",
+        "city": "category",
+        "new": "category",
+        "sold": "date",
+        "code": "category",
+    }
+    assert set(model.relevance()) == set(table.columns)
+    assert model.feature_names_in_.tolist() == list(table.columns)
+
+
+@BOTH
+def test_levels_never_seen_and_missing_cells_get_predictions(kind, rng):
+    table, y = mixed(rng)
+    model = kind(**QUICK).fit(table, targets_for(kind, y))
+    new = table.head(6).astype({"city": object}).reset_index(drop=True)
+    new["code"], new.loc[0, "city"], new.loc[1, "size"], new.loc[2, "sold"] = "never", "Lima", np.nan, pd.NaT
+    found = model.predict(new)
+    assert len(found) == 6
+    if kind is AutoRegressor:
+        assert np.isfinite(found).all()
+        assert np.abs(found - y.mean()).max() < 5 * y.std()
+
+
+def test_categories_share_a_width(rng):
+    table, y = mixed(rng, 60)
+    model = AutoRegressor(time_budget=5.0).fit(table, y)
+    groups = model.encoder_.groups_
+    for member in model.committee_.tried:
+        if np.ndim(member.kernel.width):
+            for group in np.unique(groups):
+                assert len(set(member.kernel.width[groups == group])) == 1
+
+
+@BOTH
+def test_a_third_of_the_cells_may_be_missing(kind, rng):
+    X, y = smooth(rng, 200, noise=0.05)
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    y = targets_for(kind, y)
+    model = kind(time_budget=5.0).fit(X[:150], y[:150])
+    assert model.error_ < 0.95 * model.baseline_
+    assert model.score(X[150:], y[150:]) > (0.0 if kind is AutoRegressor else 0.55)
+    unknown = model.predict(np.full((2, 3), np.nan))
+    assert np.isfinite(unknown).all() if kind is AutoRegressor else set(unknown) <= {"high", "low"}
+
+
+def test_a_dictionary_of_columns_and_a_list_of_rows_are_tables(rng):
+    X, y = smooth(rng, 40)
+    expected = AutoRegressor(**QUICK).fit(X, y).predict(X)
+    columns = {"a": X[:, 0], "b": X[:, 1].tolist(), "c": X[:, 2]}
+    model = AutoRegressor(**QUICK).fit(columns, y)
+    np.testing.assert_allclose(model.predict(columns), expected)
+    np.testing.assert_allclose(model.predict({name: columns[name] for name in "cab"}), expected)
+    listed = AutoRegressor(**QUICK).fit(X.tolist(), y.tolist())
+    np.testing.assert_allclose(listed.predict(X.tolist()), expected)
+    assert np.isfinite(AutoRegressor(**QUICK).evaluate(columns, y, folds=2).predictions).all()
+    rows = [[number, "odd" if place % 2 else "even"] for place, number in enumerate(X[:, 0])]
+    texts = AutoRegressor(**QUICK).fit(rows, y + 5.0 * (np.arange(40) % 2))
+    assert texts.error_ < 0.8 * texts.baseline_
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 20])
+def test_folds_are_dealt_evenly_and_every_class_with_them(n, rng):
+    numbers = dealt(n, None, rng, 3)
+    assert np.ptp(np.bincount(numbers)) <= 1
+    assert len(np.bincount(numbers)) == 3
+    strata = rng.integers(0, 2, n)
+    numbers = dealt(n, strata, rng, 3)
+    for label in (0, 1):
+        assert np.ptp(np.bincount(numbers[strata == label], minlength=3)) <= 1

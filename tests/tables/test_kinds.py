@@ -1,0 +1,159 @@
+"""What a column is taken for, and the reason."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from encoder_cases import refusal
+
+from mercer import TableEncoder
+
+
+def kind_of(values, **settings):
+    return TableEncoder(**settings).fit({"a": values}).columns_[0].kind
+
+
+def reason_of(values, **settings):
+    return TableEncoder(**settings).fit({"a": values}).columns_[0].why
+
+
+# What a column is taken for
+@pytest.mark.parametrize(
+    ("values", "kind", "why"),
+    [
+        ([1.5, 2.0, 3.0], "number", "numbers"),
+        ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; ask for category if codes"),
+        (list(range(20)), "number", "whole numbers"),
+        ([True, False, True], "category", "true or false"),
+        (["1.5", "2", " -3e2"], "number", "numbers"),
+        (["007", "012", "007", "012"], "category", "codes with leading zeros, 2 distinct values in 4 rows"),
+        (["2020-01-01", "2021-05-03"], "date", "dates"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "date", "dates"),
+        (["a", "b", "a", "b"], "category", "text, 2 distinct values in 4 rows"),
+        (["a", "b", "c", "a", "d"], "category", "text, 4 distinct values in 5 rows"),
+        (["ab1", "cd2", "ef3"], "identifier", "short text, 3 distinct in 3 rows; ask for text or category to keep it"),
+        (
+            ["a good day", "no good day", "so so la"],
+            "text",
+            "text, 3 words on average, 3 distinct in 3 rows; 2 words that rows share",
+        ),
+        ([3, 3, 3], "constant", "every value is 3"),
+        ([0.1 + 0.2, 0.3, 0.3], "constant", "every value is 0.3"),
+        (["x", "x"], "constant", "every value is x"),
+        ([None, None], "constant", "every value is missing"),
+        ([np.nan, np.nan], "constant", "every value is missing"),
+        (["", " "], "constant", "every value is missing"),
+        ([1.0, None, 1.0], "category", "1 or missing"),
+        ([dt.date(2020, 1, 1), None], "category", "2020-01-01 or missing"),
+        ([1, "a", 1, "a"], "category", "text, 2 distinct values in 4 rows"),
+        ([1, "2", 3.5], "number", "numbers"),
+        ([Decimal("1.5"), 2, True], "number", "numbers"),
+        ([dt.timedelta(days=1), np.timedelta64(12, "h")], "number", "numbers"),
+    ],
+)
+def test_each_kind_of_column_is_recognised_and_the_reason_is_given(values, kind, why):
+    assert (kind_of(values), reason_of(values)) == (kind, why)
+
+
+def test_what_was_asked_for_is_done():
+    assert kind_of([1, 2, 1], kinds={"a": "category"}) == "category"
+    assert kind_of(["007", "012"], kinds={"a": "number"}) == "number"
+    assert kind_of(["x1", "x2"], kinds={"a": "text"}) == "text"
+    assert kind_of(["x1", "x2"], kinds={"a": "category"}) == "category"
+    assert kind_of([True, False], kinds={"a": "number"}) == "number"
+    assert kind_of(["2020-01-01", "2020-01-02"], kinds={"a": "date"}) == "date"
+    assert TableEncoder(kinds={1: "category"}).fit([[1, 2], [3, 4]]).columns_[1].kind == "category"
+    assert TableEncoder(kinds={"x2": "category"}).fit([[1, 2], [3, 4]]).columns_[1].kind == "category"
+    assert TableEncoder(kinds={5: "category"}).fit(pd.DataFrame({5: [1, 2]})).columns_[0].kind == "category"
+
+
+def test_columns_with_names_of_two_levels_can_be_asked_for_and_written():
+    table = pd.DataFrame({("a", "b"): [1, 2], ("a", "c"): [3, 4]})
+    encoder = TableEncoder(kinds={("a", "c"): "category"}).fit(table)
+    assert [column.kind for column in encoder.columns_] == ["number", "category"]
+    record, arrays = encoder.state()
+    assert TableEncoder.from_state(json.loads(json.dumps(record)), arrays).settings == encoder.settings
+
+
+def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
+    assert kind_of(["1,5", "2,5", "3,25"], decimal=",") == "number"
+    encoder = TableEncoder(decimal=",", thousands=".").fit({"a": ["1.234,5", "2", "-1.000"]})
+    assert encoder.columns_[0].scale.high == 1234.5
+    assert encoder.columns_[0].scale.low == -1000.0
+    found = TableEncoder().fit({"a": ["1,5", "2,5", "3,25"]})
+    assert found.columns_[0].scale.high == 3.25
+    assert found.transform({"a": ["2,5", 2.5, "1.234,5", 1234.5]})[::2] == pytest.approx(
+        found.transform({"a": ["2,5", 2.5, "1.234,5", 1234.5]})[1::2]
+    )
+    assert "got '1.234' in row 0" in refusal(found.transform, {"a": ["1.234", 1.234]})
+    assert refusal(found.transform, {"a": ["2.5"]}) == (
+        "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; "
+        "got '2.5' in row 0. Say how this table writes numbers with decimal."
+    )
+    assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
+        "Column 'a' must be numbers that can be read in one way; got '1,234' in row 1. Is the comma decimal? Say "
+        "decimal=',' or decimal='.'."
+    )
+    assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
+    assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234
+    assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5"], "b": ["1.5", "2.5"]}) == (
+        "Numbers of one table must be written in one way; got '1.5' in column 'b', but '1,5' in 'a'. Say which with "
+        "decimal."
+    )
+    assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
+        "Column 'a' must be numbers written in one way; got '1,5' in row 0. Say how numbers are written with decimal "
+        "or thousands, or say kinds={'a': 'category'}."
+    )
+    free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
+    assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})
+    assert kind_of(["1,5", "2,5", "3,25"], kinds={"a": "category"}) == "category"
+
+
+def test_text_among_numbers_is_named_and_not_guessed_about():
+    assert refusal(TableEncoder().fit, {"a": ["1", "2", "3", "oops", "5.5", "", "6"]}) == (
+        "Column 'a' must be numbers in every row, as in 83.3 % of them; got 'oops' in row 3. "
+        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
+    )
+    assert refusal(
+        TableEncoder().fit, {"a": ["2020-01-01", "2020-02-30", "2020-01-03", "2020-01-04", "2020-01-05"]}
+    ) == (
+        "Column 'a' must be dates in every row, as in 80 % of them; got '2020-02-30' in row 1. "
+        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
+    )
+    assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
+
+
+def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
+    assert refusal(TableEncoder({"a": "number"}).fit, {"a": ["1", "x"]}) == (
+        "Column 'a' must be numbers; got 'x' in row 1. Correct the cell, or leave it empty."
+    )
+    assert refusal(TableEncoder({"a": "number"}).fit, {"a": [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]}) == (
+        "Column 'a' must be numbers; got '2020-01-01' in row 0."
+    )
+    assert refusal(TableEncoder({"a": "date"}).fit, {"a": [None, 1, 2]}) == (
+        "Column 'a' must be dates, or text such as '2024-12-31'; got '1' in row 1."
+    )
+    assert refusal(TableEncoder({"a": "numbr"}).fit, {"a": [1, 2]}) == (
+        "The kind of column 'a' must be 'number', 'category', 'date' or 'text'; got 'numbr'. To leave it out, use drop."
+    )
+    assert refusal(TableEncoder({"b": "number"}).fit, {"bb": [1, 2]}) == "There is no column 'b'. Did you mean 'bb'?"
+    assert refusal(TableEncoder(drop=["z"]).fit, {"a": [1, 2]}) == "There is no column 'z'. Known: a."
+    assert refusal(TableEncoder(drop=[2]).fit, [[1, 2]]) == "A column number must be between 0 and 1; got 2."
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kinds": ["a"]}, "kinds of TableEncoder must be a mapping of columns to kinds, such as"),
+        ({"drop": "id"}, "drop of TableEncoder must be a list of columns, such as ['id']; got 'id'."),
+        ({"drop": [1.5]}, "drop of TableEncoder must be a list of columns, such as ['id']; got [1.5]."),
+        ({"decimal": ";"}, "decimal of TableEncoder must be '.' or ','; got ';'."),
+        ({"decimal": ",", "thousands": ","}, "thousands of TableEncoder must be"),
+        ({"thousands": "x"}, "thousands of TableEncoder must be"),
+    ],
+)
+def test_bad_settings_are_refused(settings, said):
+    assert refusal(TableEncoder(**settings).fit, {"a": [1, 2]}).startswith(said)
