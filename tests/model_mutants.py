@@ -189,7 +189,7 @@ def load_damaged(checkpoint, data, like):
         path.write_bytes(original)
     if not said:
         return "unchanged" if data == original else "what the file says"
-    whole = said.startswith(f"The checkpoint {path} ") and said.endswith(" Delete it or name another file.")
+    whole = said.startswith(f"The checkpoint {path} ") and said.endswith(" Delete it, or use another file.")
     assert whole, said
     assert "\n" not in said
     return "refused"

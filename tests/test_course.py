@@ -410,7 +410,7 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
 @pytest.mark.parametrize(
     ("work", "sentence"),
     [
-        (lambda X, y: krr().predict(X), "krr must be fitted before it predicts; got a new one. Call fit(X, y) first."),
+        (lambda X, y: krr().predict(X), "This krr is not fitted yet. Call fit(X, y) before predict."),
         (lambda X, y: krr().fit(X, y).predict(X[:, :2]), "X must be of 3 columns, as in fit; got 2."),
         (
             lambda X, y: krr("gaussian", None, 0.1).fit(X, y),
@@ -431,8 +431,8 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
         (
             lambda X, y: cv(X, y, krr, {"regularization": [1.0]}, 7, 1, lambda y, p: np.abs(y - p), **QUIET),
             (
-                "The result of loss_function must be of one shape in all folds; got (5,) and (6,). "
-                "Evaluate curves on one grid, as np.interp does."
+                "The result of loss_function must be of the same shape in all folds; got (5,) and (6,). Evaluate "
+                "curves on the same grid, for example with np.interp."
             ),
         ),
         (

@@ -400,7 +400,7 @@ def test_neighbours_are_those_of_the_metric(family, power, seed):
     np.testing.assert_allclose(model.predict(scale * X)[clear], targets[places].mean(axis=1)[clear], rtol=1e-12)
 
 
-MIXED = {"numbers": (1, 2.5, np.int8(3)), "text": ("1", "a"), "truth values": (True, False)}
+MIXED = {"numbers": (1, 2.5, np.int8(3)), "text": ("1", "a"), "booleans": (True, False)}
 
 
 @given(st.permutations(sorted(MIXED)), st.booleans(), st.integers(0, 2**32 - 1))
@@ -413,7 +413,10 @@ def test_keys_and_labels_of_two_kinds_are_refused_alike_everywhere(kinds, listed
         cells.append(values[rng.integers(len(values))])
     mixed = cells if listed else np.array([*cells, None], dtype=object)[:-1]
     X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
-    said = f"must be of one kind; got {kinds[0]} in row 0 and {kinds[1]} in row 1. Make them all text or all numbers."
+    said = (
+        f"must be of one type; got {kinds[0]} in row 0 and {kinds[1]} in row 1. Convert all values to text or all to "
+        "numbers."
+    )
     kernels, alphas = [Gaussian(1.0)], [0.1, 1.0]
     calls = [
         ("groups", lambda: KernelRidgeCV(kernels, alphas, cv=2).fit(X, y, groups=mixed)),

@@ -54,14 +54,16 @@ def test_inspect_says_what_a_file_holds(run):
     run("fit", "houses.csv", "--target", "price", *FAST)
     said = run("inspect", "model.mercer").stdout
     assert said.startswith("KernelRidgeCV: Gaussian(width=3), alpha 0.1\n40 training rows, 5 columns; ")
-    assert "\nPredicts price from:\ncolumn   taken for " in said
+    assert ("\nPredicts price from:\ncolumn   kind ") in said
     assert "\n\nOut-of-sample error: " in said
     found = json.loads(run("inspect", "model.mercer", "--json").stdout)
     assert found["fit"]["target"] == "price"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]), "plain.mercer")
     assert run("inspect", "plain.mercer").stdout.startswith("KernelRidge: ")
     said = run("predict", "plain.mercer", "new.csv", code=2).stderr
-    assert said.startswith("mercer: plain.mercer must be a model that mercer fit wrote; got KernelRidge.")
+    assert said.startswith(
+        "mercer: plain.mercer must be a model file written by `mercer fit`; got a KernelRidge saved from Python."
+    )
 
 
 REFUSED = {
@@ -76,23 +78,23 @@ REFUSED = {
         "--as must be COLUMN=number, category, date, text or drop; got 'size=colour'."
     ),
     ("fit", "houses.csv", "--target", "price", "--drop", "price"): (
-        "Target 'price' cannot be dropped, or be used as group, weight or id."
+        "Target 'price' cannot also be used with --drop, --group, --weight or --id."
     ),
     ("fit", "houses.csv", "--target", "sold"): (
         "Target 'sold' must be numbers or labels; got dates. Use the number of days."
     ),
     ("fit", "houses.csv", "--target", "house"): (
-        "Target 'house' must be labels that repeat; got 40 distinct labels in 40 rows. For numbers, "
-         "use --task regression."
+        "Target 'house' has too many classes: 40 distinct labels in 40 rows. If the target is numeric, use --task "
+        "regression."
     ),
     ("fit", "houses.csv", "--target", "town", "--task", "regression"): (
         "Target 'town' must be numbers for regression; got text such as 'A'."
     ),
     ("fit", "houses.csv", "--target", "price", "--scoring", "r3"): (
-        "There is no score 'r3'. Scores are called as in scikit-learn, r2 for one."
+        "Unknown scoring 'r3'. Use a scikit-learn scorer name, such as r2."
     ),
     ("fit", "houses.csv", "--target", "price", "--scoring", "accuracie"): (
-        "There is no score 'accuracie'. Did you mean 'accuracy'?"
+        "Unknown scoring 'accuracie'. Did you mean 'accuracy'?"
     ),
     ("fit", "houses.csv", "--target", "price", "--alphas", "a,b"): (
         "--alphas must be non-negative numbers, such as 0.01,0.1,1; got 'a,b'."
@@ -107,33 +109,34 @@ REFUSED = {
         "There is no directory 'no' to write 'model.mercer' to."
     ),
     ("fit", "houses.csv", "--target", "price", "--out", "-"): (
-        "--out of fit must be a file to write the model to; got '-'."
+        "--out must be the path of a file; got '-'."
     ),
     ("fit", "houses.csv", "--target", "price", "--folds", "50"): (
         "--folds must be at most the number of rows, 40; got 50."
     ),
     ("fit", "houses.csv", "--target", "price", "--folds", "2", "--rule", "best"): (
-        "--folds must be from 3 to the number of rows, 40, for a search; got 2. Its error comes from nested "
-        "cross-validation."
+        "--folds must be between 3 and the number of rows, 40, when kernel and alpha are searched; got 2. The error "
+        "is estimated by nested cross-validation, which needs at least 3 folds."
     ),
     ("fit", "rare.csv", "--target", "y"): (
-        "Target 'y' must be labels of at least 3 rows each; got 1 of 'b'. Drop the rows of rare labels."
+        "Target 'y' must be labels with at least 3 rows each; got 1 for 'b'. Drop the rows with rare labels."
     ),
     ("fit", "houses.csv", "--target", "price", "--weight", "change"): (
         "Column 'change' must be non-negative, to be used as weights; got -2 in line 3 of houses.csv."
     ),
     ("fit", "houses.csv", "--target", "price", "--group", "two"): (
-        "--group two must be a column of at least 3 groups; got 2. Folds are made of whole groups."
+        "--group two must be a column with at least 3 distinct values; got 2. All rows of a group are in the same "
+        "fold, and at least 3 folds are needed."
     ),
-    ("fit", "few.csv", "--target", "y"): "few.csv must be a table of at least 6 rows; got 3.",
+    ("fit", "few.csv", "--target", "y"): "few.csv has too few rows: at least 6 are needed; got 3.",
     ("fit", "houses.csv", "--target", "price", "--group", "price2"): (
         "There is no column 'price2' in houses.csv. Did you mean 'price'?"
     ),
     ("fit", "houses.csv", "--target", "price", "--kernel", "linear().on('rooms')"): (
-        ".on('rooms') does not name a feature. Known: heating, size, sold, town."
+        ".on('rooms'): there is no feature column 'rooms'. Known: heating, size, sold, town."
     ),
     ("fit", "houses.csv", "--target", "price", "--kernel", "linear().on(0)"): (
-        ".on(0) on the command line must name columns of the table, such as .on('age')."
+        ".on(...) needs column names on the command line, such as .on('age'); got 0."
     ),
     ("fit", "constant.csv", "--target", "y"): (
         "Target 'y' is constant: 1 in every row. Choose another target."
@@ -234,4 +237,4 @@ def test_wide_tables_are_described_in_short(run, folder):
     (folder / "wide.csv").write_text(",".join([*names, "y"]) + "\n" + "\n".join(rows) + "\n")
     said = run("explain", "wide.csv", "--target", "y", *FAST).stdout
     assert "... and 49 more: 59 number, 1 constant in all." in said
-    assert "c59     constant, left out" in said
+    assert "c59     constant, dropped" in said

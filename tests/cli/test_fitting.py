@@ -21,9 +21,9 @@ def test_two_commands_take_a_table_to_predictions(run):
     said = run("fit", "houses.csv", "--target", "price", "--folds", "2").stdout
     assert said.startswith("houses.csv: 40 rows, 6 columns (comma between cells).\nTarget price: ")
     assert "Regression: its values are numbers, 39 distinct." in said
-    assert "house    identifier, left out" in said
+    assert "house    identifier, dropped" in said
     assert "Model: AutoRegressor (no settings were given)" in said
-    assert "(root mean squared error; 2 outer folds, everything repeated in each)." in said
+    assert "(root mean squared error; outer cross-validation, 2 folds, all steps repeated in each)." in said
     assert "Baseline (predicting the mean): " in said
     assert "In units of price: half of the predictions are off by less than " in said
     assert said.endswith(" kB). Next: mercer predict model.mercer NEW_TABLE\n")
@@ -76,8 +76,8 @@ def test_classes_have_probabilities(run):
     np.testing.assert_allclose(shares.sum(axis=0), 1)
     said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
     assert said == (
-        "mercer: --interval needs a regression model; this model is a classifier. Leave it out: the "
-        "probabilities of the classes are always written.\n"
+        "mercer: --interval needs a regression model; this model is a classifier. Remove --interval: class "
+        "probabilities are always written.\n"
     )
 
 
@@ -87,8 +87,8 @@ def test_two_numbers_are_classes_unless_told_otherwise(run, folder):
     assert "Classification: its values are numbers, but only two distinct ones." in said
     assert table_of(run("predict", "model.mercer", "two.csv").stdout)["prediction"][0] in {"0", "1"}
     said = run("fit", "two.csv", "--target", "y", "--task", "regression", *FAST).stdout
-    assert "Regression: as asked." in said
-    assert "That is no better than the baseline: the columns contain little information about y." in said
+    assert "Regression: set by --task." in said
+    assert "The model is not better than the baseline: the columns contain little information about y." in said
 
 
 def test_json_is_one_object_and_quiet_is_silent(run):
@@ -127,7 +127,7 @@ def test_columns_are_what_they_are_said_to_be(run, folder):
     (folder / "t.csv").write_text(text)
     said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
     assert "code    category" in said
-    assert "note    text             0  as asked; 12 runs of three letters that rows share" in said
+    assert "note    text             0  set by --as; 12 runs of three letters that rows share" in said
     assert load("model.mercer").kinds == {"code": "category", "note": "text", "x": "number"}
     run("predict", "model.mercer", "-", given="code,note,x\n1,n2m,2\n")
     auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=drop", "--folds", "2").stdout
@@ -171,10 +171,9 @@ def test_what_is_unlike_training_is_warned_of(run):
     strange = "size,heating,sold,town\n900,coal,2020-02-01,A\n100,gas,,B\n"
     result = run("predict", "model.mercer", "-", given=strange)
     assert result.stderr == (
-        "Warning: column 'size', of 2 cells: 1 outside the range of training.\n"
-        "Warning: column 'heating', of 2 cells: 1 of levels that training did not have ('coal').\n"
-        "Warning: column 'sold', of 2 cells: 1 missing, where none was in training.\n"
-        "Predictions for such rows are extrapolations.\n"
+        "Warning: column 'size', 2 values: 1 outside the training range.\nWarning: column 'heating', 2 values: 1 with "
+        "categories not seen in training ('coal').\nWarning: column 'sold', 2 values: 1 missing (no missing values in "
+        "training).\nPredictions for such rows are extrapolations.\n"
     )
     assert len(result.stdout.splitlines()) == 3
 
@@ -194,8 +193,8 @@ def test_a_table_that_does_not_fit_is_refused_by_name(run):
     assert run("predict", "model.mercer", "-", "--drop", "colour", given=whole).stdout.startswith("prediction\n")
     said = run("predict", "model.mercer", "-", given=whole.replace("50", "fifty"), code=2).stderr
     assert said == (
-        "mercer: Column 'size' must be numbers; got 'fifty' in line 2 of standard input. Correct the cell, or leave it "
-        "empty.\n"
+        "mercer: Column 'size' must be numbers; got 'fifty' in line 2 of standard input. Correct the value, or leave "
+        "the cell empty.\n"
     )
 
 
@@ -216,8 +215,8 @@ def test_what_matters_is_warned_of_on_stderr(run):
     words = ("fit", "houses.csv", "--target", "price", *search)
     result = run(*words)
     assert result.stderr == (
-        "Warning: The best candidate of KernelRidgeCV is on the edge of the grid: its alpha, 100, is "
-        "the smallest of those tried. Try others with --kernel or --alphas.\n"
+        "Warning: The best candidate of KernelRidgeCV is on the edge of the grid (its alpha, 100, is the smallest "
+        "tried). Extend the grid with --kernel or --alphas.\n"
     )
     assert "Warning" not in result.stdout
     assert json.loads(run(*words, "--json").stdout)["warnings"][0].startswith("The winner of KernelRidgeCV stands")
@@ -228,7 +227,7 @@ def test_automatic_classes(run, folder):
     (folder / "sizes.csv").write_text("\n".join(["size,kind", *lines]))
     said = run("fit", "sizes.csv", "--target", "kind", "--folds", "2").stdout
     assert "Model: AutoClassifier (no settings were given), " in said
-    assert "(share of wrong labels; 2 outer folds, everything repeated in each)." in said
+    assert "(share of wrong labels; outer cross-validation, 2 folds, all steps repeated in each)." in said
     assert " wrong in 100 instead of " in said
     printed = run("predict", "model.mercer", "sizes.csv").stdout
     assert printed.startswith("prediction,probability_big,probability_small\n")
@@ -237,7 +236,7 @@ def test_automatic_classes(run, folder):
 ALL_ROWS = "Computed once from all rows, held-out rows included: "
 ENCODING = (
     "the encoding of the columns (means and standard deviations of numbers, medians and standard deviations of dates, "
-    "fill values of missing cells, levels of categories, which columns are left out)"
+    "fill values of missing values, levels of categories, which columns are dropped)"
 )
 
 
@@ -258,5 +257,5 @@ def test_a_search_says_what_was_computed_from_all_rows(run, folder):
     assert told["error"]["from_all_rows"] == f"{ALL_ROWS}{ENCODING}; the candidate alphas."
     assert ALL_ROWS in (folder / "r.html").read_text()
     said = run(*fit, "--folds", "2", "--id", "house").stdout
-    assert "2 outer folds, everything repeated in each" in said
+    assert "outer cross-validation, 2 folds, all steps repeated in each" in said
     assert ALL_ROWS not in said

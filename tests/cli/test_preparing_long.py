@@ -72,12 +72,12 @@ def test_a_long_table_gives_the_model_of_the_table_held_whole(run, long, monkeyp
 def test_it_says_how_the_table_was_read(run, long):
     said = run("fit", "long.parquet", "--target", "price", "--drop", "dear", *FAST[:-1]).stdout
     assert said.startswith("long.parquet: 900 rows, 8 columns (Parquet).")
-    assert "Columns were judged by 900 rows at even distances; all rows are read in passes." in said
+    assert "Columns were judged by 900 evenly spaced rows; all rows are read in blocks." in said
     assert "NystroemRidgeCV (landmarks in place of all pairs of 900 rows)" in said
     assert "nested cross-validation, 4 folds by hash" in said
     assert (
         "Computed once from all rows, held-out rows included: the encoding of the columns (means and standard "
-        "deviations of numbers, fill values of missing cells, levels of categories, which columns are left out, by "
+        "deviations of numbers, fill values of missing values, levels of categories, which columns are dropped, from "
         "900 sampled rows); the landmarks.\n"
     ) in said
     assert "1 kernel x 2 alphas on 900 rows" in run("explain", "parts", "--target", "price", *FAST[:-1]).stdout
@@ -103,7 +103,7 @@ def test_a_long_table_refuses_what_it_cannot_give(run, long):
 
 def test_files_of_a_directory_must_have_the_same_columns(long):
     parquet.write_table(table().select(["size", "price"]), "parts/c.parquet")
-    with pytest.raises(InputError, match=r"c\.parquet must have the columns of a\.parquet"):
+    with pytest.raises(InputError, match=r"c\.parquet must have the same columns as a\.parquet"):
         prepare("parts", Said("price"))
 
 

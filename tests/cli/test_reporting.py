@@ -61,8 +61,8 @@ def test_labels_weights_and_groups_have_reports_too(run, tmp_path):
 def test_models_on_landmarks_have_no_report_and_say_so_before_the_work(run, tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.cli.choices.MANY", 30)
     assert run("--report", "r.html", code=2).stderr == (
-        "mercer: --report needs held-out predictions of every row, which NystroemRidgeCV (landmarks in place of all "
-        "pairs of 36 rows) does not keep. Leave it out, or fit a sample of the rows.\n"
+        "mercer: --report is not supported for NystroemRidgeCV (landmarks in place of all pairs of 36 rows), because "
+        "it does not store held-out predictions. Remove --report, or fit a sample of the rows.\n"
     )
     assert not (tmp_path / "model.mercer").exists()
 
@@ -80,7 +80,7 @@ def test_a_terminal_is_told_what_it_waits_for(monkeypatch, terminal, quiet):
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("-", "--report of fit must be a file to write the report to; got '-'."),
+        ("-", "--report must be the path of a file; got '-'."),
         ("no/r.html", "There is no directory 'no' to write 'r.html' to."),
     ],
 )

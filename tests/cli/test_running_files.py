@@ -124,7 +124,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
     answer = run("predict", "model.mercer", "-", given="remark,x\nrenovated,0\nruined old door,0\nxyz,0\n")
     high, low, _ = map(float, answer.stdout.split()[1:])
     assert high > low + 50
-    assert "1 of levels that training did not have ('xyz')" in answer.stderr
+    assert "1 with categories not seen in training ('xyz')" in answer.stderr
 
 
 # Many rows
@@ -188,8 +188,7 @@ def test_an_output_that_is_an_input_or_another_output_is_refused_before_anything
     ]
     for words, option, what, path in cases:
         assert run(*words, code=2).stderr == (
-            f"mercer: {option} must be another file than {what}; got {path!r}. Name another file: this one would be "
-            "overwritten.\n"
+            f"mercer: {option} would overwrite {what}: {path!r}. Use a different file name.\n"
         )
         assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
@@ -198,7 +197,7 @@ def test_a_file_of_the_directory_that_is_read_is_no_output(run, folder):
     (folder / "parts").mkdir()
     parquet.write_table(pa.table({"x": range(30), "y": [3.0 * i % 7 for i in range(30)]}), "parts/a.parquet")
     said = run("fit", "parts", "--target", "y", "--out", "parts/a.parquet", code=2).stderr
-    assert said.startswith("mercer: --out must be another file than the table; got 'parts/a.parquet'.")
+    assert said.startswith("mercer: --out would overwrite the table: 'parts/a.parquet'.")
     assert parquet.read_table("parts/a.parquet").num_rows == 30
 
 
@@ -211,10 +210,7 @@ def test_the_file_behind_standard_input_is_no_output(folder):
         with Path("houses.csv").open("rb") as file:
             done = subprocess.run([MERCER, *words], stdin=file, capture_output=True, check=False, timeout=120)  # noqa: S603 - our own command
         assert done.returncode == 2
-        assert done.stderr == (
-            b"mercer: --out must be another file than the table; got 'houses.csv'. Name another file: this one would "
-            b"be overwritten.\n"
-        )
+        assert done.stderr == (b"mercer: --out would overwrite the table: 'houses.csv'. Use a different file name.\n")
     assert (folder / "houses.csv").read_text() == houses()
 
 
@@ -342,6 +338,6 @@ def test_files_that_are_no_models_get_one_sentence(run, folder):
 def test_a_wrong_separator_is_pointed_out(run):
     said = run("fit", "-", "--target", "y", "--separator", ",", given="a;y\n1;2\n3;4\n", code=2).stderr
     assert said == (
-        "mercer: There is no column 'y' in standard input. It has one column, 'a;y'. Are cells separated by a "
-        "semicolon? Use --separator.\n"
+        "mercer: There is no column 'y' in standard input. It has one column, 'a;y'. If the separator is a semicolon, "
+        "set --separator.\n"
     )

@@ -104,8 +104,8 @@ def test_an_address_space_that_is_too_small_is_refused_before_anything_is_loaded
     code, printed, said = started("certify", "linear()", limit=300 * 10**6, OPENBLAS_NUM_THREADS="1")
     assert (code, printed) == (2, b"")
     assert said.decode() == (
-        "mercer: This process may use 300 MB of address space (ulimit -v); mercer and the packages it loads take "
-        "985 MB with 1 thread. Raise the limit, or set OPENBLAS_NUM_THREADS=1.\n"
+        "mercer: The address space limit (ulimit -v) is 300 MB; mercer and its dependencies need 985 MB with 1 "
+        "thread. Raise the limit, or set OPENBLAS_NUM_THREADS=1.\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_process_without_a_limit_is_not_refused(run, monkeypatch):
 )
 def test_what_the_machine_refuses_is_told_as_such(error):
     assert words(error) == (
-        "There is not enough memory. Use fewer rows or columns, or --memory-limit to be told beforehand."
+        "Out of memory. Use fewer rows or columns. With --memory-limit, mercer checks the memory before it starts."
     )
 
 
@@ -179,8 +179,8 @@ def test_a_damaged_checkpoint_is_one_sentence_on_the_command_line(run, folder):
     whole = (folder / "kept").read_bytes()
     (folder / "kept").write_bytes(whole[:-4] + b"abcd")
     assert run(*given, code=2).stderr == (
-        "mercer: The checkpoint kept cannot be read: the checksum of an array does not match: the "
-        "file was changed or damaged. Delete it or name another file.\n"
+        "mercer: The checkpoint kept cannot be read: the checksum of an array does not match: the file was changed or "
+        "damaged. Delete it, or use another file.\n"
     )
 
 
@@ -230,7 +230,7 @@ def test_what_pyarrow_cannot_do_is_a_refusal(run, folder, monkeypatch):
     monkeypatch.setattr("mercer.cli.running.prepare", cannot)
     assert run("fit", "houses.csv", "--target", "price", code=2).stderr == (
         "mercer: pyarrow cannot read or write this table: Function 'array_take' has no kernel matching input types "
-        "(odd, int64). Leave that column out, or convert it.\n"
+        "(odd, int64). Drop this column, or convert it.\n"
     )
 
 

@@ -42,7 +42,7 @@ def test_one_row_that_is_left_out_is_said_of_one(run, folder):
 def test_settings_are_refused_before_anything_is_said(run):
     result = run("fit", "houses.csv", "--target", "price", "--kernel", "gaussian", "--scoring", "r3", code=2)
     assert result.stdout == ""
-    assert result.stderr.startswith("mercer: There is no score 'r3'.")
+    assert result.stderr.startswith("mercer: Unknown scoring 'r3'.")
 
 
 def test_shares_are_percent_in_an_inspected_file_as_after_the_fit(run):
@@ -65,7 +65,7 @@ def test_a_directory_is_predicted_as_its_files_are(run, folder):
     other = made[25:].set_column(0, "x", pa.array(["?"] * 35))
     parquet.write_table(other, "parts/b.parquet")
     said = run("predict", "model.mercer", "parts", code=2).stderr
-    assert said.startswith("mercer: The files of parts cannot be put together: ")
+    assert said.startswith("mercer: The Parquet files of parts cannot be concatenated: ")
     (folder / "nothing").mkdir()
     assert "must be a file; got a directory." in run("predict", "model.mercer", "nothing", code=2).stderr
 

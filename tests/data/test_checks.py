@@ -26,8 +26,8 @@ def test_one_alpha_per_target_is_kept_and_copied():
 @pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, None, "much"])
 def test_an_alpha_that_is_none_is_refused(alpha):
     assert refusal(checked_alpha, "Model", alpha, 1) == (
-        f"alpha of Model must be a finite, non-negative number; got {alpha!r}. "
-        "Use a small positive one for little regularisation."
+        f"alpha of Model must be a finite, non-negative number; got {alpha!r}. Use a small positive number for weak "
+        "regularization."
     )
 
 
@@ -38,8 +38,8 @@ def test_an_alpha_that_is_text_is_no_number(alpha):
 
 def test_several_alphas_of_which_one_is_bad_are_refused():
     assert refusal(checked_alpha, "Model", [1, -2], 2) == (
-        "alpha of Model must be finite, non-negative numbers; got [1, -2]. "
-        "Use a small positive one for little regularisation."
+        "alpha of Model must be finite, non-negative numbers; got [1, -2]. Use a small positive number for weak "
+        "regularization."
     )
 
 
@@ -96,7 +96,7 @@ def test_rounding_is_no_asymmetry(rng):
 
 def test_a_matrix_that_is_not_square_is_refused():
     assert refusal(checked_gram, np.ones((2, 3))) == (
-        "A precomputed kernel for training must be square, one row and column per training row; got 2 x 3."
+        "The precomputed kernel matrix K in fit must be square, one row and column per training row; got 2 x 3."
     )
 
 
@@ -105,8 +105,8 @@ def test_the_worst_asymmetry_is_named():
     K[0, 1] = 0.1
     K[2, 3] = 0.5
     assert refusal(checked_gram, K) == (
-        "A precomputed kernel for training must be symmetric; got K[2, 3] = 0.5 and K[3, 2] = 0. "
-        "If the difference is noise, give (K + K.T) / 2."
+        "The precomputed kernel matrix K in fit must be symmetric; got K[2, 3] = 0.5 and K[3, 2] = 0. If the "
+        "difference is rounding error, use (K + K.T) / 2."
     )
 
 

@@ -156,12 +156,12 @@ def test_what_is_removed_is_everything_not_trained_on():
         ("5", "cv must be a number of folds, a splitter, a list of (train, test) or None; got '5'."),
         (2.5, "cv must be a number of folds, a splitter, a list of (train, test) or None; got 2.5."),
         (True, "cv must be a number of folds, a splitter, a list of (train, test) or None; got True."),
-        ([], "cv must give at least one split; got none."),
+        ([], "cv must yield at least one split; got none."),
         ([([0], [])], "Every split must train and test on at least one row; got a split without rows."),
         ([([], [0])], "Every split must train and test on at least one row; got a split without rows."),
-        ([([0, 1], [1])], "Training and test rows of a split must be disjoint; got rows in both."),
-        ([([0], [12])], "Row numbers of a split must be between 0 and 11; got 12 to 12."),
-        ([([-1], [3])], "Row numbers of a split must be between 0 and 11; got -1 to -1."),
+        ([([0, 1], [1])], "Training and test rows of a split must be disjoint; got a row that is in both."),
+        ([([0], [12])], "Row indices of a split must be between 0 and 11; got 12 to 12."),
+        ([([-1], [3])], "Row indices of a split must be between 0 and 11; got -1 to -1."),
     ],
 )
 def test_splits_that_make_no_sense_are_refused(cv, sentence):
@@ -181,7 +181,7 @@ def test_repeats_that_are_none_are_refused(repeats):
 
 
 def test_one_row_cannot_be_left_out():
-    with pytest.raises(InputError, match=r"^Leave-one-out must be given at least 2 rows; got 1\.$"):
+    with pytest.raises(InputError, match=r"^Leave-one-out needs at least 2 rows; got 1\.$"):
         draw(None, np.zeros((1, 1)), [0.0])
 
 
@@ -273,8 +273,8 @@ def test_a_splitter_that_cannot_be_seeded_is_refused_with_a_seed():
 
     assert len(draw(Dice(), X, Y, repeats=2).repeats) == 2
     sentence = (
-        "random_state must be None for Dice(), which cannot be seeded; got 0. "
-        "Leave random_state out, or give cv a number of folds."
+        "random_state must be None for Dice(), which cannot be seeded; got 0. Remove random_state, or set cv to a "
+        "number of folds."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         draw(Dice(), X, Y, repeats=2, random_state=0)
@@ -294,24 +294,27 @@ def test_given_splits_must_not_cut_a_group():
     whole = [(np.flatnonzero(GROUPS != 2), np.flatnonzero(GROUPS == 2))]
     assert draw(whole, X, Y, groups=GROUPS).label == "given splits"
     sentence = (
-        "cv must be splits that keep groups together where groups are given; got group 0 on both sides of split 0."
+        "cv must be splits that keep each group on one side; got group 0 on both sides of split 0. Use a group "
+        "splitter such as GroupKFold."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         draw([([0, 3], [1])], X, Y, groups=GROUPS)
 
 
-MIXED = "groups must be of one kind; got numbers in row 0 and text in row 1. Make them all text or all numbers."
+MIXED = (
+    "groups must be of one type; got numbers in row 0 and text in row 1. Convert all values to text or all to numbers."
+)
 
 
 @pytest.mark.parametrize(
     ("groups", "sentence"),
     [
-        ([0, None, *[1] * 10], "groups must be known for every row; got None in row 1."),
-        ([0.0, np.nan, *[1.0] * 10], "groups must be known for every row; got NaN in row 1."),
+        ([0, None, *[1] * 10], "groups has missing values, the first in row 1. Fill in or drop such rows first."),
+        ([0.0, np.nan, *[1.0] * 10], "groups has missing values, the first in row 1. Fill in or drop such rows first."),
         ([0, "a", *[1] * 10], MIXED),
         (np.array([0, "a", *[1] * 10], dtype=object), MIXED),
-        ([0, True, *[1] * 10], MIXED.replace("text", "truth values", 1)),
-        ([0, 1], "groups must be one for each of the 12 rows; got shape (2,)."),
+        ([0, True, *[1] * 10], MIXED.replace("text", "booleans", 1)),
+        ([0, 1], "groups must be an array of length 12, one value per row; got shape (2,)."),
     ],
     ids=["none", "nan", "list", "objects", "truth", "short"],
 )
@@ -323,5 +326,7 @@ def test_groups_must_be_names_of_one_kind(groups, sentence):
 def test_groups_of_pandas_may_not_be_missing():
     import pandas as pd
 
-    with pytest.raises(InputError, match=r"^groups must be known for every row; got <NA> in row 1\.$"):
+    with pytest.raises(
+        InputError, match=(r"^groups has missing values, the first in row 1\. Fill in or drop such rows first\.$")
+    ):
         draw(2, X, Y, groups=pd.Series([0, pd.NA, *[1] * 10], dtype=object))

@@ -162,7 +162,7 @@ def test_the_first_bad_number_is_named_with_its_place(bad):
     assert refusal(as_rows, X) == said
     assert refusal(as_rows, pd.DataFrame(X)) == said
     assert refusal(as_rows, X.astype(object)) == said
-    assert refusal(as_rows, sparse.csr_array(X)) == "X must be finite; got a sparse matrix that holds NaN or infinity."
+    assert refusal(as_rows, sparse.csr_array(X)) == "X must be finite; got a sparse matrix with NaN or infinity."
 
 
 def test_missing_numbers_of_data_frames_are_refused():
@@ -181,7 +181,7 @@ def test_numbers_too_large_for_floating_point_are_refused():
 
 
 def test_complex_numbers_are_refused():
-    assert refusal(as_rows, TABLE + 1j) == "X must hold real numbers; got complex ones."
+    assert refusal(as_rows, TABLE + 1j) == "X must be real; got complex numbers."
 
 
 def test_complex_sparse_numbers_are_refused_too():
@@ -293,14 +293,13 @@ def test_a_missing_number_in_a_mixed_table_is_refused_when_its_column_is_chosen(
 def test_columns_that_are_not_there_are_refused():
     rows = as_rows(pd.DataFrame(TABLE, columns=["alpha", "beta", "gamma"]))
     assert refusal(rows.columns, ("alhpa",)) == "There is no column 'alhpa'. Did you mean 'alpha'?"
-    assert refusal(rows.columns, (3,)) == "A column number must be between 0 and 2; got 3."
-    assert refusal(rows.columns, (-4,)) == "A column number must be between 0 and 2; got -4."
+    assert refusal(rows.columns, (3,)) == "A column index must be between 0 and 2; got 3."
+    assert refusal(rows.columns, (-4,)) == "A column index must be between 0 and 2; got -4."
     assert refusal(as_rows(TABLE).columns, ("a",)) == (
-        "Column 'a' can only be found by name in a DataFrame; got an array without names. "
-        "Give a DataFrame, or number the columns from 0."
+        "Column 'a' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
     )
     assert refusal(as_rows(["x"]).columns, (0,)) == (
-        "Columns can only be chosen from a table; got a sequence of objects. Leave out .on(...), or give a DataFrame."
+        ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
     )
 
 

@@ -109,7 +109,8 @@ def test_mappings_are_refused_rather_than_cut_down_to_their_keys(value):
 
 def test_parts_that_cannot_be_told_apart_are_refused_with_their_row():
     assert refusal(words, "Words", [["a"], [["b"]]]) == (
-        "Parts of the rows of Words must be hashable, as texts, numbers and tuples are; got row 1."
+        "Every item in the rows of Words must be hashable, such as a string, a number or a tuple; got an unhashable "
+        "item in row 1."
     )
 
 

@@ -201,7 +201,7 @@ def test_a_fit_of_two_columns_is_a_contour_with_their_names(plane):
 
 def test_three_columns_are_refused_in_a_sentence(data, model):
     assert refusal(lambda: FitDisplay.from_estimator(model, np.zeros((4, 3)))) == (
-        "X of a picture must be a table of 1 or 2 columns; got shape (4, 3)."
+        "X of a display must be a table of 1 or 2 columns; got shape (4, 3)."
     )
 
 
@@ -345,7 +345,8 @@ def test_the_spectrum_is_that_of_the_gram_matrix(data):
         "alphas of SpectrumDisplay must be positive numbers; got [-1.0]."
     )
     assert refusal(lambda: SpectrumDisplay.from_estimator(KernelRidge([1.0, 2.0]).fit(X, np.c_[y, y]))) == (
-        "The estimator of SpectrumDisplay must be KernelRidge with one alpha, or a search for one; got KernelRidge."
+        "The estimator of SpectrumDisplay must be a KernelRidge with a single alpha, or a KernelRidgeCV; got "
+        "KernelRidge."
     )
 
 

@@ -139,7 +139,7 @@ def test_a_handful_of_rows_gives_a_model(kind, n, rng):
 def test_two_rows_are_too_few(kind, n, rng):
     X, y = smooth(rng, n)
     words = refusal(kind().fit, X, targets_for(kind, y))
-    assert words == f"{kind.__name__} must be given at least 3 rows; got n_samples = {n}."
+    assert words == f"{kind.__name__} needs at least 3 rows; got n_samples = {n}."
 
 
 @BOTH
@@ -252,7 +252,7 @@ def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
     assert NO_BETTER in model.summary()
     new = rng.normal(size=(300, 5))
     assert rmse(model, new, rng.normal(size=300)) < 1.25
-    assert "That is no better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
+    assert "The model is not better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
 
 
 def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):

@@ -31,7 +31,7 @@ def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
     with pytest.raises(ValueError, match="could not convert string to float"):
         AutoRegressor().fit(X, ["a"] * 10)
     words = refusal(AutoClassifier().fit, X, np.array(["a", None, "b"] * 3 + ["a"], dtype=object))
-    assert words == "y must be known for every row; got None in row 1."
+    assert words == "y has missing values, the first in row 1. Fill in or drop such rows first."
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         AutoRegressor().fit(X, y[:5])
 

@@ -25,12 +25,12 @@ def test_a_matrix_that_is_no_gram_matrix_is_refused_in_a_sentence(kernel, contai
     X, y = data
     K = X @ X.T
     assert refusal(lambda: KernelRidge(kernel=kernel).fit(container(K[:, :10]), y)) == (
-        "A precomputed kernel for training must be square, one row and column per training row; got 24 x 10."
+        "The precomputed kernel matrix K in fit must be square, one row and column per training row; got 24 x 10."
     )
     K[3, 20] += 7.5
     assert refusal(lambda: KernelRidge(kernel=kernel).fit(container(K), y)) == (
-        f"A precomputed kernel for training must be symmetric; got K[3, 20] = {K[3, 20]:.6g} and K[20, 3] = "
-        f"{K[20, 3]:.6g}. If the difference is noise, give (K + K.T) / 2."
+        f"The precomputed kernel matrix K in fit must be symmetric; got K[3, 20] = {K[3, 20]:.6g} and K[20, 3] = "
+        f"{K[20, 3]:.6g}. If the difference is rounding error, use (K + K.T) / 2."
     )
     K = np.eye(24)
     K[2, 2] = np.nan
@@ -42,8 +42,8 @@ def test_asymmetry_far_down_in_a_large_matrix_is_found(rng):
     K = np.eye(1200)
     K[700, 1100] = 0.5
     assert refusal(lambda: KernelRidge(kernel="precomputed").fit(K, rng.normal(size=1200))) == (
-        "A precomputed kernel for training must be symmetric; got K[700, 1100] = 0.5 and K[1100, 700] = 0. "
-        "If the difference is noise, give (K + K.T) / 2."
+        "The precomputed kernel matrix K in fit must be symmetric; got K[700, 1100] = 0.5 and K[1100, 700] = 0. If "
+        "the difference is rounding error, use (K + K.T) / 2."
     )
 
 
@@ -72,8 +72,8 @@ def test_two_rows_that_give_an_indefinite_matrix_away_are_named(K, got):
         model = KernelRidge(0.1, kernel="precomputed").fit(K, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        f"A precomputed kernel must be positive semi-definite; got {got}. Clip its negative eigenvalues with "
-        "mercer.repair before giving it."
+        f"The precomputed kernel matrix must be positive semi-definite; got {got}. Clip its negative eigenvalues with "
+        "mercer.repair before fit."
     )
     assert caught[0].filename == __file__
     np.testing.assert_allclose(model.dual_coef_, kernel_ridge(K, y, 0.1)[0][:, 0], rtol=1e-12)
@@ -86,10 +86,9 @@ def test_an_indefinite_matrix_without_such_rows_is_told_by_its_eigenvalue():
         model = KernelRidge(0.1, kernel="precomputed").fit(K, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The Gram matrix of KernelRidge with alpha = 0.1 on its diagonal must be positive definite; got an eigenvalue "
-        f"of {lowest + 0.1:.3g}, so the objective may be unbounded below. Use a Mercer kernel, alpha above "
-        f"{-lowest:.3g}, or "
-        "repair the matrix."
+        "K + alpha I of KernelRidge must be positive definite (alpha = 0.1); got an eigenvalue of "
+        f"{lowest + 0.1:.3g}, so the objective may be unbounded below. Use a Mercer kernel, alpha above "
+        f"{-lowest:.3g}, or mercer.repair on the matrix."
     )
     assert caught[0].filename == __file__
     np.testing.assert_allclose(model.dual_coef_, kernel_ridge(K, y, 0.1)[0][:, 0], rtol=1e-12)
@@ -101,7 +100,7 @@ def test_diag_is_refused_where_it_is_not_one_number_per_row(data):
     K = Gaussian()(X)
     model = KernelRidge(kernel="precomputed").fit(K, y)
     assert refusal(lambda: model.predict(K[:2], return_std=True)) == (
-        "KernelRidge with a precomputed kernel needs k(x, x) of the new rows here. Give it as diag=, one number "
+        "KernelRidge with a precomputed kernel needs k(x, x) of the new rows. Pass diag=, an array with one number "
         "per row."
     )
     must = "diag must be 2 finite, non-negative numbers, k(x, x) of each new row; got "
@@ -137,5 +136,5 @@ def test_diag_beside_a_kernel_that_knows_it_is_refused(kernel, data):
     model = KernelRidge(kernel=kernel).fit(X, y)
     for return_std in (True, False):
         assert refusal(lambda std=return_std: model.predict(X[:2], return_std=std, diag=[1.0, 1.0])) == (
-            "diag= is for precomputed kernels only; this kernel knows k(x, x)."
+            "diag= is only for precomputed kernels; this kernel computes k(x, x) itself. Remove diag=."
         )

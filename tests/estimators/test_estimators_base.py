@@ -23,7 +23,7 @@ def data(rng):
 
 # -- alpha and weights ----------------------------------------------------------------------------
 
-SMALL = "Use a small positive one for little regularisation."
+SMALL = "Use a small positive number for weak regularization."
 
 
 @pytest.mark.parametrize("estimator", [KernelRidge, KernelRidgeClassifier])
@@ -154,8 +154,7 @@ def test_columns_can_be_named_in_the_kernel(data):
         np.testing.assert_allclose(KernelRidge(kernel=kernel).fit(table, y).predict(table), by_number, rtol=1e-12)
     assert refusal(lambda: KernelRidge(kernel=Gaussian().on("bb")).fit(frame, y)).startswith("There is no column 'bb'.")
     assert refusal(lambda: KernelRidge(kernel=Gaussian().on("b")).fit(X, y)) == (
-        "Column 'b' can only be found by name in a DataFrame; got an array without names. Give a DataFrame, or number "
-        "the columns from 0."
+        "Column 'b' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
     )
 
 

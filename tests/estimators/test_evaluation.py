@@ -197,7 +197,7 @@ def test_what_a_fit_refuses_is_refused_here_too(data, labelled):
     X, y = data
     with pytest.raises(InputError, match=r"sample_weight of KernelRidge must be non-negative; got -1"):
         cross_validate(KernelRidge(kernel=Gaussian()), X, y, cv=3, sample_weight=np.r_[-1.0, np.ones(40)])
-    with pytest.raises(InputError, match=r"A precomputed kernel for training must be symmetric"):
+    with pytest.raises(InputError, match="The precomputed kernel matrix K in fit must be symmetric"):
         cross_validate(KernelRidge(kernel="precomputed"), np.arange(1681.0).reshape(41, 41), y, cv=3)
     with pytest.raises(InputError, match=r"labels of at least two classes"):
         cross_validate(KernelRidgeClassifier(kernel=Gaussian()), X, np.zeros(41, int), cv=3)

@@ -298,7 +298,9 @@ def test_token_lists_and_sets_stand_in_columns():
 
 def test_kernels_of_different_kinds_do_not_mix():
     for mix in (lambda: Words() * Gaussian(), lambda: Gaussian() + Jaccard(), lambda: Spectrum() + Words().on("text")):
-        assert "take different kinds of rows (objects and vectors). Give each its own column" in refusal(mix)
+        assert (
+            "cannot be combined: they take different input (objects and vectors). Select a column for each"
+        ) in refusal(mix)
     with pytest.raises(InputError, match="Compute the other kernel's matrix too"):
         Words() + Precomputed()
 
@@ -309,7 +311,7 @@ def test_a_search_refuses_kernels_of_different_kinds(make, other):
     for X in (TEXTS, np.ones((16, 2))):
         assert refusal(
             make([Words(), other], ALPHAS).fit, X, LABELS if make is KernelRidgeClassifierCV else TARGETS
-        ) == (f"kernels must be all for objects or all for numbers; got {other!r} beside others.")
+        ) == (f"kernels must all take objects or all take numbers; got both: {other!r} takes numbers.")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,13 @@ def test_a_search_refuses_kernels_of_different_kinds(make, other):
         ([], "The number of rows of X must be at least 1; got 0."),
         ([1.0, 2.0], "Rows of Words must be texts, lists or sets; got 1.0 in row 0."),
         (["a", None], "Rows of Words must be texts, lists or sets; got None in row 1."),
-        ([["a"], [["b"]]], "Parts of the rows of Words must be hashable, as texts, numbers and tuples are; got row 1."),
+        (
+            [["a"], [["b"]]],
+            (
+                "Every item in the rows of Words must be hashable, such as a string, a number or a tuple; got an "
+                "unhashable item in row 1."
+            ),
+        ),
         (np.ones((2, 3)), "Rows of Words must be objects such as texts; got a table of 3 columns."),
         (np.array([["a", "b"], ["c", "d"]]), "Rows of Words must be objects such as texts; got a table of 2 columns."),
     ],

@@ -137,7 +137,8 @@ def test_strings_that_are_no_mercer_kernels_are_told_once(name, rng):
     assert caught[0].filename == __file__
     _, reason = model.kernel_.verdict()
     assert str(caught[0].message) == (
-        f"{model.kernel_!r} is not a Mercer kernel: {reason}. The fit may minimise nothing."
+        f"{model.kernel_!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer "
+        "kernel."
     )
 
 
@@ -324,9 +325,8 @@ def test_parameters_of_strings_are_refused_beside_a_kernel(extra, rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Gaussian(2.0), **extra).fit(rng.normal(size=(5, 2)), rng.normal(size=5))
     assert str(caught.value) == (
-        "gamma, degree, coef0 and kernel_params of KernelRidge are only used with kernel names such as 'rbf'; got "
-        "them with "
-        "Gaussian(width=2.0). Set the kernel's own parameters instead."
+        "gamma, degree, coef0 and kernel_params of KernelRidge are only used with kernel names such as 'rbf'; kernel "
+        "is Gaussian(width=2.0). Set the parameters of the kernel object instead."
     )
 
 

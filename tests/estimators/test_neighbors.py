@@ -135,8 +135,8 @@ def test_distances_of_a_precomputed_matrix_without_diag_are_refused_in_a_sentenc
     with pytest.raises(InputError) as caught:
         model.kneighbors(K[:2])
     assert str(caught.value) == (
-        "Distances of KernelNeighborsClassifier with a precomputed kernel need k(x, x) of the new rows. "
-        "Give it as diag=, or ask with return_distance=False."
+        "Distances of KernelNeighborsClassifier with a precomputed kernel need k(x, x) of the new rows. Pass diag=, "
+        "an array with one number per row, or use return_distance=False."
     )
     with pytest.raises(InputError) as caught:
         model.kneighbors(K[:2], diag=[1.0])
@@ -148,7 +148,9 @@ def test_diag_beside_a_kernel_that_knows_it_is_refused(rng):
     model = KernelNeighborsRegressor("linear").fit(rng.normal(size=(5, 2)), rng.normal(size=5))
     with pytest.raises(InputError) as caught:
         model.kneighbors([[0.0, 0.0]], diag=[1.0])
-    assert str(caught.value) == "diag= is for precomputed kernels only; this kernel knows k(x, x)."
+    assert str(caught.value) == (
+        "diag= is only for precomputed kernels; this kernel computes k(x, x) itself. Remove diag=."
+    )
 
 
 @pytest.mark.parametrize("estimator", [KernelNeighborsClassifier, KernelNeighborsRegressor])
@@ -157,13 +159,13 @@ def test_a_matrix_that_is_no_gram_matrix_is_refused_in_a_sentence(estimator):
     with pytest.raises(InputError) as caught:
         estimator("precomputed").fit(np.ones((3, 2)), y)
     assert str(caught.value) == (
-        "A precomputed kernel for training must be square, one row and column per training row; got 3 x 2."
+        "The precomputed kernel matrix K in fit must be square, one row and column per training row; got 3 x 2."
     )
     with pytest.raises(InputError) as caught:
         estimator("precomputed").fit(np.triu(np.ones((3, 3))), y)
     assert str(caught.value) == (
-        "A precomputed kernel for training must be symmetric; got K[0, 1] = 1 and K[1, 0] = 0. "
-        "If the difference is noise, give (K + K.T) / 2."
+        "The precomputed kernel matrix K in fit must be symmetric; got K[0, 1] = 1 and K[1, 0] = 0. If the difference "
+        "is rounding error, use (K + K.T) / 2."
     )
 
 

@@ -370,8 +370,8 @@ def test_rows_that_are_never_tested_have_no_label(labelled):
         (
             {"cv": 2},
             (
-                "inner=None takes the other outer folds as inner ones, which needs at least three disjoint folds that "
-                "cover every row. Use cv=3 or more, or give inner= a number of folds."
+                "inner=None uses the other outer folds as inner folds. This needs at least 3 disjoint folds that "
+                "cover every row. Use cv=3 or more, or set inner to a number of folds."
             ),
         ),
         ({"inner": "loo"}, "inner must be None, a number of folds, a splitter or 'leave-one-out'; got 'loo'."),
@@ -385,7 +385,8 @@ def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
 
 def test_what_is_no_search_is_refused(data):
     with pytest.raises(
-        InputError, match=r"^The search of nested_cross_validate must be KernelRidgeCV, .*; got Ridge\. "
+        InputError,
+        match=(r"^search, the first argument of nested_cross_validate, must be KernelRidgeCV, .*; got Ridge\. "),
     ):
         nested_cross_validate(Ridge(), *data)
     with pytest.raises(

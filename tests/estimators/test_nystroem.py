@@ -249,15 +249,17 @@ def test_warnings_say_what_is_wrong(rng):
         ({"landmarks": np.full((1, 3), np.nan)}, "got a table of 1 x 3 with NaN or inf"),
         ({"method": "pivot"}, "must be 'pivoted', 'kmeans' or 'uniform'; got 'pivot'. Did you mean 'pivoted'?"),
         ({"method": 3}, "method of NystroemRidge must be 'pivoted', 'kmeans' or 'uniform'; got 3"),
-        ({"kernel": Precomputed()}, "must be a kernel of rows of numbers; got Precomputed(). Use KernelRidge for it."),
-        ({"kernel": Words()}, "must be a kernel of rows of numbers; got Words()"),
+        ({"kernel": Precomputed()}, (
+            "must be a kernel for numeric rows; got Precomputed(). Use KernelRidge for this kernel."
+        )),
+        ({"kernel": Words()}, "must be a kernel for numeric rows; got Words()"),
         ({"block_rows": 0}, "block_rows of NystroemRidge must be a whole number above 0, or None; got 0"),
         ({"budget": -1.0}, "budget of NystroemRidge must be a number of seconds above 0; got -1.0"),
         ({"verbose": "yes"}, "verbose of NystroemRidge must be 0, 1 or 2; got 'yes'"),
         ({"backend": "cloud"}, "backend must be"),
         ({"alpha": -1.0}, "alpha of NystroemRidge must be a finite, non-negative number; got -1.0"),
         ({"fit_intercept": 1}, "fit_intercept of NystroemRidge must be True or False; got 1"),
-        ({"kernel": Linear().map(np.zeros_like)}, "above 0 for some row; got 0 everywhere"),
+        ({"kernel": Linear().map(np.zeros_like)}, "on the landmarks is zero or not positive semi-definite"),
     ],
 )  # fmt: skip
 def test_settings_that_will_not_do_are_refused_in_a_sentence(change, message, rng):

@@ -38,7 +38,7 @@ def test_pieces_whose_columns_stand_otherwise_are_refused(frame, tmp_path):
     frame[:60].to_parquet(tmp_path / "first.parquet")
     frame.loc[60:, ["w", "v", "u", "y"]].to_parquet(tmp_path / "second.parquet")
     model = NystroemRidge(kernel=KERNEL, landmarks=9).partial_fit(tmp_path / "first.parquet", "y")
-    message = "Column 0 of X must be 'u', as at the first fit; got 'w'. Give the columns in the same order."
+    message = "Column 0 of X must be 'u', as at the first fit; got 'w'. Use the columns in the same order."
     with pytest.raises(InputError, match=re.escape(message)):
         model.partial_fit(tmp_path / "second.parquet", "y")
 
@@ -56,7 +56,10 @@ def test_landmarks_with_names_are_read_by_name(frame):
     ("landmarks", "message"),
     [
         (pd.DataFrame({"u": [0.0], "v": [0.0], "W": [0.0]}), "landmarks of NystroemRidge need the column 'w'."),
-        ([["a", "b", "c"]], "landmarks of NystroemRidge must be rows of 3 finite numbers, as X has; got other things."),
+        (
+            [["a", "b", "c"]],
+            ("landmarks of NystroemRidge must be rows of 3 finite numbers, as X has; got text or objects."),
+        ),
     ],
 )
 def test_landmarks_that_will_not_do_are_refused(landmarks, message, frame):
@@ -176,7 +179,7 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
     assert still_there == [False]
 
 
-MIXED = " must be of one kind; got numbers in row 0 and text in row 1. Make them all text or all numbers."
+MIXED = " must be of one type; got numbers in row 0 and text in row 1. Convert all values to text or all to numbers."
 
 
 @pytest.mark.parametrize("make", [list, lambda cells: np.array(cells, dtype=object)], ids=["list", "objects"])
@@ -204,9 +207,9 @@ def test_groups_and_labels_of_two_kinds_are_refused_alike_by_every_estimator(mak
 def test_labels_of_another_kind_than_the_classes_are_refused(more, rng):
     X = rng.normal(size=(20, 2))
     model = NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10)
-    sentence = "y must be of one kind; got numbers in the classes and text in these rows. "
-    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Make them all text or all numbers\\.$"):
+    sentence = "y must be of one type; got numbers in the classes and text in these rows. "
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to text or all to numbers\\.$"):
         model.partial_fit(X[:2], more)
-    sentence = "classes must be of one kind; got numbers in row 0 and text in row 1. "
-    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Make them all text or all numbers\\.$"):
+    sentence = "classes must be of one type; got numbers in row 0 and text in row 1. "
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to text or all to numbers\\.$"):
         NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10, classes=[0, "1"])

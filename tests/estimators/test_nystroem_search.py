@@ -138,7 +138,7 @@ def test_the_edge_of_the_grid_and_failing_scores_are_told(rng):
     with pytest.warns(MercerWarning, match="The score minus picky failed .*: nothing is predicted"):
         search = NystroemRidgeCV([Gaussian(1.0)], [0.1, 1.0, 1e7], landmarks=20, scoring=picky).fit(X, y)
     assert search.alpha_ < 10
-    with pytest.raises(InputError, match=r"got NaN for all \(nothing is predicted\)"):
+    with pytest.raises(InputError, match=r"got All scores are NaN \(nothing is predicted\)"):
         NystroemRidgeCV([Gaussian(1.0)], [1e7], landmarks=20, scoring=picky).fit(X, y)
 
 
@@ -150,8 +150,8 @@ def test_the_edge_of_the_grid_and_failing_scores_are_told(rng):
         ({"cv": [([0], [1])]}, "Rows that come in blocks are assigned to folds by a hash."),
         ({"rule": "median"}, "rule of NystroemRidgeCV must be 'best' or 'one_se'; got 'median'."),
         ({"nested": "yes"}, "nested of NystroemRidgeCV must be True or False; got 'yes'."),
-        ({"kernels": [Precomputed()]}, "must be a kernel of rows of numbers; got Precomputed()."),
-        ({"kernels": 3}, "kernels must be a kernel, a list of kernels or a family's name; got 3."),
+        ({"kernels": [Precomputed()]}, "must be a kernel for numeric rows; got Precomputed()."),
+        ({"kernels": 3}, "kernels must be a kernel, a list of kernels or a kernel name; got 3."),
         ({"alphas": [-1.0]}, "alphas must be finite, non-negative numbers; got [-1.0]."),
     ],
 )

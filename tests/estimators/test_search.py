@@ -185,8 +185,8 @@ def test_a_winner_on_the_edge_is_warned_about(data):
     with pytest.warns(EdgeOfGridWarning) as caught:
         KernelRidgeCV([Gaussian(1.5)], [100.0, 1000.0, 1e4], cv=5).fit(*data)
     assert str(caught[0].message) == (
-        "The best candidate of KernelRidgeCV is on the edge of the grid: its alpha, 100, is the "
-        "smallest of those tried. Try further ones, or use extend_grid=True."
+        "The best candidate of KernelRidgeCV is on the edge of the grid (its alpha, 100, is the smallest tried). "
+        "Extend the grid, or use extend_grid=True."
     )
     assert caught[0].filename == __file__
     with pytest.warns(EdgeOfGridWarning, match=r"its alpha, 1e-06, is the largest of those tried"):
@@ -241,7 +241,7 @@ def test_two_alphas_have_no_edge(data):
 def test_explain_prints_the_plan_and_runs_nothing(data, capsys):
     search = KernelRidgeCV([Custom(untouchable), 2.0 * Custom(untouchable)], [0.1, 1.0], cv=5)
     plan = search.explain(*data)
-    assert "2 kernels x 2 alphas on 47 rows; 5 sets of 9 to 10 rows left out (5-fold, unshuffled)" in str(plan)
+    assert "2 kernels x 2 alphas on 47 rows; 5 sets of 9 to 10 rows held out (5-fold, unshuffled)" in str(plan)
     assert plan.chosen.name in {"inverse", "spectral", "refit"}
     assert capsys.readouterr() == ("", "")
     with pytest.raises(AssertionError, match="a kernel was evaluated"):

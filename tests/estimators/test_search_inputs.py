@@ -127,13 +127,13 @@ def test_arrays_are_never_changed(data):
         ({"rule": "two_se"}, "rule of KernelRidgeCV must be 'best' or 'one_se'; got 'two_se'."),
         ({"cv": 48}, "The number of folds must be between 2 and the 47 rows; got 48."),
         ({"alphas": [-1.0]}, "alphas must be finite, non-negative numbers; got [-1.0]."),
-        ({"kernels": "gaus"}, "There is no kernel family 'gaus'. Did you mean 'gaussian'?"),
+        ({"kernels": "gaus"}, "There is no kernel 'gaus'. Did you mean 'gaussian'?"),
         (
             {"kernels": [Gaussian(), Precomputed()]},
-            "kernels must all take a Gram matrix or all take rows; got both kinds.",
+            "kernels must be all precomputed or none; got both.",
         ),
         ({"repeats": 0}, "repeats must be a whole number of at least 1; got 0."),
-        ({"scoring": "acuracy"}, "There is no scoring 'acuracy'. Did you mean 'accuracy'?"),
+        ({"scoring": "acuracy"}, "Unknown scoring 'acuracy'. Did you mean 'accuracy'?"),
     ],
 )
 def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
@@ -146,7 +146,7 @@ def test_bad_weights_and_bad_matrices_are_refused(data):
         KernelRidgeCV(**PINNED).fit(*data, sample_weight=np.r_[-1.0, np.ones(46)])
     with pytest.raises(ValueError, match=r"non-zero|positive for at least one row"):
         KernelRidgeCV(**PINNED).fit(*data, sample_weight=np.zeros(47))
-    with pytest.raises(InputError, match=r"^A precomputed kernel for training must be symmetric"):
+    with pytest.raises(InputError, match=r"^The precomputed kernel matrix K in fit must be symmetric"):
         KernelRidgeCV("precomputed").fit(np.arange(9.0).reshape(3, 3), [1.0, 2.0, 3.0])
     with pytest.raises(
         InputError, match=r"^y of KernelRidgeClassifierCV must be labels of at least two classes; got 1"

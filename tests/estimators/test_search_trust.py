@@ -140,7 +140,7 @@ def test_shares_of_variance_are_pooled_by_leave_one_out(scoring, data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_nested_refuses_scores_that_are_no_numbers(labelled):
     search = KernelRidgeClassifierCV(KERNELS, ALPHAS, scoring="roc_auc")
-    with pytest.raises(InputError, match=r"^scoring must be finite for some candidate; got NaN for all"):
+    with pytest.raises(InputError, match="^All scores are NaN"):
         nested_cross_validate(search, *labelled, cv=5, inner="leave-one-out")
 
 
@@ -159,7 +159,7 @@ def test_a_score_that_fails_for_some_candidates_is_told_once(data):
 
 
 def test_a_score_that_always_fails_gives_its_reason(data):
-    with pytest.raises(InputError, match=r"NaN for all \(continuous is not supported\)"):
+    with pytest.raises(InputError, match=r"All scores are NaN \(continuous is not supported\)"):
         KernelRidgeCV(KERNELS, ALPHAS, cv=5, scoring="f1").fit(*data)
 
 
@@ -205,7 +205,9 @@ def test_lost_digits_are_told_by_every_evaluation(data):
         found = cross_validate(KernelRidge(1e-15, kernel=flat), *data, cv=5)
     assert told[0].filename == __file__
     assert found.digits < 3
-    with pytest.warns(IllConditionedWarning, match=r"^A winner of KernelRidgeCV in nested_cross_validate is") as told:
+    with pytest.warns(
+        IllConditionedWarning, match=("^A best candidate of KernelRidgeCV in nested_cross_validate is")
+    ) as told:
         found = nested_cross_validate(KernelRidgeCV(flat, [1e-15]), *data, cv=5)
     assert told[0].filename == __file__
     assert found.digits < 3
@@ -304,9 +306,15 @@ def test_ctrl_c_while_the_grid_is_extended_keeps_what_was_finished(data):
 @pytest.mark.parametrize(
     ("first", "sentence"),
     [
-        (None, "y must be known for every row; got None in row 0."),
-        (pd.NA, "y must be known for every row; got <NA> in row 0."),
-        (1, "y must be of one kind; got numbers in row 0 and text in row 1. Make them all text or all numbers."),
+        (None, "y has missing values, the first in row 0. Fill in or drop such rows first."),
+        (pd.NA, "y has missing values, the first in row 0. Fill in or drop such rows first."),
+        (
+            1,
+            (
+                "y must be of one type; got numbers in row 0 and text in row 1. Convert all values to text or all to "
+                "numbers."
+            ),
+        ),
     ],
     ids=["none", "na", "mixed"],
 )

@@ -47,7 +47,7 @@ def test_noise_is_not_tuned_to(rng):
     X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
     kernels = [Matern(np.full(8, width), nu=2.5) for width in (1.0, 3.0, 9.0)]
     search = KernelRidgeCV(kernels, np.geomspace(0.1, 1e4, 6), fit_intercept=True, tune=True, random_state=0)
-    with pytest.warns(MercerWarning, match="Tuning the winner of KernelRidgeCV overfits"):
+    with pytest.warns(MercerWarning, match="Tuning the best kernel of KernelRidgeCV overfitted"):
         search.fit(X, y)
     assert search.best_kernel_ in kernels
     assert search.tuned_.overfitted

@@ -29,7 +29,7 @@ _MASKS = [
     (r"\"seconds\": [\d.e-]+", '"seconds": <time>'),
     (r"(?<=\S)  +", "  "),  # columns are as wide as what was masked
     (r"---+", "---"),
-    (r"\d+\.\d+ digits to trust", "<number> digits to trust"),
+    (r"\d+\.\d+ correct digits", "<number> correct digits"),
 ]
 _KINDS = {"f": float, "b": bool, "i": int, "u": int}
 _LONG = re.compile(r"-?\b\d+\.\d{5,}(e[-+]\d+)?")

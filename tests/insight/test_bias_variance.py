@@ -298,14 +298,14 @@ def test_a_bootstrap_is_labelled_and_predicts_rows_left_out(rng):
     y = read_only(wave(X) + 0.5 * rng.normal(size=40))
     tree = DecisionTreeRegressor(random_state=0)
     result = bias_variance(tree, X, y, 0.0, method="bootstrap", draws=60, random_state=0)
-    assert result.how.startswith("bootstrap of the data (60 draws, rows left out;")
+    assert result.how.startswith("bootstrap of the data (60 draws, out-of-bag rows;")
     assert "measured against observed targets, noise included" in result.how
     assert result.noise == 0
     assert result.risk > 0.15  # a tree predicts rows that it has seen without error
     less = bias_variance(tree, X, y, 0.5, method="bootstrap", draws=60, random_state=0)
     assert less.risk == pytest.approx(result.risk)
     assert less.bias_squared == pytest.approx(result.bias_squared - 0.25)
-    assert "less the noise given" in less.how
+    assert "minus the given noise" in less.how
 
 
 def test_a_bootstrap_with_test_rows_and_weights(rng):
@@ -364,7 +364,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(rng):
         "truth must be finite numbers; got array([ 0., nan])."
     )
     assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, method="exact")) == (
-        "The estimator of method='exact' must be KernelRidge; got Ridge. Use method='monte_carlo' for any other."
+        "The estimator of method='exact' must be KernelRidge; got Ridge. Use method='monte_carlo' for other estimators."
     )
     assert refusal(lambda: bias_variance(model, X, wave, 1.0, method="guess")) == (
         "method of bias_variance must be one of auto, exact, monte_carlo, bootstrap; got 'guess'."
@@ -399,7 +399,7 @@ def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
         "sampler must be a function of a random generator that returns X, y; got 3."
     )
     assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=lambda rng: X)) == (
-        "What sampler returns must be a pair X, y; got ndarray."
+        "The result of sampler must be a pair X, y; got ndarray."
     )
     assert refusal(lambda: bias_variance(Ridge(), X, wave, 1.0, sampler=sampler, method="bootstrap")) == (
         "sampler must be None with method='bootstrap'; got a function."
@@ -415,8 +415,8 @@ def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
     )
     draws = iter([(X, truth), (X, truth), (X, np.full(25, 5))])
     assert refusal(lambda: bias_variance(tree, X, truth, 0.1, sampler=lambda rng: next(draws), draws=3)) == (
-        "A predicted label must be one of those of truth; got 5. Give test rows of every class."
+        "Every predicted label must be one of the labels in truth; got 5. Use test rows of every class."
     )
     assert refusal(lambda: bias_variance(Ridge(), X, wave(X), 0.0, method="bootstrap", draws=3)).startswith(
-        "draws of bias_variance must be enough for each row to be left out three times; got"
+        "draws of bias_variance must be large enough that every row is out of bag at least 3 times; got a row"
     )

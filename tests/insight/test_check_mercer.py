@@ -165,7 +165,7 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
 @pytest.mark.parametrize(
     ("K", "said"),
     [
-        (np.ones((2, 3)), "K must be square; got 2 x 3. To check a kernel on rows X, give check_mercer(kernel, X)."),
+        (np.ones((2, 3)), "K must be square; got 2 x 3. To check a kernel on rows X, use check_mercer(kernel, X)."),
         (np.empty((0, 0)), "K must be a square matrix of at least one row; got 0 x 0."),
         (np.ones(3), "K must be a square matrix of at least one row; got shape (3,)."),
         (3.0, "K must be a square matrix of at least one row; got shape ()."),
@@ -173,21 +173,30 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         ([[1.0, 0.0], [0.0, -np.inf]], "K must be finite; got -inf in row 1, column 1."),
         (
             np.eye(2) * 1j,
-            "What is checked must be a kernel or a square matrix of real numbers; got values of type complex128.",
+            ("The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
+            "complex128."),
         ),
-        ("gaussian", "What is checked must be a kernel or a square matrix of real numbers; got values of type <U8."),
-        ([[1.0], [1.0, 2.0]], "What is checked must be a kernel or a square matrix of real numbers; got list."),
-        (None, "What is checked must be a kernel or a square matrix of real numbers; got NoneType."),
+        (
+            "gaussian",
+            (
+                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type <U8."
+            ),
+        ),
+        (
+            [[1.0], [1.0, 2.0]],
+            ("The argument of check_mercer must be a kernel or a square matrix of real numbers; got list."),
+        ),
+        (None, "The argument of check_mercer must be a kernel or a square matrix of real numbers; got NoneType."),
         (
             distance,
             (
-                "What is checked must be a kernel or a square matrix of real numbers; got function. "
-                "A function of two blocks becomes a kernel as mercer.kernels.Custom(function)."
+                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got function. Wrap "
+                "a function f(X, Z) as mercer.kernels.Custom(function)."
             ),
         ),
         (
             np.ma.masked_array(np.eye(2), mask=[[0, 1], [0, 0]]),
-            "K must not have masked values. Fill them in first.",
+            "K must not have missing values (masked entries). Fill them in first.",
         ),
     ],
 )
@@ -198,7 +207,13 @@ def test_what_is_no_matrix_is_refused_in_a_sentence(K, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"X": [[1.0]]}, "X must be left out where a matrix is checked; got both. Give a kernel and its rows."),
+        (
+            {"X": [[1.0]]},
+            (
+                "X must be None when a matrix is checked; got a matrix and X. To check a kernel on rows, use "
+                "check_mercer(kernel, X)."
+            ),
+        ),
         ({"precision": -1.0}, "precision of check_mercer must be a number from 0 to below 1; got -1.0."),
         ({"precision": True}, "precision of check_mercer must be a number from 0 to below 1; got True."),
     ],
@@ -227,7 +242,7 @@ def test_a_kernel_on_rows_is_measured_and_its_certificate_stands_beside(rng):
     assert result.valid is True
     assert result.certificate == Gaussian().certificate()
     assert np.isclose(result.tolerance, 12 * 1e-12 * result.largest)
-    assert "So it is on all rows, by the certificate." in str(result)
+    assert "The certificate proves this for all rows." in str(result)
     assert str(result).endswith(f"Certificate:\n{Gaussian().certificate()}")
 
 
@@ -252,10 +267,10 @@ def test_the_lectures_example_fails_on_any_two_or_three_rows(rng):
 def test_rows_that_show_nothing_are_not_taken_for_a_proof():
     bad = check_mercer(SquaredDistance(), [[1.0]])
     assert bad.valid is True
-    assert "This holds for these rows; others violate it, as the certificate shows." in str(bad)
+    assert "This holds for these rows; the certificate gives rows that violate it." in str(bad)
     unknown = check_mercer(Custom(distance), [[1.0]])
     assert unknown.valid is True
-    assert "This holds for these rows; that says nothing about others." in str(unknown)
+    assert "This holds for these rows; other rows may violate it." in str(unknown)
 
 
 def test_a_false_claim_is_found_out():
@@ -394,7 +409,7 @@ def test_the_search_accuses_no_mercer_kernel_and_claims_no_proof(name):
     assert result.valid is None
     assert not result
     assert result.witness is None
-    assert re.search(r"none of \d{4} small tables refutes it, which is no proof\.", str(result))
+    assert re.search(r"none of \d{4} small tables refutes it, which is not a proof\.", str(result))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -110,7 +110,7 @@ def test_gaussian_intervals_of_precomputed_kernels_need_the_diagonal(rng):
     own = KernelRidge(0.2, kernel=kernel).fit(X, y).predict_interval(new, method="gaussian")
     assert_same(given_.predict_interval(kernel(new, X), method="gaussian", diag=np.ones(7)), own)
     with pytest.raises(
-        InputError, match=r"needs k\(x, x\) of the new rows here\. Give it as diag=, one number per row\."
+        InputError, match=r"needs k\(x, x\) of the new rows\. Pass diag=, an array with one number per row\."
     ):
         given_.predict_interval(kernel(new, X), method="gaussian")
 
@@ -213,8 +213,9 @@ def test_folds_that_are_no_partition_are_refused(rng, cv):
     with pytest.raises(InputError) as caught:
         KernelRidge().fit(X, y).predict_interval(new, method="cv+", cv=cv)
     assert str(caught.value) == (
-        "The folds of cv+ must be a partition: every row tested once, by a model of all rows outside its own fold; got "
-        f"{type(cv).__name__}, 4 splits. Give cv a number of folds, or use method='jackknife+', which needs none."
+        "The folds of cv+ must be a partition: every row in exactly one test fold, and all other rows in its training "
+        f"set; got {type(cv).__name__}, 4 splits. Set cv to a number of folds, or use method='jackknife+', which "
+        "needs no folds."
     )
 
 
@@ -315,7 +316,7 @@ def test_coverage_counts_rows_inside_per_target():
     assert found.share.tolist() == [0.75, 0.75]
     assert found.width.tolist() == [2.0, 2.0]
     assert float(found) == 0.75
-    assert str(found) == "75.0 %, 75.0 % of 4 rows inside (asked: 90 %, cv+); mean width 2, 2"
+    assert str(found) == "coverage 75.0 %, 75.0 % on 4 rows (nominal 90 %, cv+); mean width 2, 2"
     with pytest.raises(AttributeError):
         found.share = 1.0
 
@@ -358,8 +359,7 @@ def test_confidence_out_of_range_is_refused(rng, confidence, method):
     with pytest.raises(InputError) as caught:
         KernelRidge().fit(X, y).predict_interval(new, confidence, method)
     assert str(caught.value) == (
-        f"confidence must be a number between 0 and 1, both excluded; got {confidence!r}. "
-        "Use 0.9 for intervals that miss one in ten."
+        f"confidence must be a number above 0 and below 1; got {confidence!r}. Use 0.9 for 90 % prediction intervals."
     )
 
 

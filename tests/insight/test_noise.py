@@ -49,14 +49,14 @@ def test_noise_from_residuals_finds_the_noise(rng):
     searched = noise_estimate(
         X, y, KernelRidgeCV([Gaussian(w) for w in (0.5, 0.7, 1.0, 2.0, 8.0)], [0.01, 0.1, 1.0, 10.0])
     )
-    assert searched.how == "the residuals of the winner of a search, chosen by y"
+    assert searched.how == "the residuals of the best candidate of a search, selected with the same y"
     assert abs(searched.value - 0.3) < 3 * searched.standard_error
 
 
 def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
     X, _ = problem(rng)
     assert refusal(lambda: noise_estimate(X, wave(X))) == (
-        "X of noise_estimate must be rows with duplicates; got none. Give an estimator instead."
+        "X of noise_estimate must contain duplicate rows when no estimator is given; got none. Pass an estimator."
     )
     assert refusal(lambda: noise_estimate(X, wave(X), Ridge())) == (
         "The estimator of noise_estimate must be KernelRidge, KernelRidgeCV or None; got Ridge."

@@ -165,7 +165,8 @@ def test_asymmetry_that_is_noise_is_evened_out_and_more_is_refused(rng):
     assert (repaired == repaired.T).all()
     K[0, 2] = 0.1
     assert refusal(lambda: repair(K)) == (
-        "K must be symmetric; got K[0, 2] = 0.1 and K[2, 0] = 0. If the difference is noise, give (K + K.T) / 2."
+        "K must be symmetric; got K[0, 2] = 0.1 and K[2, 0] = 0. If the difference is rounding error, use (K + K.T) / "
+        "2."
     )
 
 

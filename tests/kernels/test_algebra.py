@@ -86,7 +86,7 @@ def test_the_normalized_exponential_of_the_scalar_product_is_the_gaussian(X, Z):
 def test_normalized_refuses_a_negative_length(X):
     kernel = Sigmoid(scale=0.0, offset=-1.0)
     assert refusal(kernel.normalized(), X) == (
-        f"k(x, x) of {kernel!r} must be non-negative to be normalized; got {math.tanh(-1.0)}."
+        f"k(x, x) of {kernel!r} must be non-negative for .normalized(); got {math.tanh(-1.0)}."
     )
 
 

@@ -297,8 +297,8 @@ def ask(kernel, X, **how):
 @pytest.mark.parametrize("kernel", [Periodic(), Gaussian().exp(), Gaussian().normalized()], ids=repr)
 def test_kernels_without_frequencies_are_refused(kernel):
     assert ask(kernel + Linear(), np.ones((2, 2))) == (
-        "method='fourier' needs Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or sums "
-        f"with finite maps; {kernel!r} is none of these. Use the kernel itself, k(X, Z)."
+        "method='fourier' supports only Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or "
+        f"sums with finite maps; got {kernel!r}. Use the kernel itself, k(X, Z)."
     )
 
 
@@ -309,16 +309,16 @@ def test_features_that_change_with_the_rows_are_no_approximation():
 @pytest.mark.parametrize(("kernel", "columns"), [(Gaussian(), 2), (Laplacian(), 1)], ids=repr)
 def test_kernels_without_a_series_are_refused(kernel, columns):
     assert ask(kernel, np.ones((2, columns)), method="taylor") == (
-        "method='taylor' needs a Gaussian kernel of one column, or sums, products and multiples of such and of "
-        f"finite maps; {kernel!r} is none of these. Use method='fourier'."
+        "method='taylor' supports only a Gaussian kernel of one column, or sums, products and multiples of such and "
+        f"of finite maps; got {kernel!r}. Use method='fourier'."
     )
 
 
 def test_a_product_of_sums_is_to_be_written_out():
     kernel = (Gaussian() + Linear()) * (Gaussian() + Linear())
     assert ask(kernel, np.ones((2, 2))) == (
-        f"{kernel!r} multiplies parts that need random features each for itself. "
-        "Write it as a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
+        f"{kernel!r} is a product of two kernels that both need random features, which is not supported. Write it as "
+        "a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
 
 
@@ -350,7 +350,7 @@ def test_new_rows_need_the_columns_of_the_old():
 
 def test_rows_whose_angles_overflow_are_refused():
     said = ask(Gaussian(1e-100), np.full((2, 2), 1e300), random_state=0)
-    assert said == "X for Fourier features of Gaussian(width=1e-100) must be moderate; got infinity. Scale X."
+    assert said == "The Fourier features of Gaussian(width=1e-100) overflow: values of X are too large. Scale X."
 
 
 @pytest.mark.parametrize("columns", [1, 3])

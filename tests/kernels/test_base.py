@@ -346,7 +346,9 @@ def test_an_unknown_parameter_of_a_kernel_without_any_is_answered_in_a_sentence(
 
 
 def test_a_number_has_no_parameters_of_its_own():
-    assert refusal(Gaussian().set_params, width__x=2.0) == "'width' of Gaussian is no kernel and has no parameters."
+    assert refusal(Gaussian().set_params, width__x=2.0) == (
+        "'width' of Gaussian is not a kernel, so it has no parameters."
+    )
 
 
 def test_members_are_the_kernels_a_kernel_is_made_of():
@@ -402,7 +404,7 @@ def test_the_results_of_a_kernel_of_ones_own_are_checked(rng):
 
     X = np.array([[0.0, 0.0], [2.0, 0.0]])
     assert refusal(Wrong(), X) == (
-        "The result of Wrong(how='shape') must be an array of shape (2, 2), a row per row of X and a column per row "
+        "The result of Wrong(how='shape') must be an array of shape (2, 2): one row per row of X, one column per row "
         "of Z; got shape (3,). A kernel takes whole blocks (X, Z), not single rows."
     )
     assert refusal(Wrong("nan"), X) == "Every value of Wrong(how='nan') must be finite; got NaN or infinity."

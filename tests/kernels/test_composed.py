@@ -128,14 +128,15 @@ def test_the_square_of_a_sum_is_the_sum_of_all_products(X):
 @pytest.mark.parametrize("combine", [lambda a, b: a + b, lambda a, b: a * b], ids=["sum", "product"])
 def test_kernels_of_different_kinds_of_rows_do_not_mix(combine):
     assert refusal(combine, Texts(), Linear()) == (
-        "Texts() and Linear() take different kinds of rows (objects and vectors). "
-        "Give each its own column with .on('column')."
+        "Texts() and Linear() cannot be combined: they take different input (objects and vectors). Select a column "
+        "for each with .on('column')."
     )
     with pytest.raises(
-        InputError, match=r"Precomputed\(\) and Linear\(\) take different kinds of rows \(gram and vectors\)"
+        InputError,
+        match=(r"Precomputed\(\) and Linear\(\) cannot be combined: they take different input \(gram and vectors\)"),
     ):
         combine(Precomputed(), Linear())
-    with pytest.raises(InputError, match="take different kinds of rows"):
+    with pytest.raises(InputError, match="cannot be combined: they take different input"):
         combine(Texts() + Texts(), combine(Linear(), Gaussian()))
 
 
@@ -193,10 +194,9 @@ def test_an_exponent_must_be_a_positive_whole_number(exponent):
 
 
 def test_a_given_matrix_has_no_columns_lengths_or_maps():
-    assert refusal(Precomputed().on, 0) == "Precomputed() has no columns to choose from; leave out .on(...)."
+    assert refusal(Precomputed().on, 0) == "Precomputed() has no columns to choose from. Remove .on(...)."
     assert refusal(Precomputed().normalized) == (
-        "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. "
-        "Normalise the matrix itself before giving it."
+        "Precomputed() cannot be normalized: k(x, x) of new rows is not in the matrix. Normalize the matrix before fit."
     )
     with pytest.raises(InputError):
         Precomputed().map(np.abs)(np.eye(3))

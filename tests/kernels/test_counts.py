@@ -221,12 +221,14 @@ def test_a_vocabulary_is_a_list(vocabulary):
 
 @pytest.mark.parametrize("vocabulary", [[], ["a", "a"], [1, 1.0]], ids=repr)
 def test_a_vocabulary_holds_each_word_once(vocabulary):
-    assert refusal(Words, vocabulary) == f"vocabulary of Words must be one word or more, each once; got {vocabulary!r}."
+    assert refusal(Words, vocabulary) == (
+        f"vocabulary of Words must be a non-empty list of distinct words; got {vocabulary!r}."
+    )
 
 
 def test_a_vocabulary_holds_words_that_can_be_told_apart():
     assert refusal(Words, [["a"]]) == (
-        "vocabulary of Words must be hashable words, as texts and tuples are; got [['a']]."
+        "vocabulary of Words must be hashable words, such as strings or tuples; got [['a']]."
     )
 
 

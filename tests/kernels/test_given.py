@@ -98,7 +98,7 @@ def test_a_class_of_ones_own_is_called_for_blocks_too(rng):
 def test_a_result_of_the_wrong_shape_is_refused(wrong, shape, rng):
     X = rng.normal(size=(5, 3))
     said = (
-        "The result of Custom(function=<lambda>) must be an array of shape (5, 5), a row per row of X and a column "
+        "The result of Custom(function=<lambda>) must be an array of shape (5, 5): one row per row of X, one column "
         f"per row of Z; got shape {shape}. A kernel takes whole blocks (X, Z), not single rows."
     )
     assert refusal(Custom(wrong), X) == said
@@ -317,7 +317,8 @@ def test_features_must_be_numbers(rng):
 
 def test_outer_takes_one_number_per_row(rng):
     assert refusal(Outer(lambda X: X), rng.normal(size=(5, 3))) == (
-        "The result of Outer(f=<lambda>) must be one number per row; got 3. For several features use FromFeatures."
+        "The result of Outer(f=<lambda>) must be one number per row; got 3 numbers per row. For several features, use "
+        "FromFeatures."
     )
 
 
@@ -371,14 +372,14 @@ def test_an_empty_matrix_stays_empty():
 
 def test_the_diagonal_of_new_rows_cannot_be_read_off_a_matrix():
     assert refusal(Precomputed().diag, np.ones((2, 3))) == (
-        "The matrix for Precomputed().diag must be square; got 2 x 3. "
-        "k(x, x) of new rows cannot be read off it: give it as diag=."
+        "The matrix for Precomputed().diag must be square; got 2 x 3. k(x, x) of new rows is not in this matrix: pass "
+        "it as diag=."
     )
 
 
 def test_a_given_matrix_comes_alone():
     assert refusal(Precomputed(), np.eye(2), np.eye(2)) == (
-        "Precomputed() takes the matrix alone, k(K); got a second argument."
+        "Precomputed() takes one argument, the matrix: k(K); got a second argument."
     )
 
 

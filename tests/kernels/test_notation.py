@@ -273,7 +273,7 @@ def test_whatever_is_no_kernel_is_refused_in_a_sentence(text):
 
 @pytest.mark.parametrize("text", [None, 3, 3.5, b"linear()", ["linear()"], Linear(), True])
 def test_what_is_no_text_is_refused(text):
-    assert said(text) == f"A kernel's text must be a string; got {text!r}."
+    assert said(text) == f"A kernel expression must be a string; got {text!r}."
 
 
 def test_a_whole_number_too_large_for_floating_point_is_refused_in_a_sentence():
@@ -286,7 +286,7 @@ def test_a_parameter_given_twice_is_refused_as_python_refuses_it():
 
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_looked_at():
-    assert said("(" * 100_000) == "A kernel's text must be at most 10000 letters; got 100000."
+    assert said("(" * 100_000) == "A kernel expression must have at most 10000 characters; got 100000."
 
 
 @pytest.mark.parametrize(
@@ -308,23 +308,23 @@ def test_a_misspelt_name_is_answered_with_the_nearest(text, nearest):
 def test_sentences_are_whole():
     assert said("gausian(2)") == "There is no kernel 'gausian'. Did you mean 'gaussian'?"
     assert said("rbf()").startswith("There is no kernel 'rbf'. Known: additive_chi2, chi2, constant, cosine, gaussian,")
-    assert said("3") == "The text '3' must be a kernel; got 3."
+    assert said("3") == "The kernel expression '3' must be a kernel; got 3."
     assert said("linear() - linear()") == (
-        "The text 'linear() - linear()' is not a valid kernel: kernels are combined by +, * and ** only."
+        "The kernel expression 'linear() - linear()' is invalid: kernels are combined by +, * and ** only."
     )
     assert said("gaussian(widht=1)") == (
-        "'gaussian(widht=1)' does not fit 'gaussian': its parameters are width, per_dimension."
+        "Invalid arguments in 'gaussian(widht=1)': its parameters are width, per_dimension."
     )
-    assert said("linear(1)") == "'linear(1)' does not fit 'linear': it takes no parameters."
+    assert said("linear(1)") == "Invalid arguments in 'linear(1)': it takes no parameters."
     assert said("matern(nu=2)") == (
-        "The text 'matern(nu=2)' is not a valid kernel: nu of Matern must be 0.5, 1.5 or 2.5; got 2. "
-        "For nu = infinity use Gaussian."
+        "The kernel expression 'matern(nu=2)' is invalid: nu of Matern must be 0.5, 1.5 or 2.5; got 2. For nu = "
+        "infinity use Gaussian."
     )
     assert said("linear().__class__") == (
-        "The text 'linear().__class__' contains 'linear().__class__'; only kernels, numbers, + * ** "
-        "and the methods exp, normalized, on, from_gamma are allowed."
+        "The kernel expression 'linear().__class__' contains 'linear().__class__'; only kernels, numbers, + * ** and "
+        "the methods exp, normalized, on, from_gamma are allowed."
     )
-    assert said("custom(1)") == "custom holds a Python function and cannot be written as text."
+    assert said("custom(1)") == "custom contains a Python function and cannot be written as a kernel expression."
 
 
 def test_a_long_text_is_quoted_by_its_beginning():
@@ -335,7 +335,7 @@ def test_a_long_text_is_quoted_by_its_beginning():
 
 def test_the_text_of_a_kernel_with_a_function_cannot_be_read_back():
     for kernel in (Custom(np.dot), FromFeatures(np.abs), Outer(np.sum), Linear().map(np.abs)):
-        assert said(repr(kernel)) == f"The text {repr(kernel)!r} is not a valid kernel: the syntax is invalid."
+        assert said(repr(kernel)) == f"The kernel expression {repr(kernel)!r} is invalid: the syntax is invalid."
 
 
 def test_the_text_of_a_kernel_of_ones_own_cannot_be_read_back():

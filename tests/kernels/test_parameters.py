@@ -121,6 +121,6 @@ def test_one_width_fits_any_number_of_columns():
 
 def test_several_widths_fit_only_as_many_columns():
     assert refusal(fits_columns, Thing(), [1.0], 3) == (
-        "width of Thing must be one number or 3, one per column; got 1 numbers. "
-        "Choose columns with .on(...), or give one width per column."
+        "width of Thing must be one number or 3, one per column; got 1 numbers. Choose columns with .on(...), or use "
+        "one width per column."
     )

@@ -324,8 +324,8 @@ def test_a_width_that_is_none_is_refused_in_one_sentence(family, width):
 def test_a_wrong_number_of_widths_is_refused_when_rows_are_seen(rng):
     said = refusal(Gaussian([1.0, 2.0]), rng.normal(size=(4, 3)))
     assert said == (
-        "width of Gaussian must be one number or 3, one per column; got 2 numbers. "
-        "Choose columns with .on(...), or give one width per column."
+        "width of Gaussian must be one number or 3, one per column; got 2 numbers. Choose columns with .on(...), or "
+        "use one width per column."
     )
     assert refusal(Gaussian([1.0, 2.0]).diag, rng.normal(size=(4, 3))) == said
 

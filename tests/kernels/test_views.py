@@ -115,8 +115,7 @@ def test_a_misspelt_column_is_refused_with_the_nearest_name(frame):
 
 def test_a_name_needs_a_table_with_names(rng):
     assert refusal(LEFT.on("age"), rng.normal(size=(3, 2))) == (
-        "Column 'age' can only be found by name in a DataFrame; got an array without names. "
-        "Give a DataFrame, or number the columns from 0."
+        "Column 'age' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
     )
 
 
@@ -152,13 +151,13 @@ def test_several_numeric_columns_beside_text_can_be_chosen():
 
 def test_a_column_number_out_of_range_is_refused(rng):
     X = rng.normal(size=(3, 2))
-    assert refusal(LEFT.on(2), X) == "A column number must be between 0 and 1; got 2."
-    assert refusal(LEFT.on([0, -3]), X) == "A column number must be between 0 and 1; got -3."
+    assert refusal(LEFT.on(2), X) == "A column index must be between 0 and 1; got 2."
+    assert refusal(LEFT.on([0, -3]), X) == "A column index must be between 0 and 1; got -3."
 
 
 def test_objects_have_no_columns():
     assert refusal(Texts().on(0), ["a", "b"]) == (
-        "Columns can only be chosen from a table; got a sequence of objects. Leave out .on(...), or give a DataFrame."
+        ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
     )
 
 

@@ -163,7 +163,7 @@ def test_places_that_cannot_be_read_are_named(tmp_path, monkeypatch):
         tmp_path: "it is a directory.",
         tmp_path / "none": "no such file or directory.",
         empty: "it is truncated, or not a model file.",
-        pipe: "it is no regular file.",
+        pipe: "it is not a regular file.",
         tmp_path / "empty" / "x": "not a directory.",
         Path("x" * 5000): "file name too long.",
     }
@@ -203,7 +203,7 @@ def test_inspect_reads_the_header_alone(small):
     header = 8 + len(split(data)[0])
     small.write_bytes(data[:header] + bytes(len(data) - header))
     assert inspect(small).rows == 3
-    with pytest.raises(ModelFileError, match="the digest of an array does not fit"):
+    with pytest.raises(ModelFileError, match="the checksum of an array does not match"):
         mercer.load(small)
 
 

@@ -92,27 +92,31 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         (("model", "params", "alpha"), INF, "alpha must be finite and not negative."),
         (("model", "params", "alpha"), -1, "alpha must be finite and not negative."),
         (("model", "params", "alpha"), [0.1, "x"], "alpha must be finite and not negative."),
-        (("model", "params", "fit_intercept"), 2**62, "fit_intercept must be true or false."),
+        (("model", "params", "fit_intercept"), 2**62, "fit_intercept must be a boolean."),
         ((*WITH, "width"), NAN, "its parts are inconsistent (width of Gaussian must be"),
         ((*WITH, "width"), {"is": "tuple", "of": "x"}, "a collection is invalid."),
         (("model", "params", "kernel", "class"), "os.system", "its parts are inconsistent."),
         (
             ("model", "class"),
             "subprocess.Popen",
-            "it holds a model of the class 'subprocess.Popen', which is unknown.",
+            "it contains a model of the class 'subprocess.Popen', which is unknown.",
         ),
         (("model", "class"), ["KernelRidge"], "its parts are inconsistent."),
         (("model", "is"), "pickle", "it holds 'pickle', which is unknown."),
         (("model", "is"), ["model"], "its parts are inconsistent."),
-        (("model",), 3, "it holds no model."),
+        (("model",), 3, "it does not contain a model."),
         ((*FITTED, "predict"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "_primal"), 1, "weights of features belong to the primal."),
-        ((*FITTED, "_one_target"), 1, "the targets must fit the shape of y."),
+        ((*FITTED, "_one_target"), 1, "targets and the shape of y are inconsistent."),
         ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the columns of X_fit_."),
         ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the columns of X_fit_."),
-        ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must be texts."),
-        ((*FITTED, "kernel_"), {"is": "kernel", "class": "Precomputed", "with": {}}, "the Gram matrix must be square."),
+        ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must be strings."),
+        (
+            (*FITTED, "kernel_"),
+            {"is": "kernel", "class": "Precomputed", "with": {}},
+            ("the kernel matrix must be square."),
+        ),
         (
             (*FITTED, "kernel_"),
             {"is": "kernel", "class": "Jaccard", "with": {}},
@@ -122,8 +126,8 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         ((*FITTED, "_system_of", "with", "name"), "eval", "name of a Choice must not be 'eval'."),
         (("when",), "now", "its date is missing or invalid."),
         (("versions", "numpy"), "1\x1b[31m", "its list of versions is invalid."),
-        (("account", "rows"), 4, "it differs from what mercer writes for this model."),
-        (("extra",), 1, "it differs from what mercer writes for this model."),
+        (("account", "rows"), 4, "its content is not in the form that mercer writes; the file may have been edited."),
+        (("extra",), 1, "its content is not in the form that mercer writes; the file may have been edited."),
         (("model", "params", "extra"), 1, "its parts are inconsistent."),
     ],
 )
@@ -155,7 +159,7 @@ def test_arrays_that_nobody_asks_for_are_refused(small):
     spare = np.arange(5.0)
     arrays[entry_of(spare).name] = spare
     data = b"".join(map(bytes, packed(dumps(record), [entry_of(array) for array in arrays.values()], arrays)))
-    assert refused(small, data) == "it holds arrays that nobody asks for, or in another order."
+    assert refused(small, data) == "it contains unused arrays, or arrays in the wrong order."
 
 
 def in_place_of(data, old, new):
@@ -179,7 +183,7 @@ def test_json_in_another_spelling_is_refused(small):
         "deep objects": (rb"\"alpha\":0.1", rb"\"alpha\":" + rb"{\"a\":" * 50_000 + b"1" + b"}" * 50_000),
     }
     for old, new in spellings.values():
-        assert refused(small, in_place_of(data, old, new)) == "its record is not JSON as mercer writes it."
+        assert refused(small, in_place_of(data, old, new)) == "its record is not valid JSON in mercer's format."
     deep = b'{"is":"tuple","of":['.replace(b'"', rb"\"") * 200 + b"]}" * 200
     assert "its parts do not fit" in refused(small, in_place_of(data, rb"\"alpha\":0.1", rb"\"alpha\":" + deep)) or deep
     for old, new in ((b'"dtype":"F64"', b'"dtype":"F64","dtype":"F64"'), (b'"shape":[3', b'"shape": [3')):

@@ -125,9 +125,10 @@ def test_kernels_that_hold_functions_are_refused_with_the_way_out(data, path, ke
     model = KernelRidge(1.0, kernel=kernel).fit(X, y)
     with pytest.raises(InputError) as caught:
         mercer.save(model, path)
-    assert "holds a Python function, and model files hold no code. Use kernels of mercer.kernels, or fit with " in str(
-        caught.value
-    )
+    assert (
+        "contains a Python function, and model files contain no code. Use kernels of mercer.kernels, or compute the "
+        "kernel matrix and fit with "
+    ) in str(caught.value)
     assert "Precomputed() on the matrix of yours." in str(caught.value)
     assert not path.exists()
 
@@ -141,8 +142,8 @@ def test_a_kernel_of_a_class_of_ones_own_is_refused(data, path):
     with pytest.raises(InputError) as caught:
         mercer.save(KernelRidge(1.0, kernel=Own()).fit(X, y), path)
     assert str(caught.value) == (
-        "The kernel Own() is of a class of its own, and model files hold no code. Use kernels of mercer.kernels, "
-        "or fit with Precomputed() on the matrix of yours."
+        "The kernel Own() is a user-defined class, and model files contain no code. Use kernels of mercer.kernels, or "
+        "compute the kernel matrix and fit with Precomputed()."
     )
 
 
@@ -158,7 +159,7 @@ def test_a_function_in_place_of_a_kernel_is_refused(data, path):
         (StandardScaler(), "one of KernelRidge, KernelRidgeClassifier"),
         (
             make_pipeline(StandardScaler(), KernelRidge()),
-            "got StandardScaler and KernelRidge. Of another pipeline, save the last step.",
+            "got StandardScaler and KernelRidge. For other pipelines, save only the last step.",
         ),
         (None, "got NoneType"),
         (KernelRidge(), "This KernelRidge is not fitted yet. Call fit before save."),
@@ -202,7 +203,9 @@ def test_what_could_not_be_read_is_not_written(data, path):
         "This KernelRidge cannot be saved: the dual coefficients must be finite, one for each target."
     )
     model = KernelRidge(0.1).fit(X, y).set_params(alpha=np.array([1j]))
-    with pytest.raises(InputError, match="alpha of KernelRidge must be numbers, truth values or texts to be saved"):
+    with pytest.raises(
+        InputError, match=("alpha of KernelRidge cannot be saved: it must be numbers, booleans or strings")
+    ):
         mercer.save(model, path)
     assert not path.exists()
 
@@ -215,4 +218,4 @@ def test_what_is_nested_too_deep_is_refused(data, path):
     model = KernelRidge(0.1).fit(X, y).set_params(kernel_params=deep)
     with pytest.raises(InputError) as caught:
         mercer.save(model, path)
-    assert str(caught.value) == "This KernelRidge cannot be saved: it is nested too deep."
+    assert str(caught.value) == "This KernelRidge cannot be saved: the model is nested too deeply."

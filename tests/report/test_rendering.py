@@ -179,7 +179,7 @@ def test_a_thousand_points_stay_small(search_facts):
     y = np.random.default_rng(1).normal(size=2000)
     figure, title, text = _against(replace(search_facts, held=held_out_of(y, 0.5 * y)), "observed")
     assert len(drawn(figure, "points", title, text)) < 150_000
-    assert text.endswith("1500 of 2000 rows are drawn.")
+    assert text.endswith("1500 of 2000 rows are shown.")
 
 
 # -- the Python door ------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_a_report_is_written_whole_or_not_at_all(searched, tmp_path, monkeypatch
 
 
 def test_a_path_that_is_none_is_refused_before_the_work(searched):
-    with pytest.raises(InputError, match=r"The path of a report must be a text or a path; got 3\."):
+    with pytest.raises(InputError, match=r"The path of a report must be a string or a path; got 3\."):
         write_report(*searched, 3)
 
 
@@ -241,4 +241,4 @@ def test_columns_that_do_not_vary_leave_a_report_of_the_mean(tmp_path):
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This model predicts y, a number, from 0 columns." in text
     assert "No column is used." in text
-    assert "That is no better than the baseline." in text
+    assert "The model is not better than the baseline." in text

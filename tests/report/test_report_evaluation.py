@@ -64,7 +64,7 @@ def test_warnings_name_a_column_that_gives_the_target_away(lines):
 def test_other_rows_and_other_models_are_refused(lines):
     X, y = lines
     search = KernelRidgeCV("linear", [0.1], cv=5, random_state=0).fit(X, y)
-    with pytest.raises(InputError, match="the rows that the model was fitted to"):
+    with pytest.raises(InputError, match="the training data of the model"):
         evaluate(search, X[:50], y[:50])
     with pytest.raises(InputError, match="AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV"):
         evaluate("search", X, y)

@@ -119,9 +119,8 @@ def test_folds_that_are_no_partition_want_an_outer_loop_of_yours(lines):
     with pytest.raises(InputError) as caught:
         judge(subject)
     assert str(caught.value) == (
-        "evaluation of a report must be given when the folds of the search overlap or do not cover all rows; got "
-        "given splits. Run "
-        "nested_cross_validate with outer folds of your own."
+        "evaluation of a report is required when the folds of the search overlap or do not cover all rows; the folds "
+        "are given splits. Run nested_cross_validate with suitable outer folds, and pass its result."
     )
     nested = mercer.nested_cross_validate(search, lines.Z, lines.y, cv=splits, inner=4)
     judged = judge(subject, nested)
@@ -151,9 +150,9 @@ def test_an_outer_loop_of_another_kind_is_refused(lines, auto):
     with pytest.raises(InputError) as caught:
         judge(lines, evaluation)
     assert str(caught.value) == (
-        "evaluation of a report must be what nested_cross_validate returned, or None; got Evaluation."
+        "evaluation of a report must be the result of nested_cross_validate, or None; got Evaluation."
     )
-    with pytest.raises(InputError, match="must be what evaluate returned, or None; got int"):
+    with pytest.raises(InputError, match="must be the result of evaluate, or None; got int"):
         judge(subject_of(model, table, y, target="price"), 3)
 
 
@@ -199,7 +198,7 @@ def test_many_labels_are_pooled():
 def test_probabilities_of_several_labels_are_those_of_the_one_that_is_said():
     sure = np.array([[0.6, 0.3, 0.1]] * 20)
     found = calibration_of(sure, np.array([0] * 12 + [1] * 8), ["a", "b", "c"])
-    assert found.of == "the label that is said"
+    assert found.of == "the predicted label"
     assert found.said == pytest.approx([0.6])  # equal probabilities are in one bin
     assert found.seen == pytest.approx([0.6])
     assert found.gap == pytest.approx(0.0)
@@ -357,9 +356,9 @@ def test_what_no_report_is_about_is_refused(lines):
     )
     with pytest.raises(InputError, match="one target per row; got shape"):
         subject_of(lines.model, Z, np.column_stack([y, y]), target="y")
-    with pytest.raises(InputError, match="the rows that the model was fitted to; got 50 rows and 50 targets"):
+    with pytest.raises(InputError, match="the training data of the model; got 50 rows in X and 50 in y"):
         subject_of(lines.model, Z[:50], y[:50], target="y")
-    with pytest.raises(InputError, match="a table of numbers, or one for an encoder; got list"):
+    with pytest.raises(InputError, match="a numeric table, or a table with an encoder; got list"):
         subject_of(lines.model, [["a", "b"]] * 60, y, target="y")
 
 

@@ -51,20 +51,20 @@ def test_one_column_and_no_gap(small):
     assert said[2].startswith("In units of height (m): half of the predictions are off by less than ")
     assert said[3] == "What matters most: x1."
     assert said[4].startswith("A 90 % interval is 0.")
-    assert words.data_words(small)[0] == "30 rows, 1 column besides the target; no cell is missing."
+    assert words.data_words(small)[0] == "30 rows, 1 column without the target; no missing values."
 
 
 def test_one_candidate_is_no_choice(small):
     assert words.choice_words(small) == [
-        "One kernel and one alpha were given: Gaussian(width=1.0) with alpha 0.1. Nothing was chosen."
+        "One kernel and one alpha were given: Gaussian(width=1.0) with alpha 0.1. No selection was needed."
     ]
 
 
 def test_constant_predictions_are_called_what_they_are(constant):
     said = words.summary(constant, worries(constant))
-    assert said[1].endswith("That is no better than the baseline.")
+    assert said[1].endswith("The model is not better than the baseline.")
     assert not any("In units of" in line for line in said)
-    assert said[-1] == "Before you use it: no better than the baseline."
+    assert said[-1] == "Check before use: no better than the baseline."
     assert "No better than the baseline" in titles(constant)
     assert words.influence_words(constant)[-1] == "No significant importance: x2 and x1."
 
@@ -72,7 +72,7 @@ def test_constant_predictions_are_called_what_they_are(constant):
 def test_the_table_is_described_with_its_gaps_and_what_was_set_aside(search_facts):
     said = words.data_words(search_facts)
     missing = search_facts.data.missing
-    assert said[0] == f"60 rows, 4 columns besides the target; {missing} cells are missing."
+    assert said[0] == f"60 rows, 4 columns without the target; {missing} missing values."
     assert said[1].startswith("The target, price (EUR), goes from ")
     assert said[2:] == ["Not used as features: house.", "Numbers have commas."]
 
@@ -120,8 +120,8 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
 def test_the_choice_of_a_committee_says_who_votes(auto_facts):
     said = words.choice_words(auto_facts)
     assert isinstance(auto_facts.choice, CommitteeChoice)
-    assert said[0].startswith("4 kernels were tuned by the gradient of the leave-one-out error on 45 rows; ")
-    assert said[1].startswith("On its own, ")
+    assert said[0].startswith("4 kernels were tuned by minimizing the leave-one-out error on 45 rows; ")
+    assert said[1].startswith("The best single kernel is ")
 
 
 def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_facts):
@@ -141,7 +141,7 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
     [
         (3.0, 0.5, "The naive estimate is too good by 1."),
         (3.9, 0.5, "The naive estimate is too good by 0.1, less than the standard error."),
-        (4.0, 0.5, "The cross-validation error of the choice and the out-of-sample error agree."),
+        (4.0, 0.5, "The cross-validation error of the best candidate and the out-of-sample error agree."),
         (5.0, np.nan, "The naive estimate is worse than the honest one by 1: chance, or smaller training folds."),
     ],
 )
@@ -170,23 +170,25 @@ def test_intervals_without_ends_are_called_so(search_facts):
 
 
 def test_flexibility_is_told_with_and_without_a_penalty(auto_facts, search_facts):
-    assert "the member with the largest weight: alpha leaves " in words.spectrum_words(auto_facts)[0]
-    assert words.spectrum_words(search_facts)[0].startswith("Of the winner: alpha leaves ")
+    assert "the member with the largest weight. The model has " in words.spectrum_words(auto_facts)[0]
+    assert words.spectrum_words(search_facts)[0].startswith("Kernel: the best candidate. The model has ")
     none = replace(search_facts, spectrum=replace(search_facts.spectrum, degrees=None, rows=20))
     assert words.spectrum_words(none) == [
-        "Of the winner, on 20 rows drawn at random: with alpha = 0 every eigenvalue counts."
+        "Kernel: the best candidate, on 20 rows drawn at random. With alpha = 0 no component is damped."
     ]
-    assert words.spectrum_words(replace(none, spectrum=None)) == ["No column varies, so there is no spectrum."]
+    assert words.spectrum_words(replace(none, spectrum=None)) == ["All columns are constant, so there is no spectrum."]
 
 
 def test_columns_that_were_not_tried_are_told(search_facts):
     few = replace(search_facts, influence=search_facts.influence[:2], tried_on=40)
     said = words.influence_words(few)
-    assert ", of 40 drawn at random (a fifth at a time" in said[0]
+    assert "5 folds, with the kernel parameters fixed, on 40 sampled rows" in said[0]
     assert said[1] == "Of 4 columns, the 2 that say most on their own were tried."
     assert words.influence_words(replace(few, influence=())) == ["No column is used."]
     dull = replace(few, influence=tuple(replace(each, rise=0.0) for each in few.influence))
-    assert "No single column is important on its own: correlated columns share importance." in words.summary(dull, [])
+    assert ("No single column has significant importance. Correlated columns share importance.") in words.summary(
+        dull, []
+    )
 
 
 # -- what to worry about --------------------------------------------------------------------------
@@ -195,10 +197,8 @@ def test_columns_that_were_not_tried_are_told(search_facts):
 def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
     assert titles(small)["Only 30 rows"].level == "look"
     edge = titles(search_facts)["The best candidate is on the edge of the grid"]
-    assert edge.text.startswith("Its alpha, 0.01, is the smallest of those tried.")
-    assert words.summary(search_facts, worries(search_facts))[-1].startswith(
-        "Worth a look: the winner stands on the edge"
-    )
+    assert edge.text.startswith("Its alpha, 0.01, is the smallest tried.")
+    assert words.summary(search_facts, worries(search_facts))[-1].startswith("Warnings: the winner stands on the edge")
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):
@@ -207,7 +207,7 @@ def test_a_column_that_gives_the_target_away_is_serious(search_facts):
     assert (found[0].level, found[0].title) == ("serious", "Column final price alone nearly gives the target away")
     two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.985)))
     assert worries(two)[0].title == "Columns final price and tax alone nearly give the target away"
-    assert words.summary(leak, found)[-1].startswith("Before you use it: column final price alone")
+    assert words.summary(leak, found)[-1].startswith("Check before use: column final price alone")
 
 
 def test_outliers_are_named_by_row(search_facts):
@@ -275,7 +275,7 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
 def test_estimates_that_differ_by_rounding_agree(search_facts):
     judged = replace(search_facts.judged, error=17720.0, naive=17720.0 + 8e-8)
     assert estimates.optimism_words(replace(search_facts, judged=judged)) == [
-        "The cross-validation error of the choice and the out-of-sample error agree."
+        "The cross-validation error of the best candidate and the out-of-sample error agree."
     ]
 
 
@@ -292,6 +292,6 @@ def test_the_only_column_is_no_leak(small):
 
 
 def test_every_report_says_where_it_knows_nothing(small, label_facts):
-    where = "No extrapolation"
+    where = "Predictions outside the training range"
     assert "drift back to the average" in titles(small)[where].text
     assert "drift back to the most common labels" in titles(label_facts)[where].text

@@ -15,7 +15,7 @@ from mercer.runtime.checkpoint import Checkpoint, PassCheckpoint
 from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
 
 CHANGED = "does not fit: it was changed after it was written, or damaged."
-WAY_OUT = " Delete it or name another file."
+WAY_OUT = " Delete it, or use another file."
 
 
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, rng):
@@ -55,7 +55,10 @@ def test_other_data_is_refused_and_the_file_is_kept(tmp_path):
     ("damage", "reason"),
     [
         (lambda whole: b"hello\n", "it is truncated, or not a checkpoint."),
-        (lambda whole: whole[: len(whole) // 2], "its arrays must take 8000 bytes; got 3820. It may be truncated."),
+        (
+            lambda whole: whole[: len(whole) // 2],
+            ("its arrays should have 8000 bytes, but the file contains 3820. The file may be truncated."),
+        ),
         (lambda whole: b"", "it is truncated, or not a checkpoint."),
         (lambda whole: whole[:300], "it is truncated, or not a checkpoint."),
         (lambda whole: whole[:-1] + b"\1", f"the digest of an array {CHANGED}"),
@@ -110,8 +113,8 @@ def test_arrays_of_other_names_types_or_shapes_are_refused(tmp_path, other):
     saved.save(other)
     said = refusal(saved.load, {"a": np.zeros(3), "b": np.zeros(2)})
     assert said == (
-        f"The checkpoint {path} cannot be read: its arrays are not of the names, types and shapes that this work "
-        f"has.{WAY_OUT}"
+        f"The checkpoint {path} cannot be read: its arrays do not match this fit (names, types or shapes "
+        f"differ).{WAY_OUT}"
     )
 
 
@@ -147,7 +150,7 @@ def test_a_record_that_does_not_fit_its_arrays_is_refused(tmp_path):
         changed = json.loads(json.dumps(record)) | change
         path.write_bytes(joined(changed, stored, "checkpoint"))
         said = refusal(saved.load, arrays)
-        assert said == f"The checkpoint {path} cannot be read: its record does not fit its arrays.{WAY_OUT}"
+        assert said == f"The checkpoint {path} cannot be read: its header and its arrays are inconsistent.{WAY_OUT}"
 
 
 @pytest.fixture(scope="module")

@@ -217,8 +217,8 @@ def test_what_lives_in_this_process_alone_is_refused(client, table):
     with pytest.raises(InputError) as refused:
         run_pass(as_source([table[0]]), Moments(3), at_once=100, backend=client)
     assert str(refused.value) == (
-        "X on a cluster must be files, arrays or Dask collections; got an iterable of blocks, which lives in this "
-        'process alone. Use backend="serial".'
+        "With a Dask backend, X must be file paths, arrays or Dask collections; got an iterable of blocks, which "
+        'lives in this process alone. Use backend="serial".'
     )
 
 
@@ -227,7 +227,9 @@ def test_sums_that_no_worker_could_hold_are_refused(client, table):
         def begin(self):
             return {"sum": np.broadcast_to(np.zeros(1), (10**11,))}
 
-    with pytest.raises(MemoryRefusal, match=r"^Sums on a worker of 1 threads need 3\.2 TB of memory; it has 1\.1 GB\."):
+    with pytest.raises(
+        MemoryRefusal, match=(r"^A Dask worker with 1 threads needs 3\.2 TB of memory; the worker has 1\.1 GB\.")
+    ):
         run_pass(as_source(table[0]), Huge(3), at_once=100, backend=client)
 
 
@@ -303,12 +305,14 @@ def test_collections_that_will_not_do_are_refused(table):
     assert refusal(lazy, y[:-1]) == "y must be as long as X (6000 rows); got 5999 rows."
     assert refusal(lazy, da.from_array(y[:-1], chunks=100)) == "y must be as long as X (6000 rows); got 5999 rows."
     keep = da.from_array(X[:, 0] > 2.0, chunks=1000)
-    assert refusal(lazy[keep]).startswith("X with unknown chunk sizes must be in one chunk across its columns; got")
+    assert refusal(lazy[keep]).startswith("X with unknown chunk sizes must have one chunk along axis 1; got")
     whole = da.from_array(X, chunks=(1000, 3))
     assert refusal(whole, da.from_array(y, chunks=1000)[keep]).startswith("y must be as long as X (6000 rows); got ")
     columns = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=4)
     series = dd.from_pandas(pd.Series(y), npartitions=3)
-    assert refusal(columns, series) == "y of a Dask collection must be cut like X; got partitions of other lengths."
+    assert refusal(columns, series) == (
+        "y of a Dask collection must be partitioned like X; got partitions of different lengths."
+    )
     assert refusal(columns, "d") == "There is no column 'd' in X. Known: a, b, c."
 
 
@@ -318,5 +322,11 @@ def test_a_partition_that_changes_its_length_is_found_out(table):
     lazy = da.concatenate([da.from_delayed(piece, (np.nan, 3), float)])
     with dask.config.set(scheduler="sync"):
         source = as_source(lazy)
-        with pytest.raises(InputError, match=r"^A partition of X must be 5 rows in every pass; got 4\.$"):
+        with pytest.raises(
+            InputError,
+            match=(
+                r"^A partition of X changed its length between passes: 5 rows, then 4\. Make the computation "
+                r"deterministic, or persist X\.$"
+            ),
+        ):
             list(source.blocks(10))

@@ -211,8 +211,8 @@ def test_threads_keep_no_checkpoint(X, tmp_path):
             as_source(X), Moments(3), at_once=10, backend="threads", checkpoint=PassCheckpoint(tmp_path / "pass", "")
         )
     assert str(refused.value) == (
-        'backend with a checkpoint must be "serial" or Dask; got "threads". backend="serial" also works on all threads '
-        "inside each block."
+        'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
+        "also multithreaded."
     )
 
 

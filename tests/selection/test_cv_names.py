@@ -43,10 +43,10 @@ def test_groups_are_held_out_whole():
     [
         (
             {"cv": "gcv", "groups": np.arange(40)},
-            "cv='gcv' leaves out single rows, and cannot keep groups together. Use cv='held-out'.",
+            "cv='gcv' is based on single rows and cannot keep groups together. Use cv='held-out'.",
         ),
-        ({"cv": "gcv", "repeats": 2}, "repeats must be 1 where cv is 'gcv'; got 2. Give cv a number of folds."),
-        ({"cv": "held-out", "X": X[:4]}, "cv='held-out' must be given at least 5 rows; got 4."),
+        ({"cv": "gcv", "repeats": 2}, "repeats must be 1 when cv is 'gcv'; got 2. Set cv to a number of folds."),
+        ({"cv": "held-out", "X": X[:4]}, "cv='held-out' needs at least 5 rows; got 4."),
     ],
 )
 def test_what_does_not_go_together_is_refused(how, message):

@@ -83,11 +83,11 @@ def test_text_kernels_and_lists_of_everything(rows):
 @pytest.mark.parametrize(
     ("kernels", "sentence"),
     [
-        ("gausian", "There is no kernel family 'gausian'. Did you mean 'gaussian'?"),
-        ([], "kernels must be a kernel, a list of kernels or a family's name; got []."),
-        (3, "kernels must be a kernel, a list of kernels or a family's name; got 3."),
-        (None, "kernels must be a kernel, a list of kernels or a family's name; got None."),
-        ([Linear(), 3], "Each of kernels must be a kernel or a family's name; got 3."),
+        ("gausian", "There is no kernel 'gausian'. Did you mean 'gaussian'?"),
+        ([], "kernels must be a kernel, a list of kernels or a kernel name; got []."),
+        (3, "kernels must be a kernel, a list of kernels or a kernel name; got 3."),
+        (None, "kernels must be a kernel, a list of kernels or a kernel name; got None."),
+        ([Linear(), 3], "Every item of kernels must be a kernel or a kernel name; got 3."),
     ],
 )
 def test_what_is_no_kernel_is_refused(kernels, sentence, rows):
@@ -104,7 +104,11 @@ def test_a_ladder_of_widths_takes_sparse_rows_and_refuses_texts(rows):
     dense = resolve_kernels("gaussian", rows)
     assert resolve_kernels("gaussian", Rows(sparse.csr_matrix(rows.values))) == dense
     with pytest.raises(
-        InputError, match=r"^Default widths need numeric rows. Give kernel objects instead of family names.$"
+        InputError,
+        match=(
+            "^Kernel names such as 'gaussian' need numeric X, to choose default widths. Use kernel objects with a "
+            "width instead.$"
+        ),
     ):
         resolve_kernels("gaussian", as_rows(["a", "b", "c"]))
 

@@ -54,8 +54,8 @@ def test_repeats_are_never_mixed():
 @pytest.mark.parametrize("cv", [2, ShuffleSplit(3, random_state=0), [([0, 1], [2]), ([1, 2], [0]), ([0, 2], [1])]])
 def test_algorithm_one_needs_three_disjoint_folds(cv):
     sentence = (
-        "inner=None takes the other outer folds as inner ones, which needs at least three disjoint folds "
-        "that cover every row. Use cv=3 or more, or give inner= a number of folds."
+        "inner=None uses the other outer folds as inner folds. This needs at least 3 disjoint folds that cover every "
+        "row. Use cv=3 or more, or set inner to a number of folds."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         other_folds(draw(cv, X, X))

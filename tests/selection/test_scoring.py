@@ -154,7 +154,7 @@ def test_defaults():
     [
         (
             "neg_mean_square_error",
-            "There is no scoring 'neg_mean_square_error'. Did you mean 'neg_mean_squared_error'?",
+            "Unknown scoring 'neg_mean_square_error'. Did you mean 'neg_mean_squared_error'?",
         ),
         (3, "scoring must be a scikit-learn name, a scorer or a loss function; got 3."),
         ([], "scoring must be a scikit-learn name, a scorer or a loss function; got []."),
@@ -214,7 +214,7 @@ def test_text_has_no_squared_error(name):
     with pytest.raises(InputError) as refused:
         resolve_scoring(name, classifier=True).by_split(truth, np.ones((8, 1)))
     assert str(refused.value) == (
-        f"y for scoring by {name} must be numbers; got labels such as yes. Use a score of labels such as 'accuracy'."
+        f"scoring={name} needs numeric y; got labels such as yes. Use a classification score such as 'accuracy'."
     )
 
 
@@ -248,8 +248,8 @@ def test_a_score_is_no_loss(score, way_out):
     with pytest.raises(InputError) as refused:
         resolve_scoring(score, classifier=False)
     assert str(refused.value) == (
-        "scoring must be a loss(y_true, y_pred), lower is better, where it is a plain function; "
-        f"got {score.__name__}, which is larger for better predictions. {way_out}"
+        f"A function given as scoring must be a loss, loss(y_true, y_pred), lower is better; got {score.__name__}, "
+        f"which is larger for better predictions. {way_out}"
     )
 
 
@@ -257,8 +257,8 @@ def test_a_function_of_an_estimator_is_no_loss():
     with pytest.raises(InputError) as refused:
         resolve_scoring(lambda estimator, X, y: 0.0, classifier=False)
     assert str(refused.value) == (
-        "scoring must be a loss(y_true, y_pred), lower is better, where it is a plain function; "
-        "got <lambda>(estimator, X, y). For a score of (estimator, X, y) use a scorer of make_scorer."
+        "A function given as scoring must be a loss, loss(y_true, y_pred), lower is better; got <lambda>(estimator, "
+        "X, y). For other scores, use sklearn.metrics.make_scorer."
     )
 
 
@@ -273,7 +273,7 @@ def test_a_loss_is_one_number(returned, got, rng):
 
     with pytest.raises(InputError) as refused:
         resolve_scoring(loss, classifier=False).by_split(Truth(rng.normal(size=6), folds_of(6, 2)), np.zeros((6, 1)))
-    assert str(refused.value) == f"The result of loss must be one number; got {got}. Take a mean of it."
+    assert str(refused.value) == f"The result of loss must be one number; got {got}. Return the mean."
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_accuracy_of_numbers_is_refused(rng):
     with pytest.raises(InputError) as refused:
         resolve_scoring("accuracy", classifier=False).by_split(truth, rng.normal(size=(6, 1)))
     assert str(refused.value) == (
-        "scoring must be a score of numbers where numbers are predicted; got 'accuracy'. "
-        "Use a score of numbers, or a classifier."
+        "scoring must be a regression score for a regression model; got 'accuracy'. Use a score such as 'r2', or a "
+        "classifier."
     )
 
 

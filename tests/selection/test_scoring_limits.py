@@ -27,7 +27,7 @@ def test_errors_whose_squares_are_no_numbers_are_refused_by_a_sentence(scale, rn
     with pytest.raises(InputError) as refusal:
         KernelRidgeCV([Gaussian(1.0)], ALPHAS, cv=5).fit(X, y * scale)
     assert re.fullmatch(
-        r"Errors of predictions must be between 1e-150 and 1e150 in size for the mean squared error; got \S+\. "
+        r"Residuals must be between 1e-150 and 1e150 in absolute value, so that their squares are finite; got \S+\. "
         r"Rescale y, or use scoring='neg_mean_absolute_error'\.",
         str(refusal.value),
     )
@@ -56,10 +56,7 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     expected = [r2_score(y[test], held_out(K, y, 0.1, train, test)[:, 0]) for train, test in splits[:4]] + [np.nan]
     sentence = "A test set of one row has no r2; its score is NaN."
     if how == "search":
-        sentence = (
-            "scoring must be finite for some candidate; got NaN for all (a test set of one row has no r2). "
-            "Use another score or other folds."
-        )
+        sentence = "All scores are NaN (a test set of one row has no r2). Use another scoring or other folds."
         with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
             KernelRidgeCV([Gaussian(1.0)], [0.1], cv=splits, scoring="r2").fit(X, y)
         return

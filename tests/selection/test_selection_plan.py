@@ -69,7 +69,7 @@ def test_what_fits_by_no_route_is_refused_with_its_bytes():
     with pytest.raises(MemoryRefusal) as refused:
         plan(work, 10**8)
     message = str(refused.value)
-    assert f"needs {readable(least.bytes)} of memory by its leanest route ({least.name})" in message
+    assert f"needs at least {readable(least.bytes)} of memory (method {least.name})" in message
     assert "100.0 MB is available" in message
 
 
@@ -153,13 +153,13 @@ def test_kernels_are_held_a_few_at_a_time():
 def test_a_plan_prints_like_an_explain():
     text = str(plan(work_of(n=1000, kernels=5, alphas=4), PLENTY, label="10-fold, unshuffled"))
     first, head, _, *rows = text.splitlines()
-    assert first == "5 kernels x 4 alphas on 1000 rows; 10 sets of 100 rows left out (10-fold, unshuffled)"
+    assert first == "5 kernels x 4 alphas on 1000 rows; 10 sets of 100 rows held out (10-fold, unshuffled)"
     assert head.split() == ["route", "flops", "time", "memory", "how"]
     assert len(rows) == 3
     assert rows[0].startswith("->")
     assert sum(row.startswith("->") for row in rows) == 1
     uneven = plan(work_of(n=10, cv=[3, 4]), PLENTY)
-    assert "2 sets of 3 to 4 rows left out\n" in str(uneven)
+    assert "2 sets of 3 to 4 rows held out\n" in str(uneven)
 
 
 def test_the_predicted_peak_is_the_real_one(rng):

@@ -107,7 +107,8 @@ def test_an_iteration_that_stops_short_says_so(rng, monkeypatch):
     monkeypatch.setattr(conjugate, "_ROUNDS", 1)
     monkeypatch.setattr(streamed, "pivots", lambda n: 3)
     told = (
-        r"stopped at a relative residual of .* \(wanted 1e-08\) after 3 products\. A larger alpha or solver='cholesky'"
+        r"did not converge: relative residual .* \(tolerance 1e-08\) after 3 matrix products\. Use a larger alpha, or "
+        "solver='cholesky'"
     )
     with pytest.warns(ConvergenceWarning, match=told):
         model = KernelRidge(1e-6, kernel=Gaussian(0.3), solver="cg").fit(X, y)

@@ -90,8 +90,8 @@ def test_singular_systems_get_the_shortest_solution_and_one_warning(name, solver
     rank = np.linalg.matrix_rank(K, tol=n * EPS * np.abs(np.linalg.eigvalsh(K)).max(), hermitian=True)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        f"The system of KernelRidge is singular: rank {rank} of {n} with alpha = 0. The solution of minimum norm "
-        "was taken; a larger alpha makes it unique."
+        f"The system of KernelRidge is singular: rank {rank} of {n} with alpha = 0. The minimum-norm solution was "
+        "used; a larger alpha makes it unique."
     )
     assert caught[0].filename == __file__
     expected = np.linalg.lstsq(K, Y, rcond=n * EPS)[0]
@@ -126,8 +126,8 @@ def test_nearly_singular_systems_warn_with_the_digits_left(exponent, rng):
     route = model.route_
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        f"The system of KernelRidge is nearly singular: condition about {route.condition:.1g} with alpha = 0; "
-        f"about {route.digits:.0f} digits of the solution are correct. A larger alpha gives more."
+        f"The system of KernelRidge is nearly singular: condition number about {route.condition:.1g} with alpha = 0; "
+        f"about {route.digits:.0f} digits of the solution are correct. Use a larger alpha for more accuracy."
     )
     assert caught[0].filename == __file__
     assert abs(route.digits + np.log10(EPS * np.linalg.cond(K))) <= 1
@@ -298,7 +298,7 @@ def test_one_decomposition_serves_many_alphas(rng):
     X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 25))
     alphas = np.logspace(-3, 3, 25)
     many = KernelRidge(alphas, kernel="rbf", fit_intercept=True).fit(X, Y)
-    assert str(many.route_).startswith("spectral (dual, 40 rows, 25 alphas): condition about ")
+    assert str(many.route_).startswith("spectral (dual, 40 rows, 25 alphas): condition number about ")
     for j in (0, 11, 24):
         one = KernelRidge(alphas[j], kernel="rbf", fit_intercept=True).fit(X, Y[:, j])
         assert one.route_.name == "cholesky"

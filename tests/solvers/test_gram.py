@@ -80,8 +80,8 @@ def test_a_kernel_that_returns_the_wrong_shape_is_refused_in_a_sentence(rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Custom(rows_only)).fit(rng.normal(size=(6, 2)), rng.normal(size=6))
     assert str(caught.value) == (
-        "The result of Custom(function=<rows_only>) must be an array of shape (6, 6), a row per row of X and a column "
-        "per row of Z; got shape (6,). A kernel takes whole blocks (X, Z), not single rows."
+        "The result of Custom(function=<rows_only>) must be an array of shape (6, 6): one row per row of X, one "
+        "column per row of Z; got shape (6,). A kernel takes whole blocks (X, Z), not single rows."
     )
 
 

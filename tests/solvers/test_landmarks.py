@@ -169,7 +169,9 @@ def test_the_loss_of_digits_grows_with_the_condition_and_falls_with_alpha(rng):
 
 
 def test_a_kernel_that_is_zero_on_all_landmarks_is_refused():
-    with pytest.raises(InputError, match=r"Linear\(\) on the landmarks must be above 0 for some row; got 0 everywhere"):
+    with pytest.raises(
+        InputError, match=(r"The kernel matrix of Linear\(\) on the landmarks is zero or not positive semi-definite")
+    ):
         Features.of(Linear(), np.zeros((4, 2)))
 
 

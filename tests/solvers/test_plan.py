@@ -74,7 +74,7 @@ def test_the_primal_of_a_kernel_without_finite_features_is_refused(rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel="rbf", solver="primal").fit(rng.normal(size=(5, 2)), rng.normal(size=5))
     assert str(caught.value) == (
-        "solver='primal' needs a kernel with a finite feature map; this one has none. Use solver='auto'."
+        "solver='primal' needs a kernel with a finite feature map; this kernel has no such map. Use solver='auto'."
     )
 
 

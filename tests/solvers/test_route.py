@@ -21,7 +21,7 @@ def test_digits_are_what_the_condition_leaves(condition, digits):
 
 
 def test_a_route_prints_as_a_sentence():
-    assert str(route(1e4)) == "cholesky (dual, 5 rows): condition about 1e+04, 11.2 digits to trust"
+    assert str(route(1e4)) == "cholesky (dual, 5 rows): condition number about 1e+04, 11.2 correct digits"
     assert str(route(math.inf, rank=3)) == "cholesky (dual, 5 rows): rank 3 of 5, minimum-norm solution"
     assert not route().singular
     assert route(rank=4).singular
@@ -40,8 +40,8 @@ def test_past_a_millionth_of_error_it_says_how_many_digits_are_left():
         route(5e9).warn("KernelRidge", 1e-9)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The system of KernelRidge is nearly singular: condition about 5e+09 with alpha = 1e-09; "
-        "about 5 digits of the solution are correct. A larger alpha gives more."
+        "The system of KernelRidge is nearly singular: condition number about 5e+09 with alpha = 1e-09; about 5 "
+        "digits of the solution are correct. Use a larger alpha for more accuracy."
     )
 
 
@@ -60,7 +60,6 @@ def test_an_indefinite_system_is_told_with_its_eigenvalue():
         route(math.inf, rank=2, negative=-0.25).warn("KernelRidge", 0.5)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "The Gram matrix of KernelRidge with alpha = 0.5 on its diagonal must be positive definite; got an eigenvalue "
-        "of -0.25, so the objective may be unbounded below. Use a Mercer kernel, alpha above 0.75, or repair the "
-        "matrix."
+        "K + alpha I of KernelRidge must be positive definite (alpha = 0.5); got an eigenvalue of -0.25, so the "
+        "objective may be unbounded below. Use a Mercer kernel, alpha above 0.75, or mercer.repair on the matrix."
     )

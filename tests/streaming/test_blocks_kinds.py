@@ -31,7 +31,7 @@ OTHERS = {  # other kinds
     "text": pa.array(["1", "2", "3"]),
     "long text": pa.array(["1", "2", "3"], pa.large_string()),
     "categories of text": pa.array(["1", "2", "3"]).dictionary_encode(),
-    "truth values": pa.array([True, False, True]),
+    "booleans": pa.array([True, False, True]),
     "dates": pa.array([dt.date(2024, 1, day) for day in (1, 2, 3)]),
     "times": pa.array([1, 2, 3], pa.timestamp("us", tz="UTC")),
     "durations": pa.array([1, 2, 3], pa.duration("s")),
@@ -54,8 +54,8 @@ def test_files_whose_keys_or_labels_are_of_two_kinds_are_refused_by_name(other, 
     what = "y" if labels else "groups"
     found = refusal(lambda: as_source(path, "g", labels=True) if labels else as_source(path, groups="g"))
     assert found == (
-        f"{what} must be of one kind; got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet. "
-        "Make them all text or all numbers."
+        f"{what} must be of one type; got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet. Convert "
+        "all values to text or all to numbers."
     )
 
 
@@ -105,14 +105,14 @@ def test_equal_numbers_of_any_type_and_size_are_one_key(same):
     [
         ([0, 1], ["1", "2"], "numbers in block 0 and text in block 2"),
         (["a", "b"], [1.0, 2.0], "text in block 0 and numbers in block 2"),
-        ([0, 1], [True, False], "numbers in block 0 and truth values in block 2"),
+        ([0, 1], [True, False], "numbers in block 0 and booleans in block 2"),
     ],
     ids=["text", "numbers", "truth"],
 )
 def test_blocks_whose_keys_or_labels_are_of_two_kinds_are_refused_by_number(first, second, words, objects):
     first, second = (np.array(each, dtype=object if objects else None) for each in (first, second))
     X = np.zeros((2, 1))
-    rule = f" must be of one kind; got {words}. Make them all text or all numbers."
+    rule = f" must be of one type; got {words}. Convert all values to text or all to numbers."
     labelled = as_source([(X, first), (X, first), (X, second)], labels=True)
     assert refusal(lambda: list(labelled.blocks(3))) == "y" + rule
     grouped = as_source([(X, None, None, first), (X, None, None, first), (X, None, None, second)])
@@ -121,7 +121,10 @@ def test_blocks_whose_keys_or_labels_are_of_two_kinds_are_refused_by_number(firs
 
 def test_objects_in_memory_are_looked_at_whole_before_they_are_cut():
     keys = np.array([*[1] * 20_000, "1"], dtype=object)
-    words = "groups must be of one kind; got numbers in row 0 and text in row 20000. Make them all text or all numbers."
+    words = (
+        "groups must be of one type; got numbers in row 0 and text in row 20000. Convert all values to text or all to "
+        "numbers."
+    )
     X = np.zeros((20_001, 1))
     assert refusal(as_source, X, groups=keys) == words
     assert refusal(as_source, X, groups=keys.tolist()) == words
@@ -129,8 +132,8 @@ def test_objects_in_memory_are_looked_at_whole_before_they_are_cut():
 
 
 def test_partitions_whose_keys_are_of_two_kinds_are_refused_by_number():
-    words = "groups must be of one kind; got numbers in partition 0 and text in partition 1. "
-    words += "Make them all text or all numbers."
+    words = "groups must be of one type; got numbers in partition 0 and text in partition 1. "
+    words += "Convert all values to text or all to numbers."
     frames = [pd.DataFrame({"x": [0.0, 1.0], "g": pd.Series(keys, dtype=object)}) for keys in ([1, 2], ["1", "2"])]
     with dask.config.set({"scheduler": "sync", "dataframe.convert-string": False}):
         lazy = dd.from_map(lambda place: frames[place], [0, 1], meta=frames[0].iloc[:0])
@@ -150,7 +153,7 @@ CELLS = st.one_of(
 def test_an_array_is_of_one_kind_or_refused(cells):
     def name(cell):
         if isinstance(cell, bool):
-            return "truth values"
+            return "booleans"
         if isinstance(cell, str):
             return "text"
         return {dt.date: "dates", dt.timedelta: "durations"}.get(type(cell), "numbers")
@@ -161,8 +164,8 @@ def test_an_array_is_of_one_kind_or_refused(cells):
         assert kind_of_names("y", as_names(cells)) == kinds[0]
     else:
         assert refusal(kind_of_names, "y", as_names(cells), 5) == (
-            f"y must be of one kind; got {kinds[0]} in row 5 and {kinds[odd]} in row {5 + odd}. "
-            "Make them all text or all numbers."
+            f"y must be of one type; got {kinds[0]} in row 5 and {kinds[odd]} in row {5 + odd}. Convert all values to "
+            "text or all to numbers."
         )
 
 

@@ -26,8 +26,8 @@ def test_a_pipe_cannot_be_read_several_times(tmp_path):
 def test_iterators_that_end_are_refused_with_the_reason(table):
     blocks = blocks_of(table, 100)
     assert refusal(iter(blocks)) == (
-        "X must be readable several times; got an iterator. Give a list, an object whose "
-        "__iter__ starts afresh, or a function that returns a new iterator."
+        "X is read several times and must not be an iterator. Pass a list, an object whose __iter__ restarts, or a "
+        "function that returns a new iterator."
     )
     assert refusal(block for block in blocks).startswith("X must be something that several passes")
 
@@ -40,8 +40,7 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
     with pytest.raises(InputError) as refused:
         list(source.blocks(64))
     assert str(refused.value) == (
-        "X must be 500 rows in every pass; got 300. Every pass must read the same rows; give what can be read again "
-        "from the beginning."
+        "X changed between passes: 500 rows, then 300. X must return the same rows every time it is read."
     )
     shared = iter(blocks)
 
@@ -49,12 +48,12 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
         def __iter__(self):
             return shared
 
-    assert refusal(Spent()).startswith("X must be readable several times; got an iterator.")
+    assert refusal(Spent()).startswith("X is read several times and must not be an iterator.")
     source = as_source(lambda: (block for block in shared))
     with pytest.raises(InputError) as refused:
         list(source.blocks(64))
     assert str(refused.value).startswith(
-        "X must be the same blocks in every pass; got another first block than before. Give a list"
+        "X must be the same blocks in every pass; got a different first block. Pass a list"
     )
 
 
@@ -62,11 +61,13 @@ def test_blocks_that_do_not_fit_are_named():
     X, y = np.zeros((4, 2)), np.zeros(4)
     assert refusal([(X, y), (np.zeros((4, 3)), y)]) == "X of block 1 must be 2 columns wide; got 3."
     assert refusal([(X, y), (X, y[:3])]) == "y of block 1 must be as long as its X (4 rows); got 3 rows."
-    assert refusal([(X, y), (X,)]) == "Block 1 must be made like block 0; got other items in it."
+    assert refusal([(X, y), (X,)]) == "Block 1 must have the same form as block 0; got different items."
     assert refusal([(X, y, y, y, y)]).endswith("(X, y, weights, groups); got 5 items.")
     assert refusal([(X, y), (y, y)]) == "X of block 1 must be a table with rows and columns; got 1 dimensions."
     assert refusal(lambda: 3) == "X() must be an iterator over blocks; got int."
-    assert refusal([(X, y)], y).startswith("y must be in the blocks; got ndarray. A block is X alone, (X, y),")
+    assert refusal([(X, y)], y).startswith(
+        "y must be None when X is an iterable of blocks; got ndarray. Put it into the blocks: X alone, (X, y),"
+    )
     assert [len(block) for block in as_source([(X, y), (X[:0], y[:0]), (X, y)]).blocks(5)] == [5, 3]
 
 

@@ -40,12 +40,12 @@ def test_the_report_counts_what_is_unlike_training():
         ("b", 1, 2, 0),
         ("c", 0, 0, 1),
     ]
-    assert str(report).splitlines()[0] == "4 rows, 75% of them outside the range of training"
+    assert str(report).splitlines()[0] == "4 rows, 75% of them outside the training range"
     with pytest.warns(UnfamiliarRowsWarning) as caught:
         report.warn()
     assert str(caught[0].message) == (
-        "4 new rows differ from the training rows in 'a', 'b', 'c': 3 cells out of range, 2 cells of unseen levels, "
-        "2 cells newly missing. Predictions for such rows are extrapolations."
+        "4 new rows differ from the training rows in 'a', 'b', 'c': 3 values out of range, 2 values with unseen "
+        "categories, 2 values newly missing. Predictions for such rows are extrapolations."
     )
 
 

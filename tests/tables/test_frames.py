@@ -87,14 +87,14 @@ def test_a_named_encoder_takes_arrays_by_place():
     encoder = TableEncoder().fit({"a": [1.0, 3.0], "b": [5.0, 9.0]})
     assert encoder.transform(np.array([[3.0, 5.0]])).tolist() == [[1.0, -1.0]]
     assert refusal(encoder.transform, np.ones((2, 3))) == (
-        "X has 3 features, but TableEncoder is expecting 2 features as input. Give the columns of training."
+        "X has 3 features, but TableEncoder is expecting 2 features as input. Use the same columns as in fit."
     )
 
 
 def test_columns_that_are_gone_or_new_are_named():
     encoder = TableEncoder(drop=["b"]).fit({"a": [1.0, 3.0], "b": [1, 2], "c": [5.0, 9.0]})
     assert encoder.transform({"c": [5.0], "a": [3.0]}).tolist() == [[1.0, -1.0]]
-    start = "X of TableEncoder must be a table with the columns of training; got a table "
+    start = "X of TableEncoder must be a table with the training columns; got "
     assert refusal(encoder.transform, {"a": [1.0]}) == start + "without 'c'. Add the missing columns."
     assert refusal(encoder.transform, {"a": [1.0], "c": [1.0], "d": [2.0]}) == (
         start + "with 'd'. Rename or drop the unknown columns."
@@ -130,11 +130,11 @@ def test_columns_that_are_gone_or_new_are_named():
         ({"a": [1.0, np.inf]}, "Column 'a' must be finite numbers; got 'inf' in row 1. Correct the cell, or leave it"),
         ({"a": ["1", "1e400"]}, "Column 'a' must be numbers below 1.8e308; got '1e400' in row 1. Correct the cell, or"),
         ({"a": [None, 10**400, 1]}, "Column 'a' must be below 1.8e308; got a larger number in row 1."),
-        ({"a": [1j, 2j]}, "Column 'a' must be numbers, truth values, dates or text; got complex in row 0."),
-        ({"a": np.array([1j])}, "Column 'a' must be numbers, truth values, dates or text; got complex128 values."),
-        ({"a": [None, [1]]}, "Column 'a' must be numbers, truth values, dates or text; got list in row 1. Turn the"),
+        ({"a": [1j, 2j]}, "Column 'a' must be numbers, booleans, dates or text; got complex in row 0."),
+        ({"a": np.array([1j])}, "Column 'a' must be numbers, booleans, dates or text; got complex128 values."),
+        ({"a": [None, [1]]}, "Column 'a' must be numbers, booleans, dates or text; got list in row 1. Turn the"),
         (pl.LazyFrame({"a": [1]}), "X of TableEncoder must be a DataFrame, a mapping of columns, an array or a list"),
-        ({"a": np.array([b"x"])}, "Column 'a' must be numbers, truth values, dates or text; got |S1 values."),
+        ({"a": np.array([b"x"])}, "Column 'a' must be numbers, booleans, dates or text; got |S1 values."),
         ("text", "X of TableEncoder must be a DataFrame, a mapping of columns, an array or a list of rows; got str."),
         (
             None,
@@ -157,7 +157,7 @@ def test_sparse_matrices_are_refused():
 def test_new_cells_of_another_type_are_refused_by_row_and_column():
     encoder = TableEncoder().fit({"a": [1.0, 2.0], "w": ["2020-01-01", "2020-02-01"]})
     good = ["2020-01-01"] * 2
-    correct = "Correct the cell, or leave it empty."
+    correct = "Correct the value, or leave the cell empty."
     assert refusal(encoder.transform, {"a": [1, "x"], "w": good}) == (
         f"Column 'a' must be numbers; got 'x' in row 1. {correct}"
     )
@@ -176,7 +176,8 @@ def test_new_cells_of_another_type_are_refused_by_row_and_column():
     assert np.isfinite(encoder.transform({"a": nowhere, "w": np.array([np.nan])})).all()
     small = TableEncoder().fit({"a": [1e-200, 2e-200]})
     assert refusal(small.transform, {"a": [1e200]}) == (
-        "Column 'a' must be of the order of the training values (1e-200 to 2e-200); got 1e+200 in row 0."
+        "Column 'a' must be similar in size to the training values (1e-200 to 2e-200); got 1e+200 in row 0, whose "
+        "scaled value overflows."
     )
 
 

@@ -25,7 +25,7 @@ def reason_of(values, **settings):
     ("values", "kind", "why"),
     [
         ([1.5, 2.0, 3.0], "number", "numbers"),
-        ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; ask for category if codes"),
+        ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; if these are codes, use kind category"),
         (list(range(20)), "number", "whole numbers"),
         ([True, False, True], "category", "true or false"),
         (["1.5", "2", " -3e2"], "number", "numbers"),
@@ -34,7 +34,11 @@ def reason_of(values, **settings):
         ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "date", "dates"),
         (["a", "b", "a", "b"], "category", "text, 2 distinct values in 4 rows"),
         (["a", "b", "c", "a", "d"], "category", "text, 4 distinct values in 5 rows"),
-        (["ab1", "cd2", "ef3"], "identifier", "short text, 3 distinct in 3 rows; ask for text or category to keep it"),
+        (
+            ["ab1", "cd2", "ef3"],
+            "identifier",
+            ("short text, 3 distinct in 3 rows; to keep it, use kind text or category"),
+        ),
         (
             ["a good day", "no good day", "so so la"],
             "text",
@@ -94,18 +98,17 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
         "got '2.5' in row 0. Say how this table writes numbers with decimal."
     )
     assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
-        "Column 'a' must be numbers that can be read in one way; got '1,234' in row 1. Is the comma decimal? Say "
-        "decimal=',' or decimal='.'."
+        "Column 'a' is ambiguous: '1,234' in row 1 may have a decimal comma or a thousands separator. Set decimal=',' "
+        "or decimal='.'."
     )
     assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
     assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5"], "b": ["1.5", "2.5"]}) == (
-        "Numbers of one table must be written in one way; got '1.5' in column 'b', but '1,5' in 'a'. Say which with "
-        "decimal."
+        "The decimal sign must be the same in all columns; got '1.5' in column 'b', but '1,5' in 'a'. Set decimal."
     )
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
-        "Column 'a' must be numbers written in one way; got '1,5' in row 0. Say how numbers are written with decimal "
-        "or thousands, or say kinds={'a': 'category'}."
+        "Column 'a' must be numbers in one format; got '1,5' in row 0. Set the format with decimal or thousands, or "
+        "use kinds={'a': 'category'}."
     )
     free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
     assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})
@@ -114,21 +117,21 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
 
 def test_text_among_numbers_is_named_and_not_guessed_about():
     assert refusal(TableEncoder().fit, {"a": ["1", "2", "3", "oops", "5.5", "", "6"]}) == (
-        "Column 'a' must be numbers in every row, as in 83.3 % of them; got 'oops' in row 3. "
-        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
+        "Column 'a' must be numbers in every row (83.3 % are); got 'oops' in row 3. Correct the value, leave the cell "
+        "empty, or use kinds={'a': 'category'}."
     )
     assert refusal(
         TableEncoder().fit, {"a": ["2020-01-01", "2020-02-30", "2020-01-03", "2020-01-04", "2020-01-05"]}
     ) == (
-        "Column 'a' must be dates in every row, as in 80 % of them; got '2020-02-30' in row 1. "
-        "Correct the cell, leave it empty, or say kinds={'a': 'category'}."
+        "Column 'a' must be dates in every row (80 % are); got '2020-02-30' in row 1. Correct the value, leave the "
+        "cell empty, or use kinds={'a': 'category'}."
     )
     assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
 
 
 def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
     assert refusal(TableEncoder({"a": "number"}).fit, {"a": ["1", "x"]}) == (
-        "Column 'a' must be numbers; got 'x' in row 1. Correct the cell, or leave it empty."
+        "Column 'a' must be numbers; got 'x' in row 1. Correct the value, or leave the cell empty."
     )
     assert refusal(TableEncoder({"a": "number"}).fit, {"a": [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]}) == (
         "Column 'a' must be numbers; got '2020-01-01' in row 0."
@@ -137,11 +140,11 @@ def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
         "Column 'a' must be dates, or text such as '2024-12-31'; got '1' in row 1."
     )
     assert refusal(TableEncoder({"a": "numbr"}).fit, {"a": [1, 2]}) == (
-        "The kind of column 'a' must be 'number', 'category', 'date' or 'text'; got 'numbr'. To leave it out, use drop."
+        "The kind of column 'a' must be 'number', 'category', 'date' or 'text'; got 'numbr'. To drop it, use drop."
     )
     assert refusal(TableEncoder({"b": "number"}).fit, {"bb": [1, 2]}) == "There is no column 'b'. Did you mean 'bb'?"
     assert refusal(TableEncoder(drop=["z"]).fit, {"a": [1, 2]}) == "There is no column 'z'. Known: a."
-    assert refusal(TableEncoder(drop=[2]).fit, [[1, 2]]) == "A column number must be between 0 and 1; got 2."
+    assert refusal(TableEncoder(drop=[2]).fit, [[1, 2]]) == "A column index must be between 0 and 1; got 2."
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "tables.rst"
 
 def rules():
     """Every line of the docs' table that has an example: the words, the cells, and what they are taken for."""
-    lines = PAGE.read_text().split("What a column is taken for")[1].split(".. list-table::")[1]
+    lines = PAGE.read_text().split("The kind of a column")[1].split(".. list-table::")[1]
     rows = re.findall(r"\n   \* - (.*)\n     - ``(.*)``\n     - (.*)", lines)
     return [pytest.param(cells.split("; "), taken, id=words[:40]) for words, cells, taken in rows]
 

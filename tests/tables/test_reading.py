@@ -50,15 +50,15 @@ REFUSED = {
     "short row": (
         b"a,b\n1,2\n3\n",
         (
-            "Line 3 of t.csv must be a row of 2 cells, one per column; got 1 (the first is '3'). Cells are separated "
-            "by a comma here; put texts that hold one in quotes."
+            "Line 3 of t.csv must be a row of 2 cells, one per column; got 1 cells (the first is '3'). The separator "
+            "is a comma; put cells that contain it in quotes."
         ),
     ),
     "long row": (
         b"a;b\n1;2\n3;4;5\n",
         (
-            "Line 3 of t.csv must be a row of 2 cells, one per column; got 3 (the first is '3'). Cells are separated "
-            "by a semicolon here; put texts that hold one in quotes."
+            "Line 3 of t.csv must be a row of 2 cells, one per column; got 3 cells (the first is '3'). The separator "
+            "is a semicolon; put cells that contain it in quotes."
         ),
     ),
     "bad UTF-8": (
@@ -76,40 +76,42 @@ REFUSED = {
     "text in numbers": (
         b"a\n1\n2\n3\n4\nx5\n6\n7\n",
         (
-            "Column 'a' must be numbers in every row, as in 85.7 % of them; got 'x5' in line 6 of t.csv. Correct "
-            "the cell, leave it empty, or say kinds={'a': 'category'}."
+            "Column 'a' must be numbers in every row (85.7 % are); got 'x5' in line 6 of t.csv. Correct the value, "
+            "leave the cell empty, or use kinds={'a': 'category'}."
         ),
     ),
     "text in dates": (
         b"a,b\n2024-01-01,1\n2024-01-02,1\n2024-13-03,1\n2024-01-04,1\n2024-01-05,1\n",
         (
-            "Column 'a' must be dates in every row, as in 80 % of them; got '2024-13-03' in line 4 of t.csv. Correct "
-            "the cell, leave it empty, or say kinds={'a': 'category'}."
+            "Column 'a' must be dates in every row (80 % are); got '2024-13-03' in line 4 of t.csv. Correct the "
+            "value, leave the cell empty, or use kinds={'a': 'category'}."
         ),
     ),
     "inf": (
         b"a,b\n1,1\n-inf,2\n",
-        ("Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the cell, or leave it empty."),
+        (
+            "Column 'a' must be finite numbers; got '-inf' in line 3 of t.csv. Correct the value, or leave the cell "
+            "empty."
+        ),
     ),
     "1e400": (
         b"a,b\n1,1\n1e400,2\n",
         (
-            "Column 'a' must be numbers below 1.8e308; got '1e400' in line 3 of t.csv. Correct the cell, or leave it "
-            "empty."
+            "Column 'a' must be numbers below 1.8e308; got '1e400' in line 3 of t.csv. Correct the value, or leave "
+            "the cell empty."
         ),
     ),
     "30-digit integers": (
         b"a,b\n123456789012345678901234567891,1\n",
         (
             "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
-            "'123456789012345678901234567891' in line 2 of t.csv. Leave the column out with drop, or keep it as "
-            "text with "
+            "'123456789012345678901234567891' in line 2 of t.csv. Drop the column with drop, or keep it as text with "
             "kinds={'a': 'category'}."
         ),
     ),
     "empty": (b"", "t.csv is empty."),
     "blank": (b"\n \n\n", "t.csv is empty."),
-    "header only": (b"a,b\n", "t.csv has the names of 2 columns and no row below them."),
+    "header only": (b"a,b\n", "t.csv has a header with 2 columns, but no rows."),
     "NUL bytes": (
         b"a,b\n1,\x002\n",
         "Line 2 of t.csv must be text; got a NUL byte. The file is damaged or is not a text file.",
@@ -127,27 +129,24 @@ REFUSED = {
     ),
     "a very long cell": (
         b'a,b\n1,"' + b"x" * 200_000 + b'"\n',
-        "Line 2 of t.csv cannot be read: a cell is longer than 131072 letters; perhaps a quote is not closed.",
+        "Line 2 of t.csv cannot be read: a cell is longer than 131072 characters; perhaps a quote is not closed.",
     ),
     "commas that could be either": (
         b"a;b\n1,234;2\n5,678;3\n",
         (
-            "Column 'a' must be numbers that can be read in one way; got '1,234' in line 2 of t.csv. Is the comma "
-            "decimal? Say decimal=',' or decimal='.'."
+            "Column 'a' is ambiguous: '1,234' in line 2 of t.csv may have a decimal comma or a thousands separator. "
+            "Set decimal=',' or decimal='.'."
         ),
     ),
     "points and commas": (
         b"a;b\n1,5;2.5\n",
-        (
-            "Numbers of one table must be written in one way; got '2.5' in column 'b', but '1,5' in 'a'. Say which "
-            "with decimal."
-        ),
+        ("The decimal sign must be the same in all columns; got '2.5' in column 'b', but '1,5' in 'a'. Set decimal."),
     ),
     "thousands with blanks": (
         b"a;b\n1 234;1\n5 678;1\n",
         (
-            "Column 'a' must be numbers written in one way; got '1 234' in line 2 of t.csv. Say how "
-            "numbers are written with decimal or thousands, or say kinds={'a': 'category'}."
+            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with decimal or "
+            "thousands, or use kinds={'a': 'category'}."
         ),
     ),
     "two separators": (
@@ -156,7 +155,7 @@ REFUSED = {
     ),
     "no header": (
         b"1.5,2\n3,4\n",
-        "Line 1 of t.csv must be the names of the columns; got numbers (1.5, 2). Put a line of names above the rows.",
+        "Line 1 of t.csv must be a header with column names; got numbers (1.5, 2). Add a header line.",
     ),
     "UTF-16": (
         "a,b\n1,2\n".encode("utf-16"),
@@ -243,10 +242,10 @@ def test_kinds_that_were_asked_for(read):
     assert found.exactly("big") == ["123456789012345678901234567890", "5"]
     kinds = {column.name: column.kind for column in TableEncoder().fit(found.columns).columns_}
     assert kinds["zip"] == "category"
-    said = "Column 'a' must be numbers; got 'x' in line 3 of t.csv. Correct the cell, or leave it empty."
+    said = "Column 'a' must be numbers; got 'x' in line 3 of t.csv. Correct the value, or leave the cell empty."
     assert sentence_of(read, b"a\n1\nx\n", kinds={"a": "number"}) == said
     said = "Column 'a' must be dates such as 2024-12-31; got '1.2.2024' in line 2 of t.csv."
-    said += " Correct the cell, or leave it empty."
+    said += " Correct the value, or leave the cell empty."
     assert sentence_of(read, b"a\n1.2.2024\n", kinds={"a": "date"}) == said
     assert list(read(b"a,b\n1,2\n", kinds={"b": "text"}, only_kinds=True).columns) == ["b"]
 
@@ -254,14 +253,14 @@ def test_kinds_that_were_asked_for(read):
 def test_infinite_numbers_are_counted_or_taken_as_missing(read):
     raw = b"a,b\n1,x\ninf,y\n3,x\n-Infinity,y\n"
     assert sentence_of(read, raw).startswith(
-        "Column 'a' must be finite numbers; got 2 infinite cells, the first 'inf' in line 3 of t.csv. "
+        "Column 'a' must be finite numbers; got 2 infinite values, the first 'inf' in line 3 of t.csv. "
     )
     found = read(raw, infinite="missing")
     assert np.array_equal(found.columns["a"].values, [1, np.nan, 3, np.nan], equal_nan=True)
     assert found.notes == ("Column 'a': 'inf' (1), '-Infinity' (1) taken as missing.",)
     found = read(as_parquet(a=[1.0, float("inf"), -float("inf")]), "t.parquet", infinite="missing")
     assert np.array_equal(found.columns["a"].values, [1, np.nan, np.nan], equal_nan=True)
-    assert found.notes == ("Column 'a': 2 infinite cells taken as missing.",)
+    assert found.notes == ("Column 'a': 2 infinite values taken as missing.",)
 
 
 def test_rows_are_found_by_line(read):
@@ -339,16 +338,17 @@ def test_parquet_that_is_refused(read):
         return sentence_of(lambda given, **more: read(given, "t.parquet", **more), raw, **how)
 
     assert said(as_parquet(a=[[1], [2]])) == (
-        "Column 'a' must be numbers, truth values, dates or text; got list in row 1 of t.parquet. Turn the column into "
-        "text, or leave it out with drop."
+        "Column 'a' must be numbers, booleans, dates or text; got list in row 1 of t.parquet. Turn the column into "
+        "text, or drop it with drop."
     )
     assert read(as_parquet(a=[[1], [2]]), unused=["a"]).exactly("a") == [[1], [2]]
     assert said(as_parquet(a=[1.0, float("inf")])) == (
-        "Column 'a' must be finite numbers; got 'inf' in row 2 of t.parquet. Correct the cell, or leave it empty."
+        "Column 'a' must be finite numbers; got 'inf' in row 2 of t.parquet. Correct the value, or leave the cell "
+        "empty."
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
-        "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got '9007199254740993' in row "
-        "2 of t.parquet. Leave the column out with drop, or keep it as text with kinds={'a': 'category'}."
+        "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got '9007199254740993' in "
+        "row 2 of t.parquet. Drop the column with drop, or keep it as text with kinds={'a': 'category'}."
     )
     assert read(as_parquet(a=[1, 2**53 + 1]), unused=["a"]).rows == 2
     assert said(as_parquet(a=pa.array([], pa.int64()))) == (
@@ -370,8 +370,8 @@ def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
         assert (table.style, table.notes) == (text.style, text.notes)
     unclear = as_parquet(x=cells["thousands or decimals"])
     assert sentence_of(lambda raw, **how: read(raw, "t.parquet", **how), unclear) == (
-        "Column 'x' must be numbers that can be read in one way; got '1,100' in row 1 of t.parquet. Is the comma "
-        "decimal? Say decimal=',' or decimal='.'."
+        "Column 'x' is ambiguous: '1,100' in row 1 of t.parquet may have a decimal comma or a thousands separator. "
+        "Set decimal=',' or decimal='.'."
     )
     assert read(unclear, "t.parquet", decimal=".").columns["x"].values.tolist() == [1100.0, 2200.0, 3300.0]
     assert read(unclear, "t.parquet", decimal=",").columns["x"].values.tolist() == [1.1, 2.2, 3.3]
@@ -421,7 +421,7 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
         arrow_reading(far, "t.parquet", Rules())
     assert str(caught.value) == (
         "Column 'x' must be dates within 292 million years of 1970; got 36534630048-05-13T13:56:16 in row 2 of "
-        "t.parquet. Leave the column out with drop."
+        "t.parquet. Drop the column with drop."
     )
     names = arrow_reading(far, "t.parquet", Rules(unused=frozenset("x"))).exactly("x")
     assert names == ["1970-01-01T00:00:00", "36534630048-05-13T13:56:16"]

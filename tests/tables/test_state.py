@@ -63,7 +63,7 @@ def test_spoilt_states_are_refused():
         spoilt[0] = row
         assert refusal(TableEncoder.from_state, record, {"scales": spoilt}).startswith("The state of TableEncoder must")
     assert refusal(TableEncoder.from_state, record, {}).startswith(
-        "The state of TableEncoder must be what state() gives"
+        "The state of TableEncoder is invalid: a field is missing or has the wrong type"
     )
     assert refusal(TableEncoder.from_state, {}, arrays)
     assert refusal(TableEncoder.from_state, record, {"scales": arrays["scales"][:-1]})

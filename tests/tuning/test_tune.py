@@ -149,7 +149,7 @@ def test_tuning_noise_with_many_columns_is_reported_as_overfitted(rng):
     found = tune(Gaussian(4.0), X, y, per_column_widths=True, random_state=0)
     assert found.score < found.before
     assert found.overfitted
-    assert "tuning does harm: it overfits" in str(found)
+    assert "tuning overfits" in str(found)
 
 
 def test_tuning_a_clean_signal_is_not_reported_as_overfitted(rng):
@@ -283,10 +283,10 @@ BAD = {
         {"X": np.where(X5 == 3.0, np.nan, X5)},
         "X must be finite; got nan in row 1, column 1. Fill in or drop such rows first.",
     ),
-    "two rows": ({"X": X5[:2], "y": Y5[:2]}, "Tuning must be given at least 3 rows with weight; got 2."),
+    "two rows": ({"X": X5[:2], "y": Y5[:2]}, "tune needs at least 3 rows with positive weight; got 2."),
     "two rows with weight": (
         {"sample_weight": [0.0, 0.0, 0.0, 1.0, 1.0]},
-        "Tuning must be given at least 3 rows with weight; got 2.",
+        "tune needs at least 3 rows with positive weight; got 2.",
     ),
     "few weights": (
         {"sample_weight": [1.0, 2.0]},
@@ -302,10 +302,13 @@ BAD = {
     ),
     "alpha": ({"alpha": 0.0}, "alpha of tune must be a positive number, or None; got 0.0."),
     "alpha is a text": ({"alpha": "much"}, "alpha of tune must be a positive number, or None; got 'much'."),
-    "share": ({"share": [0]}, "share of tune must be 2 numbers, one for each column; got [0]."),
+    "share": (
+        {"share": [0]},
+        ("share of tune must be 2 integers, one per column (columns with the same number share a width); got [0]."),
+    ),
     "unknown bound": (
         {"bounds": {"widht": (1.0, 2.0)}},
-        "bounds of tune: there is no parameter 'widht'. Did you mean 'width'?",
+        "bounds of tune has an unknown parameter 'widht'. Did you mean 'width'?",
     ),
     "reversed bound": (
         {"bounds": {"width": (2.0, 1.0)}},
@@ -327,7 +330,7 @@ BAD = {
     ),
     "a given matrix": (
         {"kernel": 2.0 * Precomputed(), "X": np.eye(5)},
-        "2.0 * Precomputed() takes a matrix computed already: there is nothing to tune. Give it rows instead.",
+        "2.0 * Precomputed() is precomputed and has no parameters to tune. Use another kernel with rows X.",
     ),
     "infinite": (
         {"kernel": Polynomial(3).exp()},
