@@ -1,6 +1,8 @@
 """The pages and the code agree: tests that are named exist, what is public is listed, the first lines run."""
 
+import ast
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import mercer.errors
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 DERIVATIONS = (ROOT / "docs" / "derivations.rst").read_text()
+messages = runpy.run_path(str(ROOT / "docs" / "messages.py"))["messages"]
 MEMBER = re.compile(r"``(tests/[\w/]+\.py)``|``(test_\w+)``")
 
 
@@ -76,6 +79,41 @@ def test_everything_public_is_in_the_reference():
     told = set(re.findall(r"autoexception:: (\w+)", reference))
     assert {name for name in errors if name[0].isupper()} == told
     assert all(f"mercer.{name}\n--" in reference for name in modules)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "InputError: X must be real; got complex numbers.",  # raised
+        "InputError: {name} cannot be saved without training rows: predictions need them.",  # begins with a placeholder
+        "ModelFileError: the encoder is missing.",  # need(...)
+        "MemoryRefusal: The spectrum of a matrix of {n} rows needs {needed} of memory; {available} is available.",
+        "InputError: The state of TableEncoder is invalid: duplicate names of columns or outputs.",  # assembled in a helper
+        "InputError: Column {name} must be numbers; got {cell} in {place}. Correct the value, or leave the cell empty.",
+        "NotMercerWarning: {kernel} is not a Mercer kernel: {reason}. The objective may be unbounded below.",
+        "EdgeOfGridWarning: The best candidate of {owner} is on the edge of the grid",
+        "certificate: a user-defined function cannot be proved automatically",
+        "certificate: no counterexample was found beyond rounding error",
+        "command line: Out of memory. Use fewer rows or columns.",
+        "AssertionError: {kernel}: k(X) must be float64",
+    ],
+)
+def test_the_reference_of_errors_lists_messages_of_every_kind(entry):
+    found = [f"{each.kind}: {each.text}" for each in messages()]
+    assert any(each.startswith(entry) for each in found)
+
+
+def test_the_reference_of_errors_lists_every_statement_that_raises_a_text():
+    listed = {(each.path, each.line) for each in messages()}
+    source, helpers = ROOT / "src" / "mercer", 30  # errors that a helper makes are listed where the helper makes them
+    raised = [
+        (str(path.relative_to(source)), node.exc.lineno)
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args
+    ]
+    assert len(raised) > 400
+    assert len(set(raised) - listed) < helpers
 
 
 def test_the_first_four_lines_can_be_copied_and_are_those_that_the_tests_run():

@@ -147,7 +147,8 @@ REFUSED = {
     ),
     ("fit", "alone.csv", "--target", "y"): "alone.csv has no columns besides the target 'y'.",
     ("fit", "constant.csv", "--target", "x"): ("No column of constant.csv can be used as a feature "
-                                               "('y': every value is 1)."),
+                                               "('y': every value is 1). To use a column anyway, set its kind with "
+                                               "--as COLUMN=KIND."),
     ("predict", "houses.csv", "new.csv"): None,
     ("predict", "nowhere.mercer", "new.csv"): None,
     ("inspect", "houses.csv"): None,
@@ -206,7 +207,7 @@ def test_ctrl_c_says_so_and_leaves_nothing(run, folder, monkeypatch):
 
 
 def test_a_full_disk_and_our_own_mistakes_get_a_sentence(run, folder, monkeypatch):
-    assert words(MemoryError()).startswith("There is not enough memory.")
+    assert words(MemoryError()).startswith("Out of memory.")
     assert words(ValueError("a  b\nc")) == "a b c"
     assert words(TypeError("x")) == (
         "Internal error, TypeError: x. Please report it; MERCER_TRACEBACK=1 shows where it happened."

@@ -26,7 +26,7 @@ def test_a_column_made_from_the_target_is_warned_of(run, leaking):
         "columns that were computed from price, or are known only after it: --drop 'price with tax'.\n"
     )
     told = json.loads(run("fit", "leak.csv", "--target", "price", *FAST, "--json").stdout)
-    assert told["warnings"][0].startswith("Column price with tax alone")
+    assert told["warnings"][0].startswith("Possible target leakage: column price with tax alone")
     without = run("fit", "leak.csv", "--target", "price", "--drop", "price with tax", *FAST)
     assert "away" not in without.stderr
 

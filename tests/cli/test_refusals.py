@@ -90,7 +90,7 @@ def test_a_summary_that_is_none_is_left_out(place, summary):
     path = str(place / "odd.mercer")
     mercer.save(TableModel(search, encoder, "y", "", (), summary), path)
     assert said("inspect", path).stdout.endswith(
-        "a       number           0  whole numbers, 3 distinct; if these are codes, use kind category\n"
+        "a       number        0  whole numbers, 3 distinct; if these are codes, use --as a=category\n"
     )
 
 
@@ -106,7 +106,7 @@ def test_advice_and_warnings_about_strange_columns_can_be_printed(run, folder):
     parquet.write_table(pa.table({**columns, name: [1e9] * 30}), "new.parquet")
     warned = run("predict", "model.mercer", "new.parquet").stderr
     assert warned.startswith(
-        "Warning: column '\\x1b]0;owned\\x07\\u202eprice\\ncopy', of 30 cells: 30 outside the range"
+        "Warning: column '\\x1b]0;owned\\x07\\u202eprice\\ncopy', 30 values: 30 outside the training range."
     )
 
 

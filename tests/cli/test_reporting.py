@@ -38,7 +38,7 @@ def test_a_report_is_written_beside_the_model(run, tmp_path):
     )
     assert command in text
     assert hashlib.sha256((tmp_path / "table.csv").read_bytes()).hexdigest() in text
-    assert "It learned from 36 rows of table.csv." in text
+    assert "It was fitted to 36 rows of table.csv." in text
     error = json.loads(run(*FAST, "--json").stdout)["error"]
     assert f"{error['value']:.4g}" in text
     assert f"{error['baseline']:.4g}" in text

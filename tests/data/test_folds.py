@@ -147,18 +147,29 @@ def test_what_is_removed_is_everything_not_trained_on():
     assert Split(np.array([1, 4]), np.array([0])).removed(6).tolist() == [0, 2, 3, 5]
 
 
+EMPTY = (
+    "Every split must have at least one training row and one test row; got a split with an empty training or test set."
+)
+
+
 @pytest.mark.parametrize(
     ("cv", "sentence"),
     [
-        (1, "The number of folds must be between 2 and the 12 rows; got 1."),
-        (0, "The number of folds must be between 2 and the 12 rows; got 0."),
-        (13, "The number of folds must be between 2 and the 12 rows; got 13."),
+        (1, "The number of folds must be between 2 and the number of rows, 12; got 1."),
+        (0, "The number of folds must be between 2 and the number of rows, 12; got 0."),
+        (13, "The number of folds must be between 2 and the number of rows, 12; got 13."),
         ("5", "cv must be a number of folds, a splitter, a list of (train, test) or None; got '5'."),
         (2.5, "cv must be a number of folds, a splitter, a list of (train, test) or None; got 2.5."),
         (True, "cv must be a number of folds, a splitter, a list of (train, test) or None; got True."),
         ([], "cv must yield at least one split; got none."),
-        ([([0], [])], "Every split must train and test on at least one row; got a split without rows."),
-        ([([], [0])], "Every split must train and test on at least one row; got a split without rows."),
+        (
+            [([0], [])],
+            EMPTY,
+        ),
+        (
+            [([], [0])],
+            EMPTY,
+        ),
         ([([0, 1], [1])], "Training and test rows of a split must be disjoint; got a row that is in both."),
         ([([0], [12])], "Row indices of a split must be between 0 and 11; got 12 to 12."),
         ([([-1], [3])], "Row indices of a split must be between 0 and 11; got -1 to -1."),
@@ -170,7 +181,9 @@ def test_splits_that_make_no_sense_are_refused(cv, sentence):
 
 
 def test_more_folds_than_groups_are_refused():
-    with pytest.raises(InputError, match=r"^The number of folds must be between 2 and the 5 groups; got 6\.$"):
+    with pytest.raises(
+        InputError, match=r"^The number of folds must be between 2 and the number of groups, 5; got 6\.$"
+    ):
         draw(6, X, Y, groups=GROUPS)
 
 

@@ -129,7 +129,7 @@ def test_days_count_by_value():
 def test_a_missing_key_is_refused(keys):
     with pytest.raises(InputError) as refused:
         fold_of(0, 2, 5, 0, keys)
-    expected = "groups has missing values. Fill in or drop such rows first."
+    expected = "groups must not have missing values. Fill in or drop such rows first."
     assert str(refused.value) == expected
 
 

@@ -140,7 +140,7 @@ def test_shares_of_variance_are_pooled_by_leave_one_out(scoring, data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_nested_refuses_scores_that_are_no_numbers(labelled):
     search = KernelRidgeClassifierCV(KERNELS, ALPHAS, scoring="roc_auc")
-    with pytest.raises(InputError, match="^All scores are NaN"):
+    with pytest.raises(InputError, match=r"^All scores are NaN"):
         nested_cross_validate(search, *labelled, cv=5, inner="leave-one-out")
 
 

@@ -173,13 +173,16 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         ([[1.0, 0.0], [0.0, -np.inf]], "K must be finite; got -inf in row 1, column 1."),
         (
             np.eye(2) * 1j,
-            ("The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
-            "complex128."),
+            (
+                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
+                "complex128."
+            ),
         ),
         (
             "gaussian",
             (
-                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type <U8."
+                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
+                "<U8."
             ),
         ),
         (

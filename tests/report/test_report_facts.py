@@ -313,7 +313,7 @@ def test_without_an_outer_loop_coverage_comes_from_refits(auto):
     subject = subject_of(model, table, y, target="price")
     found, how = coverages(subject, refitted(subject), judge(subject))
     assert found[0].rows == len(y)
-    assert "their widths have seen all rows" in how
+    assert "the interval widths were computed from all rows" in how
 
 
 def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):

@@ -43,14 +43,12 @@ def constant():
 
 def test_one_column_and_no_gap(small):
     said = words.summary(small, worries(small))
-    assert said[0] == "This model predicts height (m), a number, from 1 column. It learned from 30 rows."
-    assert said[1].startswith(
-        "On rows that it had not seen, the typical error (root mean squared error) was 0.08612\u00a0±\u00a0"
-    )
-    assert "Always saying the mean of height (m) gives 0." in said[1]
+    assert said[0] == "This model predicts height (m), a number, from 1 column. It was fitted to 30 rows."
+    assert said[1].startswith("Out-of-sample error (root mean squared error): 0.08612\u00a0±\u00a0")
+    assert "Baseline (predicting the mean of height (m)): 0." in said[1]
     assert said[2].startswith("In units of height (m): half of the predictions are off by less than ")
-    assert said[3] == "What matters most: x1."
-    assert said[4].startswith("A 90 % interval is 0.")
+    assert said[3] == "Most important columns: x1."
+    assert said[4].startswith("90 % prediction intervals are 0.")
     assert words.data_words(small)[0] == "30 rows, 1 column without the target; no missing values."
 
 
@@ -81,11 +79,8 @@ def test_three_labels_are_counted_and_the_worst_is_named(label_facts):
     said = words.data_words(label_facts)[1]
     assert said.startswith("The target, class, has 3 labels: ")
     worst = min(label_facts.labels.each, key=lambda each: each.found)
-    assert words.held_out_words(label_facts)[1].startswith(f"Label {worst.label} was found least often: ")
-    assert (
-        "of the labels were wrong. Always saying the most common label is wrong in "
-        in words.summary(label_facts, [])[1]
-    )
+    assert words.held_out_words(label_facts)[1].startswith(f"Label {worst.label} has the lowest recall: ")
+    assert "of the labels are wrong. Baseline (predicting the most common label): " in words.summary(label_facts, [])[1]
     assert words.calibration_words(label_facts)[0].startswith("Held-out probabilities are ")
     assert words.coverage_words(label_facts) == []
 
@@ -105,14 +100,14 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
     said = words.choice_words(search_facts)
     choice = search_facts.choice
     tried = f"{choice.kernels} kernels and 3 alphas were compared by neg_mean_squared_error (4-fold, shuffled). "
-    assert said[0] == f"{tried}Taken was the best mean score: {choice.kernel} with alpha {choice.alpha}."
-    assert said[-1].endswith("outer folds chose exactly this; the others chose a neighbour or something else.") or (
-        said[-1] == "All 4 outer folds chose the same."
+    assert said[0] == f"{tried}Selected (the best mean score): {choice.kernel} with alpha {choice.alpha}."
+    assert said[-1].endswith("outer folds chose exactly this candidate.") or (
+        said[-1] == "All 4 outer folds chose the same candidate."
     )
     same = replace(search_facts, choice=replace(choice, agreed=(4, 4), close=1))
-    assert words.choice_words(same)[1:] == ["All 4 outer folds chose the same."]
+    assert words.choice_words(same)[1:] == ["All 4 outer folds chose the same candidate."]
     other = replace(search_facts, choice=replace(choice, agreed=(0, 4), close=1))
-    assert words.choice_words(other)[1].startswith("None of 4 outer folds chose exactly this")
+    assert words.choice_words(other)[1] == "None of 4 outer folds chose exactly this candidate."
     alone = replace(search_facts, choice=replace(choice, agreed=(1, 1), close=1))
     assert words.choice_words(alone)[1:] == []
 
@@ -126,23 +121,34 @@ def test_the_choice_of_a_committee_says_who_votes(auto_facts):
 
 def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_facts):
     found = estimates.estimates(search_facts)
-    assert [each.honest for each in found] == [False, False, True, False]
+    assert [each.quoted for each in found] == [False, False, True, False]
     assert [each.value for each in found][2] == search_facts.judged.error
-    assert found[2].worth == "Honest: nested cross-validation, 4-fold, shuffled. Quote this one."
+    assert found[2].worth == "Nested cross-validation, 4-fold, shuffled. Quote this number."
     plain = replace(auto_facts, judged=replace(auto_facts.judged, outer=False))
     assert [each.name for each in estimates.estimates(plain)] == [
-        "Training rows", "Out of fold", "Always the mean",
+        "Training rows", "Out-of-fold", "Baseline (predicting the mean)",
     ]  # fmt: skip
-    assert estimates.optimism_words(plain)[0].startswith("No outer loop was run.")
+    assert estimates.optimism_words(plain)[0].startswith("No outer cross-validation was run.")
 
 
 @pytest.mark.parametrize(
     ("naive", "spread", "said"),
     [
-        (3.0, 0.5, "The naive estimate is too good by 1."),
-        (3.9, 0.5, "The naive estimate is too good by 0.1, less than the standard error."),
+        (3.0, 0.5, "The cross-validation error of the best candidate is too optimistic by 1."),
+        (
+            3.9,
+            0.5,
+            "The cross-validation error of the best candidate is too optimistic by 0.1, less than the standard error.",
+        ),
         (4.0, 0.5, "The cross-validation error of the best candidate and the out-of-sample error agree."),
-        (5.0, np.nan, "The naive estimate is worse than the honest one by 1: chance, or smaller training folds."),
+        (
+            5.0,
+            np.nan,
+            (
+                "The cross-validation error of the best candidate is larger than the out-of-sample error by 1: by "
+                "chance, or because its training folds are smaller."
+            ),
+        ),
     ],
 )
 def test_optimism_is_told_with_its_sign(search_facts, naive, spread, said):
@@ -158,14 +164,15 @@ def test_one_score_has_no_standard_error(search_facts):
 def test_scores_are_not_called_errors(search_facts):
     judged = replace(search_facts.judged, measure="r2", smaller_is_better=False, error=0.9, baseline=0.0)
     said = words.summary(replace(search_facts, judged=judged), [])
-    assert said[1].startswith("On rows that it had not seen, r2 was 0.9")
-    assert said[1].endswith("Without the columns it is 0.")
+    assert said[1].startswith("Out-of-sample score (r2): 0.9")
+    assert said[1].endswith("Baseline (predicting the mean of price (EUR)): 0.")
 
 
 def test_intervals_without_ends_are_called_so(search_facts):
     endless = replace(search_facts, coverage=(Coverage(1.0, np.inf, 0.9, "share found", 8),))
     assert (
-        words.coverage_words(endless)[0] == "90 % intervals held 100 % of 8 unseen targets. The intervals are infinite."
+        words.coverage_words(endless)[0]
+        == "90 % prediction intervals contain 100 % of 8 held-out targets. They are infinite."
     )
 
 
@@ -183,7 +190,7 @@ def test_columns_that_were_not_tried_are_told(search_facts):
     few = replace(search_facts, influence=search_facts.influence[:2], tried_on=40)
     said = words.influence_words(few)
     assert "5 folds, with the kernel parameters fixed, on 40 sampled rows" in said[0]
-    assert said[1] == "Of 4 columns, the 2 that say most on their own were tried."
+    assert said[1] == "Only the 2 columns with the best single-column prediction were permuted (of 4)."
     assert words.influence_words(replace(few, influence=())) == ["No column is used."]
     dull = replace(few, influence=tuple(replace(each, rise=0.0) for each in few.influence))
     assert ("No single column has significant importance. Correlated columns share importance.") in words.summary(
@@ -198,21 +205,23 @@ def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
     assert titles(small)["Only 30 rows"].level == "look"
     edge = titles(search_facts)["The best candidate is on the edge of the grid"]
     assert edge.text.startswith("Its alpha, 0.01, is the smallest tried.")
-    assert words.summary(search_facts, worries(search_facts))[-1].startswith("Warnings: the winner stands on the edge")
+    assert words.summary(search_facts, worries(search_facts))[-1].startswith(
+        "Warnings: the best candidate is on the edge of the grid"
+    )
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):
     leak = replace(search_facts, influence=(Influence("final price", 90.0, 1.0, 0.999),))
     found = worries(leak)
-    assert (found[0].level, found[0].title) == ("serious", "Column final price alone nearly gives the target away")
+    assert (found[0].level, found[0].title) == ("serious", "Possible target leakage: column final price")
     two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.985)))
-    assert worries(two)[0].title == "Columns final price and tax alone nearly give the target away"
-    assert words.summary(leak, found)[-1].startswith("Check before use: column final price alone")
+    assert worries(two)[0].title == "Possible target leakage: columns final price and tax"
+    assert words.summary(leak, found)[-1].startswith("Check before use: possible target leakage: column final price")
 
 
 def test_outliers_are_named_by_row(search_facts):
     held = replace(search_facts.held, outliers=(7,))
-    found = titles(replace(search_facts, held=held))["1 residual stands far out"]
+    found = titles(replace(search_facts, held=held))["1 outlier among the residuals"]
     assert found.text.startswith(f"The largest: row {int(held.rows[7]) + 1} (observed ")
 
 
@@ -221,28 +230,30 @@ def test_gaps_extremes_and_copies_are_worries(search_facts):
     data = replace(search_facts.data, columns=tuple(columns), copies=1)
     found = titles(replace(search_facts, data=data))
     assert "Many missing values in cost $ in $" in found
-    assert "Values far from all others in size" in found
-    assert found["1 row of 60 repeats another one in every column"].level == "note"
+    assert "Extreme values in size" in found
+    assert found["1 duplicate row among 60 rows"].level == "note"
     many = titles(replace(search_facts, data=replace(data, copies=20)))
-    assert many["20 rows of 60 repeat another one in every column"].level == "look"
+    assert many["20 duplicate rows among 60 rows"].level == "look"
 
 
 def test_a_rare_label_is_a_worry(label_facts):
     counts = (("common", 70), ("rare", 5))
     labels = replace(label_facts.labels, each=(LabelFact("rare", 5, 0.2, 0.5),))
     facts = replace(label_facts, data=replace(label_facts.data, counts=counts), labels=labels)
-    assert titles(facts)["Label rare is rare"].text.startswith("5 rows of 75. Of those, 20 % were found.")
+    assert titles(facts)["Label rare is rare"].text.startswith("5 rows of 75. Recall: 20 %.")
 
 
 def test_a_label_that_is_mostly_missed_is_a_worry(label_facts):
     labels = replace(label_facts.labels, each=(LabelFact("ill", 30, 0.3, 0.5), LabelFact("well", 45, 0.9, 0.8)))
-    found = titles(replace(label_facts, labels=labels))["Most rows of ill get another label"]
-    assert found.text.startswith("Found were: ill 30 % of 30. ")
+    found = titles(replace(label_facts, labels=labels))["Low recall of ill"]
+    assert found.text.startswith("Recall: ill 30 % of 30. ")
 
 
 def test_intervals_that_do_not_hold_and_choices_that_flatter_are_worries(search_facts):
     short = replace(search_facts, coverage=(Coverage(0.7, 1.0, 0.9, "share found", 200),))
-    assert titles(short)["Prediction intervals are too narrow"].text.startswith("90 % intervals held 70 % of 200")
+    assert titles(short)["Prediction intervals are too narrow"].text.startswith(
+        "90 % intervals contain 70 % of 200 held-out targets."
+    )
     judged = replace(search_facts.judged, error=4.0, naive=2.0, standard_error=0.3)
     assert "Optimistic model selection" in titles(replace(search_facts, judged=judged))
 
@@ -251,7 +262,7 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
     choice = auto_facts.choice
     members = tuple(replace(each, weight=0.25, bounds=("alpha",)) for each in choice.members[:1])
     found = titles(replace(auto_facts, choice=replace(choice, members=members, digits=3.0)))
-    assert found["Tuning ended on a bound for Laplacian"].text == "It would have gone further if it could (alpha)."
+    assert found["Tuning stopped at a bound for Laplacian"].text == "Parameters at their bounds: alpha."
     assert found["Nearly singular system"].text.startswith("About 3 decimal digits")
 
 
@@ -267,9 +278,9 @@ def test_widths_on_a_bound_are_told_by_the_columns_they_belong_to(auto):
     member = MemberFact("Laplacian", 1.0, 1.0, 1.0, "converged", ("width of size",))
     alone = gather(subject, None, Origin())
     alone = replace(alone, choice=replace(alone.choice, members=(member,)))
-    assert titles(alone)["Tuning ended on a bound for Laplacian"].text.endswith("in which the target is linear.")
+    assert titles(alone)["Tuning stopped at a bound for Laplacian"].text.endswith("or that its effect is linear.")
     assert "1 kernel was tuned" in words.choice_words(alone)[0]
-    assert "; one votes alone, for what it predicts out of fold (" in words.choice_words(alone)[0]
+    assert "; it is used (" in words.choice_words(alone)[0]
 
 
 def test_estimates_that_differ_by_rounding_agree(search_facts):
@@ -288,10 +299,10 @@ def test_large_numbers_are_written_out(search_facts):
 
 def test_the_only_column_is_no_leak(small):
     given = replace(small, influence=(Influence("x1", 90.0, 1.0, 0.999),))
-    assert not any("away" in title for title in titles(given))
+    assert not any("leakage" in title for title in titles(given))
 
 
 def test_every_report_says_where_it_knows_nothing(small, label_facts):
     where = "Predictions outside the training range"
-    assert "drift back to the average" in titles(small)[where].text
-    assert "drift back to the most common labels" in titles(label_facts)[where].text
+    assert "tend to the mean" in titles(small)[where].text
+    assert "tend to the most common labels" in titles(label_facts)[where].text

@@ -106,8 +106,8 @@ def test_a_ladder_of_widths_takes_sparse_rows_and_refuses_texts(rows):
     with pytest.raises(
         InputError,
         match=(
-            "^Kernel names such as 'gaussian' need numeric X, to choose default widths. Use kernel objects with a "
-            "width instead.$"
+            r"^Kernel names such as 'gaussian' need numeric X, to choose default widths\. Use kernel objects with a "
+            r"width instead\.$"
         ),
     ):
         resolve_kernels("gaussian", as_rows(["a", "b", "c"]))

@@ -23,10 +23,10 @@ def test_the_description_names_every_column_its_kind_and_the_reason():
     table = mixed()
     table.loc[3, "size"] = np.nan
     said = TableEncoder(drop=["rooms"]).fit(table).describe().splitlines()
-    assert said[0].split() == ["column", "taken", "for", "missing", "becomes", "why"]
-    assert said[2].split() == ["size", "number", "1", "2", "columns", "numbers"]
-    assert said[3].split() == ["rooms", "dropped", "0", "nothing", "as", "asked"]
-    assert said[5].split() == ["garden", "category", "0", "1", "column", "true", "or", "false"]
+    assert said[0].split() == ["column", "kind", "missing", "features", "why"]
+    assert said[2].split() == ["size", "number", "1", "2", "features", "numbers"]
+    assert said[3].split() == ["rooms", "dropped", "0", "none", "set", "by", "drop"]
+    assert said[5].split() == ["garden", "category", "0", "1", "feature", "true", "or", "false"]
     assert len(said) == 2 + len(table.columns)
 
 

@@ -95,12 +95,14 @@ def test_columns_that_are_gone_or_new_are_named():
     encoder = TableEncoder(drop=["b"]).fit({"a": [1.0, 3.0], "b": [1, 2], "c": [5.0, 9.0]})
     assert encoder.transform({"c": [5.0], "a": [3.0]}).tolist() == [[1.0, -1.0]]
     start = "X of TableEncoder must be a table with the training columns; got "
-    assert refusal(encoder.transform, {"a": [1.0]}) == start + "without 'c'. Add the missing columns."
+    assert refusal(encoder.transform, {"a": [1.0]}) == start + "missing columns 'c'. Add the missing columns."
     assert refusal(encoder.transform, {"a": [1.0], "c": [1.0], "d": [2.0]}) == (
-        start + "with 'd'. Rename or drop the unknown columns."
+        start + "unknown columns 'd'. Rename or drop the unknown columns."
     )
     assert refusal(encoder.transform, {f"n{i}": [1.0] for i in range(7)}) == (
-        start + "without 'a', 'c' and with 'n0', 'n1', 'n2', 'n3', 'n4' and 2 more. Rename or drop the unknown columns."
+        start
+        + "missing columns 'a', 'c' and unknown columns 'n0', 'n1', 'n2', 'n3', 'n4' and 2 more. Rename or drop the "
+        "unknown columns."
     )
 
 
@@ -127,9 +129,15 @@ def test_columns_that_are_gone_or_new_are_named():
         ({"a": 3}, "Column 'a' must be a sequence of values; got int."),
         ({"a": "text"}, "Column 'a' must be a sequence of values; got str."),
         ({"a": np.ones((2, 2))}, "Column 'a' must be one value per row; got 2 dimensions."),
-        ({"a": [1.0, np.inf]}, "Column 'a' must be finite numbers; got 'inf' in row 1. Correct the cell, or leave it"),
-        ({"a": ["1", "1e400"]}, "Column 'a' must be numbers below 1.8e308; got '1e400' in row 1. Correct the cell, or"),
-        ({"a": [None, 10**400, 1]}, "Column 'a' must be below 1.8e308; got a larger number in row 1."),
+        ({"a": [1.0, np.inf]}, "Column 'a' must be finite numbers; got 'inf' in row 1. Correct the value, or leave"),
+        (
+            {"a": ["1", "1e400"]},
+            "Column 'a' must be numbers below 1.8e308 in absolute value (the float64 range); got '1e400' in row",
+        ),
+        (
+            {"a": [None, 10**400, 1]},
+            "Column 'a' must be numbers below 1.8e308 in absolute value (the float64 range); got a larger number",
+        ),
         ({"a": [1j, 2j]}, "Column 'a' must be numbers, booleans, dates or text; got complex in row 0."),
         ({"a": np.array([1j])}, "Column 'a' must be numbers, booleans, dates or text; got complex128 values."),
         ({"a": [None, [1]]}, "Column 'a' must be numbers, booleans, dates or text; got list in row 1. Turn the"),

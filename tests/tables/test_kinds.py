@@ -95,7 +95,7 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     assert "got '1.234' in row 0" in refusal(found.transform, {"a": ["1.234", 1.234]})
     assert refusal(found.transform, {"a": ["2.5"]}) == (
         "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; "
-        "got '2.5' in row 0. Say how this table writes numbers with decimal."
+        "got '2.5' in row 0. Set the decimal sign of this table with decimal."
     )
     assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
         "Column 'a' is ambiguous: '1,234' in row 1 may have a decimal comma or a thousands separator. Set decimal=',' "

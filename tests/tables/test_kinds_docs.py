@@ -31,7 +31,7 @@ def test_the_docs_say_what_a_column_is_taken_for(tmp_path, cells, taken):
     (tmp_path / "t.csv").write_text("a;n\n" + "".join(f"{cell};1\n" for cell in cells))
     for read in (lambda: {"a": cells, "n": [1] * len(cells)}, lambda: read_table(str(tmp_path / "t.csv")).columns):
         if taken.startswith("refused"):
-            with pytest.raises(InputError, match=r"^Column 'a' must be numbers|^Column 'a' must be finite numbers"):
+            with pytest.raises(InputError, match=r"^Column 'a' (must be numbers|must be finite numbers|is ambiguous)"):
                 TableEncoder().fit(read())
         else:
             assert taken.startswith(f"``{TableEncoder().fit(read()).columns_[0].kind}``")

@@ -61,7 +61,9 @@ def test_spoilt_states_are_refused():
     for row in ([np.nan] * 5, [0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 2.0, 1.0]):
         spoilt = arrays["scales"].copy()
         spoilt[0] = row
-        assert refusal(TableEncoder.from_state, record, {"scales": spoilt}).startswith("The state of TableEncoder must")
+        assert refusal(TableEncoder.from_state, record, {"scales": spoilt}).startswith(
+            "The state of TableEncoder is invalid: a scale is not finite"
+        )
     assert refusal(TableEncoder.from_state, record, {}).startswith(
         "The state of TableEncoder is invalid: a field is missing or has the wrong type"
     )

@@ -126,7 +126,13 @@ def choice_words(facts: Facts) -> list[str]:
     if isinstance(choice, CommitteeChoice):
         kept = [member for member in choice.members if member.weight > 0]
         several = f"{counted(len(kept), 'kernel')} are combined, with weights from out-of-fold predictions"
-        used = several if len(kept) > 1 else "one is used: the others get weight 0"
+        used = (
+            several
+            if len(kept) > 1
+            else "one is used: the others get weight 0"
+            if len(choice.members) > 1
+            else "it is used"
+        )
         lines = [
             (
                 f"{counted(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by "
