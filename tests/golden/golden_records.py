@@ -24,7 +24,7 @@ _MASKS = [
     (r"\b(python|mercer|numpy|scikit-learn|scipy) \d+[\w.+]*", r"\1 <version>"),
     (r"\b\d+ h \d+ min|\b\d+ min \d+ s\b|\b\d+(\.\d+)? (ms|s|min|h)\b", "<time>"),
     (r"\b\d+(\.\d+)? (bytes|B|kB|MB|GB|TB)\b", "<size>"),
-    (r"(condition about |agreed to )\S+?(?=[,.]? |[,.]?\n|$)", r"\1<number>"),
+    (r"(condition number about |agreed to )\S+?(?=[,.]? |[,.]?\n|$)", r"\1<number>"),
     (r"-?\b\d+(\.\d+)?e-(1[3-9]|[2-9]\d)\b", "<rounding>"),
     (r"\"seconds\": [\d.e-]+", '"seconds": <time>'),
     (r"(?<=\S)  +", "  "),  # columns are as wide as what was masked

@@ -357,8 +357,8 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(rng):
         "truth must be one value for each of 25 rows; got shape (3,)."
     )
     assert refusal(lambda: bias_variance(model, X, np.zeros(25), 1.0, X_test=X_test)) == (
-        "truth must be a function, or a pair: its values at X and its values at X_test; got ndarray. "
-        "Give (truth at X, truth at X_test)."
+        "truth must be a function, or a pair: its values at X and its values at X_test; got ndarray. Pass (truth at "
+        "X, truth at X_test)."
     )
     assert refusal(lambda: bias_variance(model, X[:2], [0.0, np.nan], 1.0)) == (
         "truth must be finite numbers; got array([ 0., nan])."
@@ -411,7 +411,7 @@ def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
         "noise must be the probability of a wrong label for a classifier, at least 0 and below 1; got 1.0."
     )
     assert refusal(lambda: bias_variance(tree, X, truth, 0.1, method="bootstrap")) == (
-        "noise must be 0 for a bootstrap of labels; got another. It stays in the bias there."
+        "noise must be 0 for a classifier with the bootstrap: there the label noise is part of the bias."
     )
     draws = iter([(X, truth), (X, truth), (X, np.full(25, 5))])
     assert refusal(lambda: bias_variance(tree, X, truth, 0.1, sampler=lambda rng: next(draws), draws=3)) == (

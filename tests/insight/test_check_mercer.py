@@ -335,7 +335,7 @@ def test_a_precomputed_kernel_is_its_matrix():
     assert (result.valid, result.smallest) == (False, -2.0)
     assert "K must be square" in refusal(lambda: check_mercer(Precomputed(), [[1.0, 2.0]]))
     assert str(check_mercer(Precomputed())).startswith(
-        "Precomputed() is unknown.\nGive X to check it on your rows.\nCertificate:"
+        "Precomputed() is unknown.\nPass X to check it on your rows.\nCertificate:"
     )
 
 

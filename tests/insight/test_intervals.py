@@ -221,7 +221,7 @@ def test_folds_that_are_no_partition_are_refused(rng, cv):
 
 def test_more_folds_than_rows_are_refused(rng):
     X, y, new = table(rng, n=4)
-    with pytest.raises(InputError, match=r"The number of folds must be between 2 and the 4 rows; got 10\."):
+    with pytest.raises(InputError, match=r"The number of folds must be between 2 and the number of rows, 4; got 10\."):
         KernelRidge().fit(X, y).predict_interval(new, method="cv+")
 
 
@@ -269,7 +269,7 @@ def test_a_search_with_leave_one_out_has_the_jackknife_for_cv_plus(rng):
 def test_repeated_folds_are_no_partition(rng):
     X, y, new = table(rng)
     search = KernelRidgeCV(Gaussian(1.5), [0.1, 1.0], cv=5, repeats=2, random_state=0).fit(X, y)
-    with pytest.raises(InputError, match=r"got 5-fold, shuffled, 2 repeats\. Give cv a number of folds, or use"):
+    with pytest.raises(InputError, match=r"got 5-fold, shuffled, 2 repeats\. Set cv to a number of folds, or use"):
         search.predict_interval(new, method="cv+")
 
 

@@ -307,7 +307,7 @@ def test_what_needs_its_rows_is_refused_without_them(data, path):
     assert not path.exists()
     mercer.save(KernelRidge().fit(X, y), path, rows=False)
     bare = mercer.load(path)
-    with pytest.raises(InputError, match="Intervals need the training rows"):
+    with pytest.raises(InputError, match="Prediction intervals need the training rows"):
         bare.predict_interval(X)
     with pytest.raises(InputError, match="X must be rows of 2 columns, as in training; got 1"):
         bare.predict(X[:, :1])

@@ -59,14 +59,14 @@ def test_every_length_but_its_own_is_detected(small):
     data = small.read_bytes()
     for length in {*range(0, len(data), 7), *range(100), *range(len(data) - 100, len(data))}:
         refused(small, data[:length])
-    assert "It may be truncated" in refused(small, data[:-1])
+    assert "The file may be truncated" in refused(small, data[:-1])
     refused(small, data + b"\0")
     refused(small, data + data)
 
 
 def test_a_newer_version_says_so(small):
     data = small.read_bytes().replace(b'"mercer":"1"', b'"mercer":"2"')
-    words = "it is of format version 2, and this mercer reads up to 1. Update mercer to read it."
+    words = "it has format version 2; this version of mercer reads up to 1. Update mercer."
     assert refused(small, data) == words
     with pytest.raises(ModelFileError, match="of format version 2"):
         inspect(small)

@@ -14,7 +14,7 @@ from mercer.runtime import disk
 from mercer.runtime.checkpoint import Checkpoint, PassCheckpoint
 from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
 
-CHANGED = "does not fit: it was changed after it was written, or damaged."
+CHANGED = "does not match: the file was changed or damaged."
 WAY_OUT = " Delete it, or use another file."
 
 
@@ -61,8 +61,8 @@ def test_other_data_is_refused_and_the_file_is_kept(tmp_path):
         ),
         (lambda whole: b"", "it is truncated, or not a checkpoint."),
         (lambda whole: whole[:300], "it is truncated, or not a checkpoint."),
-        (lambda whole: whole[:-1] + b"\1", f"the digest of an array {CHANGED}"),
-        (lambda whole: whole.replace(b"mark", b"nark"), f"its digest {CHANGED}"),
+        (lambda whole: whole[:-1] + b"\1", f"the checksum of an array {CHANGED}"),
+        (lambda whole: whole.replace(b"mark", b"nark"), f"its checksum {CHANGED}"),
         (lambda whole: whole.replace(b'"checkpoint"', b'"model"', 1), "it is a model file, not a checkpoint."),
         (lambda whole: b"PK\x03\x04" + whole, "it was written by an earlier version of mercer."),
     ],
@@ -83,7 +83,7 @@ def test_a_changed_score_or_row_count_is_noticed(tmp_path):
         assert whole.count(old.tobytes()) == 1
         path.write_bytes(whole.replace(old.tobytes(), new.tobytes()))
         said = refusal(saved.load, {"scores": np.zeros(2)}, 10_000)
-        assert said == (f"The checkpoint {path} cannot be read: the digest of an array {CHANGED}{WAY_OUT}")
+        assert said == (f"The checkpoint {path} cannot be read: the checksum of an array {CHANGED}{WAY_OUT}")
 
 
 @pytest.mark.parametrize("next_row", [-1, 10_001, 2**62])
@@ -92,7 +92,7 @@ def test_a_row_beyond_the_table_is_refused(tmp_path, next_row):
     saved.save({"a": np.zeros(2)}, next_row)
     said = refusal(saved.load, {"a": np.zeros(2)}, 10_000)
     assert said == (
-        f"The checkpoint {tmp_path / 'sums'} cannot be used: its number of rows must be from 0 to 10000; got "
+        f"The checkpoint {tmp_path / 'sums'} is invalid: its row position must be from 0 to 10000; got "
         f"{next_row}.{WAY_OUT}"
     )
 

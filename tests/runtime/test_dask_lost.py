@@ -97,8 +97,7 @@ def test_workers_that_die_one_after_the_other_are_one_sentence():
         raise distributed.KilledWorker("task", "worker", 3)
     assert str(told.value) == (
         "The Dask workers of the scheduler at tcp://10.0.0.1:8786 were killed repeatedly, often because of too little "
-        "memory. See the worker logs; use fewer landmarks, or workers with more memory.s memory: use fewer landmarks, "
-        "or workers with more memory."
+        "memory. See the worker logs; use fewer landmarks, or workers with more memory."
     )
 
 

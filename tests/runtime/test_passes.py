@@ -93,7 +93,9 @@ def test_other_data_or_settings_are_refused(X, tmp_path):
     source = as_source(X, X[:, 0])
     run_pass(source, Moments(3), at_once=5000, checkpoint=PassCheckpoint(tmp_path / "pass", source.identity()))
     other = as_source(X + 1.0, X[:, 0])
-    with pytest.raises(InputError, match=r"^The checkpoint .*pass belongs to other data or settings\. Delete it or"):
+    with pytest.raises(
+        InputError, match=(r"^The checkpoint .*pass belongs to other data or settings\. Delete it, or use another file")
+    ):
         run_pass(other, Moments(3), at_once=5000, checkpoint=PassCheckpoint(tmp_path / "pass", other.identity()))
     with pytest.raises(InputError, match=r"^The checkpoint .*pass cannot be written: no such file or directory\.$"):
         run_pass(source, Moments(3), at_once=5000, checkpoint=PassCheckpoint(tmp_path / "no" / "pass", ""))

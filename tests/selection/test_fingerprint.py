@@ -83,8 +83,8 @@ def test_what_has_no_name_is_refused_with_advice(value, what):
     with pytest.raises(InputError) as refused:
         fingerprint(value)
     assert str(refused.value) == (
-        f"checkpoint= needs a name for {what}, to recognise it in another run. Use a function that is defined by def "
-        "at the top of a module, without functools.partial; or checkpoint=None."
+        f"checkpoint= needs functions that can be identified in the next run; {what} cannot. Use a function that is "
+        "defined with def at the top level of a module, without functools.partial; or checkpoint=None."
     )
 
 

@@ -54,7 +54,7 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     splits = [(np.setdiff1d(np.arange(13), test), test) for test in folds]
     K = Gaussian(1.0)(X)
     expected = [r2_score(y[test], held_out(K, y, 0.1, train, test)[:, 0]) for train, test in splits[:4]] + [np.nan]
-    sentence = "A test set of one row has no r2; its score is NaN."
+    sentence = "r2 is not defined for a test set of one row; its score is NaN."
     if how == "search":
         sentence = "All scores are NaN (a test set of one row has no r2). Use another scoring or other folds."
         with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):

@@ -154,7 +154,7 @@ def test_a_plan_prints_like_an_explain():
     text = str(plan(work_of(n=1000, kernels=5, alphas=4), PLENTY, label="10-fold, unshuffled"))
     first, head, _, *rows = text.splitlines()
     assert first == "5 kernels x 4 alphas on 1000 rows; 10 sets of 100 rows held out (10-fold, unshuffled)"
-    assert head.split() == ["route", "flops", "time", "memory", "how"]
+    assert head.split() == ["method", "flops", "time", "memory", "how"]
     assert len(rows) == 3
     assert rows[0].startswith("->")
     assert sum(row.startswith("->") for row in rows) == 1

@@ -218,7 +218,9 @@ def test_a_loss_without_a_name_is_refused_with_a_checkpoint(tmp_path, rng):
     base = search_of(rng, 4)
     scoring = resolve_scoring(lambda y, p: np.abs(y - p).mean(), classifier=False)
     search = Search(base.rows, base.y, base.problem, base.folds, scoring)
-    with pytest.raises(InputError, match=r"checkpoint= needs a name for <lambda>, to recognise it in another run\."):
+    with pytest.raises(
+        InputError, match=(r"checkpoint= needs functions that can be identified in the next run; <lambda> cannot\.")
+    ):
         run(search, checkpoint=tmp_path / "search")
     assert not (tmp_path / "search").exists()
 

@@ -247,7 +247,7 @@ def test_many_rows_are_solved_backward_stably(rng):
 def test_many_badly_conditioned_rows_fall_back_to_cholesky(rng):
     K = reflected(np.logspace(0, -18, LARGE), rng)
     b = rng.normal(size=LARGE)
-    with pytest.warns(IllConditionedWarning, match="digits that can be trusted: about 4"):
+    with pytest.warns(IllConditionedWarning, match="; about 4 digits of the solution are correct"):
         model = KernelRidge(1e-11, kernel="precomputed").fit(K, b)
     assert model.route_.name == "cholesky"
     assert backward_error(K + 1e-11 * np.eye(LARGE), model.dual_coef_, b) <= 5

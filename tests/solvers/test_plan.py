@@ -96,11 +96,13 @@ def test_the_refusal_names_what_is_needed_what_there_is_and_what_would_fit(monke
     message = str(caught.value)
     assert message.startswith(
         "KernelRidge on 1000 rows (cholesky) needs 8.8 MB of memory; 1.0 MB is available. "
-        "About 337 rows would fit by Cholesky; "
+        "About 337 rows would fit by Cholesky. For more rows, use NystroemRidge, or a kernel with few explicit "
+        "features "
     )
     assert isinstance(caught.value, MemoryError)
     with pytest.raises(
-        MemoryRefusal, match=r"\(cg\) needs 5\.9 MB of memory; 1\.0 MB is available\. About 337 rows would fit;"
+        MemoryRefusal,
+        match=r"\(cg\) needs 5\.9 MB of memory; 1\.0 MB is available\. About 337 rows would fit\. For more rows",
     ):
         KernelRidge(kernel="rbf").fit(X, y)
     KernelRidge(kernel="linear").fit(X[:5], y[:5])  # what fits is not refused

@@ -23,7 +23,7 @@ def table(rng):
 def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path):
     X = rng.normal(size=(10, 2))
     X[7, 1] = bad
-    fill = "Fill in or drop such rows first."
+    fill = "Impute missing values or drop these rows first."
     assert refusal(X) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
     assert refusal(np.zeros((10, 1)), X) == f"Column 1 of y must be finite; got {bad} in row 7. {fill}"
     whole = pd.DataFrame(X, columns=["a", "b"])
@@ -33,7 +33,11 @@ def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path
     assert refusal(X[:, 1:]) == f"X must be finite; got {bad} in row 7. {fill}"
     weights = np.where(np.arange(10) == 7, bad, 1.0)
     assert refusal(X[:, :1], sample_weight=weights) == f"sample_weight must be finite; got {bad} in row 7. {fill}"
-    assert refusal(X[:, :1], X[:, 1], labels=True) == f"y has missing values, the first in row 7. {fill}"
+    assert refusal(X[:, :1], X[:, 1], labels=True) == (
+        f"y has missing values, the first in row 7. {fill}"
+        if np.isnan(bad)
+        else f"y must be finite; got {bad} in row 7. {fill}"
+    )
     parquet.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), tmp_path / "t.parquet", row_group_size=2)
     assert refusal(tmp_path / "t.parquet") == f"Column 'b' of t.parquet must be finite; got {bad} in row 8. {fill}"
     assert refusal([X[:5], X[5:]]) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
@@ -46,7 +50,7 @@ def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path
 
 def test_gaps_in_files_are_named(tmp_path):
     parquet.write_table(pa.table({"a": [1.0, None], "b": [1, 2]}), tmp_path / "t.parquet")
-    fill = "Fill in or drop such rows first."
+    fill = "Impute missing values or drop these rows first."
     assert refusal(tmp_path / "t.parquet") == f"Column 'a' of t.parquet has missing values, the first in row 2. {fill}"
     for gap in ("", "NA", "nan"):
         (tmp_path / "t.csv").write_text(f"a,b\n1,2\n3,{gap}\n5,6\n")
@@ -57,7 +61,7 @@ def test_gaps_in_files_are_named(tmp_path):
     whole = pd.DataFrame({"a": [1, 2], "l": ["x", None]})
     assert refusal(whole, "l", labels=True).startswith("y has missing values, the first in row")
     assert refusal(whole[["a"]], groups=["x", pd.NA]).startswith(
-        "groups has missing values, the first in row 1. Fill in or drop such rows first."
+        "groups has missing values, the first in row 1. Impute missing values or drop these rows first."
     )
     gaps = pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})
     assert refusal(gaps).startswith("Column 'a' of X must be ")
@@ -109,7 +113,7 @@ def test_text_far_below_the_head_is_found_when_it_is_read(tmp_path):
         ("", "t.csv is empty."),
         ("a,b\n", "t.csv has a header with 2 columns, but no rows."),
         ("a,b,a\n1,2,3\n", "Column names of t.csv must be all different; got 'a' more than once. Rename the columns."),
-        ("a,b\n1,2\n3\n", "Line 3 of t.csv must be a row of 2 cells, one per column; got 1 (the first is '3')."),
+        ("a,b\n1,2\n3\n", "Line 3 of t.csv must be a row of 2 cells, one per column; got 1 cells (the first is '3')."),
         ("1.5,2.5\n3,4\n", "Line 1 of t.csv"),
     ],
 )
@@ -175,11 +179,11 @@ def test_a_file_that_changes_between_passes_is_found_out(tmp_path, table):
 
 def test_damaged_files_are_refused(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 nonsense")
-    assert "is no Parquet file that can be read" in refusal(tmp_path / "t.parquet")
+    assert "is not a readable Parquet file" in refusal(tmp_path / "t.parquet")
     (tmp_path / "t.npy").write_bytes(b"nonsense")
-    assert "is no array that can be read" in refusal(tmp_path / "t.npy")
+    assert "is not a readable .npy file" in refusal(tmp_path / "t.npy")
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
-    assert "is no array that can be read" in refusal(tmp_path / "o.npy")
+    assert "is not a readable .npy file" in refusal(tmp_path / "o.npy")
     parquet.write_table(pa.table({"a": np.arange(9000.0)}), tmp_path / "t.parquet", compression="zstd")
     source = as_source(tmp_path / "t.parquet")
     raw = bytearray((tmp_path / "t.parquet").read_bytes())
@@ -236,7 +240,9 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
     assert refusal(tmp_path / "t.txt") == "The file 't.txt' must end in .npy, .csv, .tsv or .parquet; got '.txt'."
     assert refusal(tmp_path / "t.tx") == f"There is no file {str(tmp_path / 't.tx')!r}. Did you mean 't.txt'?"
     assert refusal(tmp_path / "no" / "t.csv") == f"There is no file {str(tmp_path / 'no' / 't.csv')!r}."
-    assert refusal(None).startswith("X must be an array, a DataFrame, a path of")
+    assert refusal(None).startswith(
+        "X must be an array, a DataFrame, the path of a .npy, .csv, .tsv or .parquet file or of"
+    )
     assert refusal(3.0).startswith("X must be a table with rows and columns; got 0 dimensions.")
     assert refusal({"a": [1.0]}).endswith("got dict.")
     assert refusal(sparse.eye(3).tocsr()).startswith("X must be a dense table; got a sparse matrix.")

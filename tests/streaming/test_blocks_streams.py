@@ -18,7 +18,7 @@ def table(rng):
 def test_a_pipe_cannot_be_read_several_times(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     assert refusal(tmp_path / "t.csv") == (
-        f"The table {str(tmp_path / 't.csv')!r} must be a regular file or a directory, which can be read several "
+        f"The table {str(tmp_path / 't.csv')!r} must be a regular file or a directory, because it is read several "
         "times; got a pipe or a device. Save it to a file first."
     )
 
@@ -29,7 +29,7 @@ def test_iterators_that_end_are_refused_with_the_reason(table):
         "X is read several times and must not be an iterator. Pass a list, an object whose __iter__ restarts, or a "
         "function that returns a new iterator."
     )
-    assert refusal(block for block in blocks).startswith("X must be something that several passes")
+    assert refusal(block for block in blocks).startswith("X is read several times and must not be an iterator.")
 
 
 def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):

@@ -215,7 +215,7 @@ def test_the_plan_says_what_it_will_take(rng):
     text = str(searching(as_source(X, Y), nested=True).plan())
     assert text.startswith("2 kernels x 3 alphas on 240 rows with 25 landmarks, 5 folds\n")
     assert "1 pass " in text
-    assert "pairs of folds left out" in text
+    assert "pairs of folds held out" in text
 
 
 def test_the_number_of_landmarks_follows_rows_memory_and_time():

@@ -145,5 +145,5 @@ def test_sums_that_overflow_are_refused(rng):
 
 
 def test_a_training_set_without_weight_is_refused():
-    with pytest.raises(InputError, match="Rows with weight must be left to train on; got none"):
+    with pytest.raises(InputError, match="A training fold has no rows with positive weight"):
         SummedSystem(np.zeros((3, 3)), np.zeros(1), np.zeros(1), intercept=True)

@@ -157,7 +157,7 @@ def test_tuning_a_clean_signal_is_not_reported_as_overfitted(rng):
     found = tune(Gaussian(1.0), X, y, per_column_widths=True, random_state=0)
     assert found.held_out < 0.8
     assert not found.overfitted
-    assert "it is no accident of these rows" in str(found)
+    assert "the improvement is confirmed on held-out rows" in str(found)
 
 
 def test_without_the_check_nothing_is_said_about_overfitting(rng):

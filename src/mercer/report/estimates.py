@@ -72,8 +72,8 @@ def optimism_words(facts: Facts) -> list[str]:
         return [
             (
                 "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
-                "tables of this size its result is close to the out-of-fold error. To run it, use --folds (or folds= "
-                "of evaluate)."
+                "tables of this size its result is close to the out-of-fold error. To run it, set the number of "
+                "folds of evaluate."
             )
         ]
     gap = abs(judged.optimism)

@@ -115,6 +115,8 @@ def as_labels(values: Array, what: str, rows: int | Array = 0) -> Array:
         missing = np.fromiter((_is_missing(cell) for cell in values), dtype=bool, count=len(values))
     if missing.any():
         row = int(missing.argmax())
+        if values.dtype.kind == "f" and np.isinf(values[row]):
+            raise InputError(sentence(what, "finite", f"{values[row]} in row {_number(rows, row)}", FILL))
         raise InputError(f"{what} has missing values, the first in row {_number(rows, row)}. {FILL}")
     kind_of_names(what, values, rows)
     return values
