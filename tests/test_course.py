@@ -405,7 +405,7 @@ def test_targets_that_are_no_numbers_are_refused(bad, data):
 
 
 def test_losses_that_are_never_numbers_do_not_choose(data):
-    with pytest.raises(InputError, match="^loss_function returned NaN for every combination of parameters"):
+    with pytest.raises(InputError, match=r"^loss_function returned NaN for every combination of parameters"):
         cv(*data, krr, {"regularization": [0.1, 1.0]}, 4, 1, loss_function=lambda y, p: np.nan, **QUIET)
 
 

@@ -88,7 +88,7 @@ def test_everything_public_is_in_the_reference():
         "InputError: {name} cannot be saved without training rows: predictions need them.",  # begins with a placeholder
         "ModelFileError: the encoder is missing.",  # need(...)
         "MemoryRefusal: The spectrum of a matrix of {n} rows needs {needed} of memory; {available} is available.",
-        "InputError: The state of TableEncoder is invalid: duplicate names of columns or outputs.",  # assembled in a helper
+        "InputError: The state of TableEncoder is invalid: duplicate names of columns or outputs.",
         "InputError: Column {name} must be numbers; got {cell} in {place}. Correct the value, or leave the cell empty.",
         "NotMercerWarning: {kernel} is not a Mercer kernel: {reason}. The objective may be unbounded below.",
         "EdgeOfGridWarning: The best candidate of {owner} is on the edge of the grid",

@@ -128,7 +128,7 @@ def test_columns_are_what_they_are_said_to_be(run, folder):
     (folder / "t.csv").write_text(text)
     said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
     assert "code    category" in said
-    assert "note    text          0  set by --as; 12 runs of three letters that rows share" in said
+    assert "note    text            0  set by --as; 12 runs of three letters that rows share" in said
     assert load("model.mercer").kinds == {"code": "category", "note": "text", "x": "number"}
     run("predict", "model.mercer", "-", given="code,note,x\n1,n2m,2\n")
     auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=drop", "--folds", "2").stdout
@@ -205,8 +205,8 @@ def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
     assert "(root mean squared error; out of fold: 3 folds, each tuned anew)." in said
     assert (
         "\nComputed once from all rows, held-out rows included: the encoding of the columns (means and standard "
-        "deviations of numbers, medians and standard deviations of dates, levels of categories, which columns are left "
-        "out); the weights of the committee's members; the mean and standard deviation of the target.\n"
+        "deviations of numbers, medians and standard deviations of dates, levels of categories, which columns are "
+        "dropped); the weights of the committee's members; the mean and standard deviation of the target.\n"
     ) in said
     assert "In units of price: half of the predictions are off by less than " in said
 

@@ -319,7 +319,7 @@ BROKEN = {
         lambda raw: raw[:-9] + bytes([raw[-9] ^ 4]) + raw[-8:],
         "the file was changed or damaged.",
     ),
-    "newer": (lambda raw: raw.replace(b'"mercer":"1"', b'"mercer":"2"', 1), "Update mercer to read it."),
+    "newer": (lambda raw: raw.replace(b'"mercer":"1"', b'"mercer":"2"', 1), "Update mercer."),
     "a table": (lambda raw: b"a,b\n1,2\n", "it is truncated, or not a model file."),
     "empty": (lambda raw: b"", "it is truncated, or not a model file."),
 }

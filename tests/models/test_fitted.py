@@ -312,7 +312,7 @@ def test_what_needs_its_rows_is_refused_without_them(data, path):
     with pytest.raises(InputError, match="X must be rows of 2 columns, as in training; got 1"):
         bare.predict(X[:, :1])
     mercer.save(KernelRidgeClassifier().fit(X, labels), path, rows=False)
-    with pytest.raises(InputError, match="Probabilities need a calibration"):
+    with pytest.raises(InputError, match="predict_proba needs a calibrated model"):
         mercer.load(path).predict_proba(X)
 
 

@@ -68,7 +68,7 @@ def test_a_newer_version_says_so(small):
     data = small.read_bytes().replace(b'"mercer":"1"', b'"mercer":"2"')
     words = "it has format version 2; this version of mercer reads up to 1. Update mercer."
     assert refused(small, data) == words
-    with pytest.raises(ModelFileError, match="of format version 2"):
+    with pytest.raises(ModelFileError, match="it has format version 2; this version of mercer reads up to 1"):
         inspect(small)
 
 

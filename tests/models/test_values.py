@@ -181,7 +181,7 @@ def test_settings_that_are_objects_are_refused_by_name(data, path, setting):
     with pytest.raises(InputError) as caught:
         mercer.save(model, path)
     assert str(caught.value).startswith(
-        (f"{name} of KernelRidgeCV cannot be saved: it must be a number, string, array, kernel of ")
+        f"{name} of KernelRidgeCV cannot be saved: it must be a number, string, array, kernel of "
     )
     assert str(caught.value).endswith("Set it to such a value with set_params, then save.")
     mercer.save(model.set_params(**{name: None}), path)

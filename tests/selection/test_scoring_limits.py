@@ -56,7 +56,9 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     expected = [r2_score(y[test], held_out(K, y, 0.1, train, test)[:, 0]) for train, test in splits[:4]] + [np.nan]
     sentence = "r2 is not defined for a test set of one row; its score is NaN."
     if how == "search":
-        sentence = "All scores are NaN (a test set of one row has no r2). Use another scoring or other folds."
+        sentence = (
+            "All scores are NaN (r2 is not defined for a test set of one row). Use another scoring or other folds."
+        )
         with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
             KernelRidgeCV([Gaussian(1.0)], [0.1], cv=splits, scoring="r2").fit(X, y)
         return

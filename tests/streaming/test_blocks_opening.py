@@ -249,7 +249,7 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
     assert refusal([1.0, 2.0]).startswith("X must be a table with rows and columns; got 2 numbers.")
     assert refusal([[1.0], [2.0, 3.0]]) == "X must be a table with rows of one length; got rows of several lengths."
     hidden = np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]])
-    assert refusal(hidden).startswith("X must be complete; got a masked array")
+    assert refusal(hidden).startswith("X must not have missing values (masked entries).")
     X = np.zeros((3, 2))
     assert refusal(X, np.zeros(2)) == "y must be as long as X (3 rows); got 2 rows."
     assert refusal(X, np.zeros((3, 1, 1))) == "y must be one value per row; got an array of 3 dimensions."

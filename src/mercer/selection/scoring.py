@@ -152,11 +152,11 @@ class Scoring:
         single = truth.removals.counts == 1
         if self.needs_many and single.any():
             table[single] = np.nan
-            reason = f"a test set of one row has no {self.name}"
+            reason = f"{self.name} is not defined for a test set of one row"
             if failures is not None:
                 failures += [reason] * int(single.sum())
             else:
-                warnings.warn(f"{reason[0].upper()}{reason[1:]}; its score is NaN.", MercerWarning, stacklevel=6)
+                warnings.warn(f"{reason}; its score is NaN.", MercerWarning, stacklevel=6)
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
