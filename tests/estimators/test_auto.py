@@ -252,7 +252,7 @@ def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
     assert NO_BETTER in model.summary()
     new = rng.normal(size=(300, 5))
     assert rmse(model, new, rng.normal(size=300)) < 1.25
-    assert "The model is not better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
+    assert "no better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
 
 
 def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
@@ -272,7 +272,7 @@ def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
 def test_a_confidence_that_is_none_is_refused(rng):
     X, y = smooth(rng, 20)
     model = AutoRegressor(**QUICK).fit(X, y)
-    assert refusal(model.predict_interval, X, 90).startswith("confidence must be a number between 0 and 1")
+    assert refusal(model.predict_interval, X, 90).startswith("confidence must be a number above 0 and below 1; got 90.")
 
 
 def test_standard_deviations_are_larger_far_from_the_rows(rng):
@@ -302,7 +302,7 @@ def test_the_summary_says_what_was_tried_and_how_good_it_is(rng):
         assert name in words
     assert words.startswith("60 rows, 3 columns; widths tuned on 60 rows.")
     assert f"Out-of-fold error {model.error_:.4g}" in words
-    assert f"without X it is {model.baseline_:.4g}" in words
+    assert f"baseline {model.baseline_:.4g}" in words
     assert "no better" not in words
 
 

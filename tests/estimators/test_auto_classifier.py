@@ -61,7 +61,9 @@ def test_labels_may_be_a_categorical_or_object_column(rng):
 
 def test_one_class_is_refused_in_a_sentence(rng):
     X, _ = smooth(rng, 10)
-    words = "y of AutoClassifier must be labels of at least two classes; got 1 class, 'same'."
+    words = (
+        "y of AutoClassifier must be labels of at least two classes with positive sample weight; got 1 class, 'same'."
+    )
     assert refusal(AutoClassifier().fit, X, ["same"] * 10) == words
     assert refusal(AutoClassifier().evaluate, X, ["same"] * 10) == words
 

@@ -80,7 +80,7 @@ def test_a_time_budget_leaves_folds_out_and_says_how_many_there_were(rng):
     found = AutoRegressor(time_budget=1e-6).evaluate(X, y, folds=5)
     assert found.errors.shape == (1,)
     assert np.isnan(found.predictions).sum() == 48
-    assert "(1 folds)" in str(found)
+    assert "(1 outer folds)" in str(found)
 
 
 def test_the_standard_error_allows_for_training_sets_that_overlap():

@@ -62,7 +62,9 @@ def test_other_columns_than_those_of_training_are_refused(kind, rng):
         named.predict(table.drop(columns="a"))
     columns = dict(zip("abc", X.T, strict=True))
     by_dict = kind(**QUICK).fit(columns, y)
-    assert "without 'a' and with 'z'" in refusal(by_dict.predict, {"z": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    assert ("missing columns 'a' and unknown columns 'z'") in refusal(
+        by_dict.predict, {"z": X[:, 0], "b": X[:, 1], "c": X[:, 2]}
+    )
 
 
 @pytest.mark.parametrize("folds", [0, 1, -3, 2.5, "five", True])

@@ -156,7 +156,8 @@ def test_one_class_is_refused_in_a_sentence(labels, shown, rng):
     with pytest.raises(InputError) as caught:
         KernelRidgeClassifier().fit(rng.normal(size=(3, 2)), labels)
     assert str(caught.value) == (
-        f"y of KernelRidgeClassifier must be labels of at least two classes; got 1 class, {shown}."
+        "y of KernelRidgeClassifier must be labels of at least two classes with positive sample weight; got 1 class, "
+        f"{shown}."
     )
 
 

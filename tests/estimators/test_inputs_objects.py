@@ -301,7 +301,7 @@ def test_kernels_of_different_kinds_do_not_mix():
         assert (
             "cannot be combined: they take different input (objects and vectors). Select a column for each"
         ) in refusal(mix)
-    with pytest.raises(InputError, match="Compute the other kernel's matrix too"):
+    with pytest.raises(InputError, match="Compute the other kernel matrix too"):
         Words() + Precomputed()
 
 

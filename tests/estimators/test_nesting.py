@@ -375,7 +375,7 @@ def test_rows_that_are_never_tested_have_no_label(labelled):
             ),
         ),
         ({"inner": "loo"}, "inner must be None, a number of folds, a splitter or 'leave-one-out'; got 'loo'."),
-        ({"inner": 40}, "The number of folds must be between 2 and the 36 rows; got 40."),
+        ({"inner": 40}, "The number of folds must be between 2 and the number of rows, 36; got 40."),
     ],
 )
 def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
@@ -397,7 +397,9 @@ def test_what_is_no_search_is_refused(data):
 
 def test_an_outer_fold_that_leaves_one_group_is_refused_in_a_sentence(data):
     groups = np.arange(41) % 2
-    with pytest.raises(InputError, match=r"^The number of folds must be between 2 and the 1 groups; got 2\.$"):
+    with pytest.raises(
+        InputError, match=(r"^The number of folds must be between 2 and the number of groups, 1; got 2\.$")
+    ):
         nested_cross_validate(SEARCH, *data, cv=2, inner=2, groups=groups)
 
 

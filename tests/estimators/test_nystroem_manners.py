@@ -104,7 +104,7 @@ def test_a_search_says_that_its_winner_is_no_mercer_kernel(rng):
 def test_without_a_penalty_targets_far_from_zero_have_the_shortest_solution(rng):
     X, y = rng.normal(size=(20, 3)), 1000.0 + rng.normal(size=20)
     Z, new = rng.normal(size=(40, 3)), rng.normal(size=(50, 3))
-    with pytest.warns(match="the shortest solution is given"):
+    with pytest.warns(match="the minimum-norm solution was used"):
         model = NystroemRidge(0.0, kernel=KERNEL, landmarks=Z).fit(X, y)
     root = np.linalg.cholesky(KERNEL(Z))
     phi, phi_new = (np.linalg.solve(root, KERNEL(Z, rows)).T for rows in (X, new))

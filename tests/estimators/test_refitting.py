@@ -56,7 +56,7 @@ def test_weights_must_be_one_for_each_row(data):
 
 
 def test_weights_for_an_estimator_without_are_refused(labelled):
-    sentence = "sample_weight must be None for KNeighborsClassifier, whose fit takes none; got weights."
+    sentence = "KNeighborsClassifier.fit does not support sample_weight. Remove sample_weight."
     for model in (KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())):
         with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
             cross_validate(model, *labelled, cv=4, sample_weight=np.ones(40))

@@ -125,7 +125,7 @@ def test_arrays_are_never_changed(data):
     ("how", "sentence"),
     [
         ({"rule": "two_se"}, "rule of KernelRidgeCV must be 'best' or 'one_se'; got 'two_se'."),
-        ({"cv": 48}, "The number of folds must be between 2 and the 47 rows; got 48."),
+        ({"cv": 48}, "The number of folds must be between 2 and the number of rows, 47; got 48."),
         ({"alphas": [-1.0]}, "alphas must be finite, non-negative numbers; got [-1.0]."),
         ({"kernels": "gaus"}, "There is no kernel 'gaus'. Did you mean 'gaussian'?"),
         (
@@ -149,7 +149,10 @@ def test_bad_weights_and_bad_matrices_are_refused(data):
     with pytest.raises(InputError, match=r"^The precomputed kernel matrix K in fit must be symmetric"):
         KernelRidgeCV("precomputed").fit(np.arange(9.0).reshape(3, 3), [1.0, 2.0, 3.0])
     with pytest.raises(
-        InputError, match=r"^y of KernelRidgeClassifierCV must be labels of at least two classes; got 1"
+        InputError,
+        match=(
+            r"^y of KernelRidgeClassifierCV must be labels of at least two classes with positive sample weight; got 1"
+        ),
     ):
         KernelRidgeClassifierCV(**PINNED).fit(data[0], np.zeros(47, int))
 

@@ -131,8 +131,8 @@ def test_the_grid_is_not_chosen_from_what_was_not_scored(rng, monkeypatch):
         (
             {"verify": True},
             (
-                "verify of KernelRidgeCV must be False with cv='gcv'; got True. "
-                "It is no cross-validation that refitting could confirm."
+                "verify of KernelRidgeCV must be False with cv='gcv'; got True. GCV is an approximation and cannot be "
+                "verified by refitting."
             ),
         ),
         (
@@ -154,5 +154,7 @@ def test_what_generalised_cross_validation_cannot_do_is_refused(how, message, rn
 
 def test_weights_that_change_with_every_split_have_no_generalised_score(rng):
     X, y = waves(rng, 40)
-    with pytest.raises(InputError, match="class_weight of KernelRidgeClassifierCV must be weights that do not change"):
+    with pytest.raises(
+        InputError, match=("class_weight='balanced' of KernelRidgeClassifierCV is not supported with cv='gcv'")
+    ):
         KernelRidgeClassifierCV(Gaussian(), [1.0], cv="gcv", class_weight="balanced").fit(X, y > 0)

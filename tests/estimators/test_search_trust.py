@@ -147,7 +147,9 @@ def test_nested_refuses_scores_that_are_no_numbers(labelled):
 def test_a_score_that_fails_for_some_candidates_is_told_once(data):
     X, y = data[0], np.abs(data[1]) + 0.05
     search = KernelRidgeCV(KERNELS, ALPHAS, cv=5, scoring="neg_mean_poisson_deviance")
-    with pytest.warns(MercerWarning, match=r"^The score neg_mean_poisson_deviance failed \d+ times and is NaN") as told:
+    with pytest.warns(
+        MercerWarning, match=(r"^Scoring with neg_mean_poisson_deviance failed \d+ times; these scores are NaN")
+    ) as told:
         search.fit(X, y)
     assert len([each for each in told if "failed" in str(each.message)]) == 1
     assert told[-1].filename == __file__
@@ -215,7 +217,7 @@ def test_lost_digits_are_told_by_every_evaluation(data):
 
 
 def test_one_standard_error_of_one_score_is_told(data):
-    with pytest.warns(MercerWarning, match=r"^rule='one_se' of KernelRidgeCV chose as 'best' does"):
+    with pytest.warns(MercerWarning, match="^rule='one_se' of KernelRidgeCV is the same as 'best' here"):
         KernelRidgeCV(scoring="r2", rule="one_se", **PINNED).fit(*data)
 
 
@@ -259,8 +261,8 @@ def test_a_checkpoint_is_not_taken_for_that_of_another_function(make, data, tmp_
 @pytest.mark.parametrize("how", [{"cv": 5, "repeats": 2}, {"cv": ShuffleSplit(3)}], ids=["repeats", "splitter"])
 def test_a_checkpoint_of_folds_by_chance_is_refused_at_the_start(how, data, tmp_path):
     sentence = (
-        "random_state of KernelRidgeCV must be an integer when checkpoint is given and folds are drawn by chance; "
-        "got None. Without a seed the next run would draw other folds, and could not resume."
+        "random_state of KernelRidgeCV must be an integer when checkpoint is given and the folds are random; got "
+        "None. Without a seed the next run would draw other folds, and could not resume."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         KernelRidgeCV(checkpoint=tmp_path / "search", **how, **PINNED).fit(*data)
@@ -333,8 +335,8 @@ def test_labels_must_be_of_one_kind(first, sentence, data):
 def test_splits_that_are_read_once_are_not_used_up_by_explain(data):
     search = KernelRidgeCV(cv=KFold(5).split(data[0]), **PINNED)
     sentence = (
-        "cv of explain must be splits that can be read again; got a generator. "
-        "Give list(...) of it: explain would use up what fit needs."
+        "cv of explain must be a list or a splitter, not an iterator; got a generator. Use cv=list(cv): explain would "
+        "consume the iterator, and fit would get no splits."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         search.explain(*data)
@@ -344,8 +346,8 @@ def test_splits_that_are_read_once_are_not_used_up_by_explain(data):
 
 def test_probabilities_of_a_model_without_are_refused(labelled):
     sentence = (
-        "scoring must be a score of decisions or labels for KernelRidgeClassifier; got neg_log_loss, one of "
-        "probabilities. KernelRidgeClassifierCV has probabilities, and can be cross-validated."
+        "scoring of KernelRidgeClassifier must be a scorer of labels or decision values; got neg_log_loss, which "
+        "needs probabilities. Use KernelRidgeClassifierCV, which has predict_proba."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         cross_validate(KernelRidgeClassifier(), *labelled, cv=3, scoring="neg_log_loss")
@@ -357,11 +359,11 @@ def test_one_of_a_kind_is_said_in_the_singular(data):
     search = KernelRidgeCV(Gaussian(), [0.1]).fit(*data)
     assert search.summary().startswith("1 kernel x 1 alpha by leave-one-out, ")
     assert "best of many" not in search.summary()
-    assert "1 kernel x 1 alpha on 60 rows; 60 sets of 1 row left out" in str(search.plan_)
+    assert "1 kernel x 1 alpha on 60 rows; 60 sets of 1 row held out" in str(search.plan_)
     nested = str(nested_cross_validate(KernelRidgeCV(Gaussian(), [0.1], scoring="r2"), *data, cv=None))
     assert " (one score, so no standard error; leave-one-out; " in nested
     assert "nan" not in nested
-    assert ": fitting fewer rows, no choosing. All outer folds chose the same candidate." in nested
+    assert " (folds of different size). All outer folds chose the same candidate." in nested
 
 
 def test_explain_counts_what_is_kept_of_every_candidate(data):

@@ -106,9 +106,9 @@ def test_sections_come_in_the_order_of_what_people_ask(read):
         "error",
         "held-out",
         sure,
-        "spectrum",
         "influence",
         "worries",
+        "details",
         "again",
     ]
 

@@ -222,7 +222,7 @@ def found_labels(owner: str, source: Source, backend: Any, given: Any = None) ->
         classes = np.unique(given)
     if len(classes) < 2:
         got = f"1 class, {classes.tolist()[0]!r}"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes", got))
+        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
     return LabelLosses(classes)
 
 

@@ -64,8 +64,7 @@ class LandmarkChoice:
         rows = Rows(sample, names)
         drawn = draw_landmarks(kernel, rows, count, self.method, np.random.default_rng([seed, 1]))
         if not len(drawn):
-            got = "0 everywhere"
-            raise InputError(sentence(f"k(x, x) of {kernel!r}", "above 0 for some row", got, "Try another kernel."))
+            raise InputError(f"k(x, x) of {kernel!r} is 0 for all rows. Use another kernel.")
         return Features.of(kernel, sample[drawn], names)
 
 
