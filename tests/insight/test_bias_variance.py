@@ -1,6 +1,7 @@
 """bias_variance: exact against explicit smoother matrices and against Monte Carlo; parts that add up."""
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -143,6 +144,7 @@ def true_errors(U, bias, noise, draws):
     return np.sqrt(variances) / len(bias)
 
 
+@cache
 def drawn_problem(seed):
     """Rows, a model, weights and noise, and the smoother's weights and bias written out."""
     rng = np.random.default_rng(seed)
