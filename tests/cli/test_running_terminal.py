@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_tables import FAST, houses
 
+pytestmark = pytest.mark.slow
+
 MERCER = str(Path(sys.executable).parent / "mercer")
 
 

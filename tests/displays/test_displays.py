@@ -43,6 +43,8 @@ from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from views import read_only
 
+pytestmark = pytest.mark.slow
+
 ALPHAS = [1e-3, 1e-2, 1e-1, 1.0, 10.0]
 WIDTHS = [0.1, 0.5, 1.0, 3.0, 10.0]
 

@@ -39,6 +39,8 @@ from mercer.errors import EdgeOfGridWarning, InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 from refits import grid
 
+pytestmark = pytest.mark.slow
+
 KERNELS = [Gaussian(1.5), Laplacian(2.0), Polynomial(2)]
 ALPHAS = [1e-3, 0.1, 5.0]
 SEARCH = KernelRidgeCV(KERNELS, ALPHAS)

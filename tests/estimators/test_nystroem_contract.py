@@ -8,6 +8,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer import NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATIONS = [
     NystroemRidge(),
     NystroemRidge(0.1, kernel=Gaussian(2.0) + Linear(), fit_intercept=True, method="uniform"),

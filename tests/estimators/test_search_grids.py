@@ -21,6 +21,8 @@ from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, 
 from mercer.kernels import Gaussian
 from refits import grid
 
+pytestmark = pytest.mark.slow
+
 
 def quantile_loss(y, p):
     return np.maximum(0.8 * (y - p), -0.2 * (y - p)).mean()

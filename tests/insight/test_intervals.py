@@ -22,6 +22,8 @@ from mercer.insight.intervals import Coverage, covered, ranks
 from mercer.kernels import Gaussian, Linear, Polynomial
 from views import read_only
 
+pytestmark = pytest.mark.slow
+
 # -- jackknife+ ---------------------------------------------------------------------------------------
 
 

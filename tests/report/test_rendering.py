@@ -19,7 +19,7 @@ from mercer.report.rendering import page
 from mercer.report.subject import subject_of
 from mercer.report.svg import drawn
 
-pytestmark = pytest.mark.xdist_group("report")  # the reports are made once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
 
 KINDS = ("search", "auto", "labels")
 VOID = {"meta", "link", "br", "img", "hr", "input"}

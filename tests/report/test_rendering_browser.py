@@ -5,6 +5,7 @@ import pytest
 from report_tables import HOSTILE
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(browser.found() is None, reason="there is no chromium to open reports in"),
     pytest.mark.xdist_group("report"),  # the reports are made once
 ]
