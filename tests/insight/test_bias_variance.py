@@ -157,6 +157,7 @@ def drawn_problem(seed):
     return model, X, X_test, weights, noise, U, U @ wave(X) - wave(X_test)
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
 @pytest.mark.slow
 def test_exact_and_monte_carlo_agree_within_three_standard_errors_over_sixty_problems():
     # In units of their true errors the differences have mean 0 and variance 1. Three of them at each of 60 problems are
@@ -182,6 +183,7 @@ def test_exact_and_monte_carlo_agree_within_three_standard_errors_over_sixty_pro
     assert (np.abs((z**2).mean(axis=0) - 1) < 3 * np.sqrt(2 / problems)).all()  # their size is right, too
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
 @pytest.mark.slow
 @pytest.mark.parametrize(("draws", "beyond"), [(50, 0.020), (200, 0.007)])
 def test_standard_errors_are_as_large_as_the_scatter_over_eight_hundred_problems(draws, beyond):

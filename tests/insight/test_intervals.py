@@ -289,6 +289,7 @@ def test_ranks_are_those_of_whole_numbers(n, percent):
 # -- coverage -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
 def test_simulated_targets_are_covered_as_often_as_asked(rng):
     """One new row for each of many tables: hits are independent, so their number is binomial."""
     turns, hits = 400, Counter()

@@ -135,6 +135,7 @@ def test_long_witnesses_print_briefly():
 # -- certificates against matrices -----------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
 @pytest.mark.slow
 @settings(max_examples=2000)
 @given(
