@@ -19,6 +19,12 @@ def rng(request):
     return np.random.default_rng(list(request.node.name.encode()))
 
 
+@pytest.fixture
+def function_rng(request):
+    """The same, seeded by the name of the function alone: what all its parameters can share is worked out once."""
+    return np.random.default_rng(list(request.node.originalname.encode()))
+
+
 @pytest.fixture(scope="module")
 def start_cluster():
     """A function that starts a Dask cluster on this machine and returns its client; all are closed at the end.

@@ -56,6 +56,7 @@ def test_the_gaussian_width_is_one_for_each_dimension():
     assert krr("gaussian", 0.5).kernel_object()(x, z)[0, 0] == pytest.approx(np.exp(-4 / (2 * 4 * 0.25)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "parameter"), list(FORMULAS))
 def test_no_regularisation_means_the_best_by_leave_one_out(kernel, parameter, data):
     X, y = data
@@ -125,6 +126,7 @@ GRID = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [mean_absolute_error, squared_error, zero_one_loss])
 @pytest.mark.parametrize(("nfolds", "nrepetitions"), [(5, 3), (10, 1), (37, 1), (2, 2)])
 def test_closed_forms_equal_the_plain_loop(nfolds, nrepetitions, loss, data):
@@ -237,6 +239,7 @@ def test_an_average_roc_curve_is_a_loss(rng):
     assert closed.cvloss[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_regularisation_nought_is_chosen_anew_in_every_training_part(data):
     X, y = data
     how = {"nfolds": 4, "nrepetitions": 1, "random_state": 0, **QUIET}

@@ -16,7 +16,7 @@ from exact_ridge import accuracies, true_digits
 
 EACH = 5
 
-pytestmark = pytest.mark.xdist_group("digits")  # the cases are judged once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("digits")]  # the cases are judged once
 
 
 @pytest.fixture(scope="module")

@@ -91,6 +91,7 @@ HOSTILE = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(HOSTILE)
 def test_printable_text_holds_nothing_that_a_terminal_obeys_and_keeps_all_else(text):
@@ -137,6 +138,7 @@ def test_hints_are_worded_by_parameters_in_python_and_by_flags_on_the_command_li
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@pytest.mark.slow
 def test_no_message_of_the_library_names_a_flag_of_the_command_line():
     source = Path(mercer.__file__).parent
     found = []

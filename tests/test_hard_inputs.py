@@ -31,7 +31,7 @@ from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.solvers.route import digits_left
 
-pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 
 EPS = np.finfo(float).eps
 STATIONARY = (Gaussian, Laplacian, Matern, RationalQuadratic)

@@ -35,6 +35,7 @@ def test_every_public_name_resolves(name):
     assert name in dir(mercer)
 
 
+@pytest.mark.slow
 def test_names_resolve_in_a_fresh_interpreter_from_an_import_statement():
     names = ", ".join(mercer.__all__)
     assert run(f"from mercer import {names}; print(KernelRidge.__name__)").strip() == "KernelRidge"
@@ -52,6 +53,7 @@ def test_the_version_is_that_of_the_package():
     assert mercer.__version__ == version("mercer")
 
 
+@pytest.mark.slow
 def test_every_dependency_is_imported_and_has_a_floor():
     declared = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = declared["dependencies"] + [each for extra in declared["optional-dependencies"].values() for each in extra]

@@ -82,16 +82,19 @@ GOOD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", GOOD, ids=repr)
 def test_a_good_kernel_passes(kernel):
     check_kernel(kernel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_rows_drawn_follow_the_seed(seed):
     check_kernel(Gaussian() + Linear(), seed=seed)
 
 
+@pytest.mark.slow
 def test_a_good_kernel_of_ones_own_passes():
     check_kernel(Cauchy())
     check_kernel(Cauchy(2.0) * Linear() + Cauchy())
@@ -337,6 +340,7 @@ class Tent(Claimed):
         return np.maximum(1.0 - pair.distance(1.0), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Cubed(), Least(), Tent()], ids=repr)
 def test_a_false_claim_is_contradicted_by_rows_that_are_shown(kernel):
     with pytest.raises(AssertionError) as refusal:
@@ -349,5 +353,6 @@ def test_a_false_claim_is_contradicted_by_rows_that_are_shown(kernel):
     assert np.linalg.eigvalsh(K)[0] < -1e-8 * np.trace(K)
 
 
+@pytest.mark.slow
 def test_a_claim_for_positive_numbers_is_examined_on_positive_numbers():
     check_kernel(LeastOfPositive())

@@ -11,6 +11,8 @@ from sklearn.pipeline import Pipeline
 
 from mercer import load
 
+pytestmark = pytest.mark.slow
+
 
 def table_of(text):
     header, *rows = csv.reader(io.StringIO(text))

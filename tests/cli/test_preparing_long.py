@@ -56,6 +56,7 @@ def answer(run, model):
     return [row["prediction"] for row in rows]
 
 
+@pytest.mark.slow
 def test_a_long_table_gives_the_model_of_the_table_held_whole(run, long, monkeypatch):
     words = ("--target", "price", "--drop", "dear", "--group", "owner", "--weight", "share", *FAST)
     run("fit", "long.parquet", *words, "--out", "passes.mercer")

@@ -43,6 +43,7 @@ def table_with(name, cells, place):
     return str(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(name=STRANGE, cell=STRANGE)
 def test_sentences_about_strange_names_and_cells_are_one_printable_line(place, name, cell):
@@ -65,6 +66,7 @@ def test_sentences_about_strange_names_and_cells_are_one_printable_line(place, n
         assert result.stderr.splitlines()[-1].startswith(("mercer: ", "Error: "))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(name=STRANGE, cell=STRANGE)
 def test_a_strangers_model_file_is_inspected_without_harm(place, name, cell):

@@ -29,6 +29,7 @@ def run(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_report_is_written_beside_the_model(run, tmp_path):
     said = run(*FAST, "--report", "out come.html").stdout
     assert said.endswith("The report is in out come.html; it opens in a browser.\n")
@@ -49,6 +50,7 @@ def test_json_tells_where_the_report_is(run, monkeypatch):
     assert json.loads(run(*FAST, "--json", "--report", "r.html").stdout)["report"] == "r.html"
 
 
+@pytest.mark.slow
 def test_labels_weights_and_groups_have_reports_too(run, tmp_path):
     lines = (tmp_path / "table.csv").read_text().splitlines()
     more = [f"{line},{i % 9},{1 + i % 3}" for i, line in enumerate(lines[1:])]

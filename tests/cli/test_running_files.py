@@ -71,6 +71,7 @@ def test_what_a_model_without_data_cannot_do_is_refused_with_the_reason(run, fol
     assert left_behind(folder) == []
 
 
+@pytest.mark.slow
 def test_classes_without_data_keep_their_probabilities(run, folder):
     lines = [f"{i},{i * i % 7},{'big' if i > 20 else 'small'}" for i in range(40)]
     (folder / "sizes.csv").write_text("\n".join(["size,x,kind", *lines]))
@@ -85,6 +86,7 @@ def test_classes_without_data_keep_their_probabilities(run, folder):
 # Missing cells
 
 
+@pytest.mark.slow
 def test_missing_numbers_can_get_the_mean_and_infinite_ones_be_missing(run, folder):
     rows = "".join(f"{'' if i % 10 == 3 else 'inf' if i == 7 else i},{i * 1.5}\n" for i in range(30))
     (folder / "gaps.csv").write_text("x,y\n" + rows)
@@ -203,6 +205,7 @@ def test_a_file_of_the_directory_that_is_read_is_no_output(run, folder):
     assert parquet.read_table("parts/a.parquet").num_rows == 30
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which(MERCER), reason="the console script is not installed")
 def test_the_file_behind_standard_input_is_no_output(folder):
     for words in (
@@ -268,6 +271,7 @@ def test_devices_are_written_to_and_not_replaced(run, folder):
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which(MERCER), reason="the console script is not installed")
 def test_a_disk_that_fills_up_leaves_nothing_behind(folder):
     def small():
@@ -288,6 +292,7 @@ def test_places_without_permission_are_refused_before_the_work(run, folder, monk
     assert said.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which(MERCER), reason="the console script is not installed")
 def test_ctrl_c_on_a_terminal_leaves_nothing_behind(folder):
     (folder / "houses.csv").write_text(houses(140))

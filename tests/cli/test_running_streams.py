@@ -15,6 +15,8 @@ from pyarrow import parquet
 from mercer.cli import refusals, reporting
 from mercer.cli.refusals import words
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from mercer.cli import main; main()"]
 
 

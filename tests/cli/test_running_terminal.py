@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_tables import FAST, houses
 
+pytestmark = pytest.mark.slow
+
 MERCER = str(Path(sys.executable).parent / "mercer")
 
 
@@ -32,8 +34,8 @@ def test_a_pipe_from_a_table_to_predictions(folder):
     assert done.stdout.startswith(b"prediction\n")
 
 
-def test_whoever_stops_reading_gets_no_traceback(folder):
-    assert call("fit", "houses.csv", "--target", "price", *FAST).returncode == 0
+def test_whoever_stops_reading_gets_no_traceback(run, folder):
+    run("fit", "houses.csv", "--target", "price", *FAST)
     (folder / "many.csv").write_text(houses(5000))
     line = f"{MERCER} predict model.mercer many.csv | head -n 1"
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
@@ -99,12 +101,12 @@ def test_help_loads_nothing_heavy():
     assert {"numpy", "sklearn", "scipy", "pyarrow", "rich"}.isdisjoint(loaded.split())
 
 
-def test_pipes_of_every_kind_are_read_once_and_whole(folder):
+def test_pipes_of_every_kind_are_read_once_and_whole(run, folder):
     """Longer than a pipe holds at once, so that what is lost or read twice would show."""
     text = houses(1500)
     (folder / "long.csv").write_text(text)
-    assert call("fit", "houses.csv", "--target", "price", *FAST).returncode == 0
-    expected = call("predict", "model.mercer", "long.csv").stdout
+    run("fit", "houses.csv", "--target", "price", *FAST)
+    expected = run("predict", "model.mercer", "long.csv").stdout_bytes
     assert len(expected.splitlines()) == 1501
     os.mkfifo("pipe")
     command = f"{MERCER} predict model.mercer"
@@ -123,7 +125,7 @@ def test_pipes_of_every_kind_are_read_once_and_whole(folder):
     done = subprocess.run(["bash", "-c", fit], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
     assert (done.returncode, done.stderr) == (0, b"")
     assert b": 40 rows, 6 columns (comma between cells)." in done.stdout
-    assert call("predict", "piped.mercer", "long.csv").stdout == expected
+    assert run("predict", "piped.mercer", "long.csv").stdout_bytes == expected
 
 
 def test_a_parquet_file_comes_through_a_pipe(folder):

@@ -54,6 +54,7 @@ def test_words_stand_between_white_space_and_elements_stand_for_themselves(value
     assert spelled(words("Words", values)) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(st.text("ab", max_size=2))))
 def test_words_of_sets_are_their_members(values):
     assert [set(row) for row in spelled(words("Words", values))] == values

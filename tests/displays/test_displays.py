@@ -41,6 +41,9 @@ from mercer.displays.search import _outline
 from mercer.errors import InputError
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from views import read_only
+
+pytestmark = pytest.mark.slow
 
 ALPHAS = [1e-3, 1e-2, 1e-1, 1.0, 10.0]
 WIDTHS = [0.1, 0.5, 1.0, 3.0, 10.0]
@@ -60,21 +63,21 @@ def wave(X):
     return np.sin(np.asarray(X)[:, 0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(3)
     X = rng.uniform(0, 6, size=(50, 1))
-    return X, wave(X) + 0.3 * rng.normal(size=50)
+    return read_only(X), read_only(wave(X) + 0.3 * rng.normal(size=50))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def plane():
     rng = np.random.default_rng(4)
     X = rng.uniform(-2, 2, size=(60, 2))
-    return X, np.sin(X[:, 0]) + X[:, 1] ** 2
+    return read_only(X), read_only(np.sin(X[:, 0]) + X[:, 1] ** 2)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model(data):
     return KernelRidge(0.3, kernel=Gaussian(1.0)).fit(*data)
 
@@ -93,7 +96,7 @@ def refusal(call):
 # -- what all have in common ------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def every(data, plane, model):
     """How each display is made, given axes."""
     X, y = data

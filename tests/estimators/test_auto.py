@@ -19,6 +19,8 @@ from formulas import refusal
 from mercer import AutoClassifier, AutoRegressor, KernelRidge
 from views import read_only
 
+pytestmark = pytest.mark.slow
+
 NO_BETTER = "That is no better than the baseline (predicting the mean): no signal was found."
 
 

@@ -8,6 +8,8 @@ from auto_cases import NO_BETTER_LABEL, QUICK, rings, smooth
 from formulas import refusal
 from mercer import AutoClassifier
 
+pytestmark = pytest.mark.slow
+
 # -- classification ------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ from mercer import AutoClassifier, AutoRegressor, TableEncoder, load, save
 from mercer.estimators.auto_classifier import costs_of, wrong_share
 from mercer.estimators.calibration import Temperature
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
 
 

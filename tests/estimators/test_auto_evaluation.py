@@ -11,6 +11,8 @@ from mercer import AutoClassifier, AutoRegressor
 from mercer.estimators.auto_evaluation import corrected_error
 from mercer.estimators.auto_table import dealt
 
+pytestmark = pytest.mark.slow
+
 # -- the outer loop ------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ from formulas import refusal
 from mercer import AutoRegressor, KernelRidge, load, save
 from mercer.insight.intervals import gaussian_bounds, ranks
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("residuals", "jackknife+", "cv+", "gaussian")
 
 

@@ -12,6 +12,8 @@ from formulas import refusal
 from mercer import AutoClassifier, AutoRegressor
 from mercer.estimators.auto_table import dealt
 
+pytestmark = pytest.mark.slow
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 

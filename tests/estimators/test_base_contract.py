@@ -24,6 +24,8 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def overlap(X, Z):
     return np.minimum(X[:, None], Z[None]).sum(axis=2)

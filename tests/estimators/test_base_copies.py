@@ -144,6 +144,7 @@ ROUND_TRIPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trip", ROUND_TRIPS)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", Gaussian(2.0) * Linear() + Laplacian(), "poly"], ids=str)
 @pytest.mark.parametrize("asked_before", [False, True])

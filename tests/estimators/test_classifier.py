@@ -108,6 +108,7 @@ def test_balance_helps_the_rare_class(rng):
     assert balanced[y == 1].mean() > plain[y == 1].mean()
 
 
+@pytest.mark.slow
 @given(st.integers(2, 5), st.integers(0, 2**16))
 @settings(max_examples=25)
 def test_the_names_of_the_classes_do_not_matter(classes, seed):

@@ -44,6 +44,7 @@ def labelled(rng):
 # -- cross_validate -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cv", [5, KFold(4, shuffle=True, random_state=0), TimeSeriesSplit(3), LeaveOneOut()], ids=str)
 @pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error", "explained_variance"])
 def test_closed_forms_equal_cross_val_score(scoring, cv, data):
@@ -100,6 +101,7 @@ def test_any_other_estimator_is_refitted(data, labelled):
         assert ours.route == "refitted"
 
 
+@pytest.mark.slow
 def test_closed_and_refitted_are_the_same(data, labelled, rng):
     class Mine(KernelRidge):
         """Not the very class, hence refitted."""

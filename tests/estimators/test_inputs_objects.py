@@ -36,6 +36,7 @@ def plain(X):
 # -- one model --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_texts_are_taken_from_whatever_holds_them(kernel, holder):

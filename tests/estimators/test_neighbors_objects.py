@@ -46,6 +46,7 @@ def test_neighbours_are_taken_from_whatever_holds_them(holder):
     assert model.predict(hold(TEXTS)).tolist() == LABELS.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holder", ["list", "object array", "text array", "Series", "DataFrame"])
 def test_the_course_chooses_a_length(holder):
     best = course.cv(
@@ -119,6 +120,7 @@ def test_graphs_of_ones_own_go_everywhere(rng):
     assert best.predict(GRAPHS).shape == (12,)
 
 
+@pytest.mark.slow
 def test_the_example_with_graphs_runs():
     example = Path(__file__).parents[2] / "examples" / "graphs.py"
     done = subprocess.run(  # noqa: S603 - our own script

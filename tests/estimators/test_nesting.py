@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_cases import classification, regression
+from remembered_fits import RememberedClassifier, RememberedRidge
 from scipy import sparse
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -38,19 +39,21 @@ from mercer.errors import EdgeOfGridWarning, InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 from refits import grid
 
+pytestmark = pytest.mark.slow
+
 KERNELS = [Gaussian(1.5), Laplacian(2.0), Polynomial(2)]
 ALPHAS = [1e-3, 0.1, 5.0]
 SEARCH = KernelRidgeCV(KERNELS, ALPHAS)
 
 
 @pytest.fixture
-def data(rng):
-    return regression(rng)
+def data(function_rng):
+    return regression(function_rng)
 
 
 @pytest.fixture
-def labelled(rng):
-    return classification(rng)
+def labelled(function_rng):
+    return classification(function_rng)
 
 
 def plain_mse(estimator, X, y, sample_weight=None):
@@ -100,7 +103,7 @@ def test_algorithm_one_equals_grid_search_over_the_other_folds(scoring, intercep
     splits = list(KFold(6).split(*data))
     search = KernelRidgeCV(KERNELS, ALPHAS, scoring=scoring, fit_intercept=intercept)
     ours = nested_cross_validate(search, *data, cv=6)
-    found = looped(KernelRidge(fit_intercept=intercept), KERNELS, *data, splits, None, scoring)
+    found = looped(RememberedRidge(fit_intercept=intercept), KERNELS, *data, splits, None, scoring)
     assert_same_nested(ours, found, splits)
 
 
@@ -112,8 +115,8 @@ def test_any_inner_splits_equal_grid_search_inside_cross_val_score(inner, data):
     splits = list(KFold(4).split(*data))
     ours = nested_cross_validate(SEARCH, *data, cv=4, inner=inner)
     scoring = "neg_mean_squared_error"
-    assert_same_nested(ours, looped(KernelRidge(), KERNELS, *data, splits, theirs, scoring), splits)
-    search = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=theirs, scoring=scoring)
+    assert_same_nested(ours, looped(RememberedRidge(), KERNELS, *data, splits, theirs, scoring), splits)
+    search = GridSearchCV(RememberedRidge(), grid(KERNELS, ALPHAS), cv=theirs, scoring=scoring)
     np.testing.assert_allclose(ours.scores[0], cross_val_score(search, *data, cv=4, scoring=scoring), rtol=1e-8)
 
 
@@ -122,8 +125,8 @@ def test_outer_splits_may_be_anything_with_an_inner_splitter(data):
         # inner folds are dealt in the order in which a splitter names its training rows, as scikit-learn deals them
         splits = list(cv if isinstance(cv, list) else cv.split(*data))
         ours = nested_cross_validate(SEARCH, *data, cv=cv, inner=3)
-        found = looped(KernelRidge(), KERNELS, *data, splits, 3, "neg_mean_squared_error")
-        theirs = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=3, scoring="neg_mean_squared_error")
+        found = looped(RememberedRidge(), KERNELS, *data, splits, 3, "neg_mean_squared_error")
+        theirs = GridSearchCV(RememberedRidge(), grid(KERNELS, ALPHAS), cv=3, scoring="neg_mean_squared_error")
         scored = cross_val_score(theirs, *data, cv=cv, scoring="neg_mean_squared_error")
         np.testing.assert_allclose(ours.scores.ravel(), scored, rtol=1e-8)
         np.testing.assert_allclose(ours.scores.ravel(), [score for score, *_ in found], rtol=1e-8)
@@ -149,7 +152,8 @@ def test_two_classes_equal_grid_search_in_a_loop(scoring, inner, labelled):
     splits = list(StratifiedKFold(4).split(*labelled))
     search = KernelRidgeClassifierCV(KERNELS, ALPHAS, scoring=scoring, fit_intercept=True)
     ours = nested_cross_validate(search, *labelled, cv=4, inner=inner)
-    found = looped(KernelRidgeClassifier(fit_intercept=True), KERNELS, *labelled, splits, inner, scoring or "accuracy")
+    estimator = RememberedClassifier(fit_intercept=True)
+    found = looped(estimator, KERNELS, *labelled, splits, inner, scoring or "accuracy")
     assert_same_nested(ours, found, splits)
     assert ours.predictions.dtype == labelled[1].dtype
 

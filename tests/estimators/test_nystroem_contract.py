@@ -8,12 +8,14 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer import NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATIONS = [
     NystroemRidge(),
     NystroemRidge(0.1, kernel=Gaussian(2.0) + Linear(), fit_intercept=True, method="uniform"),
     NystroemRidgeClassifier(0.1, fit_intercept=True),
-    NystroemRidgeCV(),
-    NystroemRidgeClassifierCV(),
+    NystroemRidgeCV(Gaussian(), [0.1, 1.0]),
+    NystroemRidgeClassifierCV(Gaussian(), [0.1, 1.0]),
     NystroemRidgeCV([Gaussian(1.0), Gaussian(4.0)], [0.1, 1.0], cv=2, landmarks=30),
     NystroemRidgeClassifierCV([Gaussian(1.0), Linear()], [0.1, 1.0], cv=2, fit_intercept=True),
 ]

@@ -10,6 +10,7 @@ from mercer import NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.kernels import Gaussian
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning"),
     pytest.mark.xdist_group("dask"),  # one cluster at a time
 ]

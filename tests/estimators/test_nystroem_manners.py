@@ -133,6 +133,7 @@ def test_a_clone_has_the_same_client(rng):
         assert estimator.backend is client
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
 def test_models_kept_for_a_second_pass_are_in_the_promise(rng):
     X, labels = rng.normal(size=(1500, 2)), rng.integers(0, 8, size=1500)

@@ -44,6 +44,7 @@ def test_the_search_scores_as_refitting_does_and_keeps_the_winner(intercept, rng
     assert "More landmarks would" in search.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [400, 58, 4])
 def test_one_seven_and_a_hundred_blocks_give_the_same_search(at_once):
     X, y = table(np.random.default_rng(0))
@@ -70,6 +71,7 @@ def test_rows_of_a_group_stay_together(rng):
     np.testing.assert_allclose(other.table_.scores, search.table_.scores, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_family_stands_for_a_ladder_and_comes_close_to_the_exact_search(rng):
     X, y = table(rng)
     search = NystroemRidgeCV(fit_intercept=True).fit(X, y)
@@ -188,6 +190,7 @@ def test_few_rows_are_dealt_evenly_and_scored_as_refitting_does(rows, rng):
     np.testing.assert_allclose(search.table_.scores[0, :, :, 0], expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @given(
     groups=st.integers(4, 12), seed=st.integers(0, 50), cuts=st.sets(st.integers(1, 59)), text=st.booleans(),
@@ -229,6 +232,7 @@ def test_groups_that_the_sample_missed_are_found_by_a_pass(rng, monkeypatch):
     np.testing.assert_array_equal(found[0].fold_rows_, found[1].fold_rows_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @pytest.mark.parametrize("series", [pd.Series, pl.Series, lambda w: pd.Series(w, index=range(50, 70), dtype="Float64")])
 def test_weights_may_be_a_series(series, rng):

@@ -11,6 +11,7 @@ from oracles import log_evidence, posterior_variance, smoother
 NEXT = [{"fit_intercept": False}, {"alpha": 100.0}, {"kernel": Laplacian(9.0)}, {"solver": "spectral"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", NEXT, ids=lambda each: next(iter(each)))
 @pytest.mark.parametrize("n", [30, 1100])  # the factor is kept with the model, or made again
 def test_setting_parameters_changes_no_number_of_a_fitted_model(changed, n, rng):

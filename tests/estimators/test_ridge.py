@@ -70,6 +70,7 @@ def some_weights(kind, rng, n=N):
     return read_only(w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["none", "positive", "some zero"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -97,6 +98,7 @@ def test_it_equals_the_bordered_system_by_brute_force(kernel, intercept, weights
             np.testing.assert_allclose(model.effective_dof_[j], dof, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["none", "positive"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "laplacian", "cosine", "chi2"])
 def test_it_equals_scikit_learns_in_every_container(kernel, weights, rng):
@@ -227,6 +229,7 @@ def test_the_std_of_many_rows_equals_that_of_a_few(rng):
 # -- shapes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), st.booleans(), st.booleans(), st.integers(0, 2**16))
 @settings(max_examples=60)
 def test_shapes_follow_y_and_small_tables_equal_brute_force(n, d, targets, intercept, linear, seed):

@@ -46,6 +46,7 @@ def values(model, X):
     return model.kernel_.feature_map(X) @ model.primal_coef_.T + model.intercept_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize(("intercept", "weighted", "targets"), CASES)
@@ -62,6 +63,7 @@ def test_features_times_weights_predict(solver, kernel, intercept, weighted, tar
         np.testing.assert_allclose(model.primal_coef_, peer.coef_, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 3), st.booleans(), st.integers(0, 2**16))
 @settings(max_examples=40)
 def test_primal_and_dual_solvers_have_the_same_weights(n, d, degree, intercept, seed):

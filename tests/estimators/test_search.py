@@ -132,6 +132,7 @@ def test_the_winner_fitted_to_all_rows_is_kept(data):
 # -- candidates -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernels",
     ["gaussian", "laplacian", "polynomial", "linear", ["gaussian", Linear()], "matern(width=2) + linear()"],

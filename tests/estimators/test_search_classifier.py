@@ -19,6 +19,7 @@ def labelled(rng):
 # -- probabilities ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_add_up_and_agree_with_labels(classes, rng):
     X = rng.normal(size=(90, 2))

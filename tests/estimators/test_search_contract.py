@@ -6,6 +6,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 # -- scikit-learn's exam ------------------------------------------------------------------------------------
 
 FOLDS_DIFFER = (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from remembered_fits import RememberedClassifier, RememberedRidge
 from search_cases import ALPHAS, KERNELS, PINNED, assert_same_search, classification, plain_mse, quietly, regression
 from sklearn import metrics
 from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
@@ -20,6 +21,8 @@ from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, 
 from mercer.kernels import Gaussian
 from refits import grid
 
+pytestmark = pytest.mark.slow
+
 
 def quantile_loss(y, p):
     return np.maximum(0.8 * (y - p), -0.2 * (y - p)).mean()
@@ -30,13 +33,13 @@ def plain_accuracy(estimator, X, y, sample_weight=None):
 
 
 @pytest.fixture
-def data(rng):
-    return regression(rng)
+def data(function_rng):
+    return regression(function_rng)
 
 
 @pytest.fixture
-def labelled(rng):
-    return classification(rng)
+def labelled(function_rng):
+    return classification(function_rng)
 
 
 # -- against GridSearchCV --------------------------------------------------------------------------------
@@ -66,7 +69,7 @@ SPLITTERS = {
 def test_every_score_equals_grid_search_over_our_own_ridge(scoring, data):
     theirs_scoring = {None: "neg_mean_squared_error", quantile_loss: SCORINGS[7]}.get(scoring, scoring)
     ours = quietly(KernelRidgeCV(KERNELS, ALPHAS, cv=5, scoring=scoring), *data)
-    theirs = GridSearchCV(KernelRidge(), grid(KERNELS, ALPHAS), cv=5, scoring=theirs_scoring).fit(*data)
+    theirs = GridSearchCV(RememberedRidge(), grid(KERNELS, ALPHAS), cv=5, scoring=theirs_scoring).fit(*data)
     assert_same_search(ours, theirs, 5, rtol=1e-8)
 
 
@@ -128,7 +131,7 @@ def test_groups_are_kept_together_as_grid_search_keeps_them(data, rng):
 def test_two_classes_equal_grid_search(scoring, labelled):
     ours = quietly(KernelRidgeClassifierCV(KERNELS, ALPHAS, cv=5, scoring=scoring, fit_intercept=True), *labelled)
     theirs = GridSearchCV(
-        KernelRidgeClassifier(fit_intercept=True), grid(KERNELS, ALPHAS), cv=5, scoring=scoring or "accuracy"
+        RememberedClassifier(fit_intercept=True), grid(KERNELS, ALPHAS), cv=5, scoring=scoring or "accuracy"
     ).fit(*labelled)
     assert_same_search(ours, theirs, 5)
     np.testing.assert_array_equal(ours.predict(labelled[0]), theirs.predict(labelled[0]))

@@ -271,6 +271,7 @@ def test_more_targets_than_rows(rng):
     assert_same_search(ours, theirs, 3, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_ten_thousand_alphas(data):
     alphas = np.geomspace(1e-4, 1e3, 10_000)
     search = KernelRidgeCV([Gaussian(1.5)], alphas, cv=None).fit(*data)

@@ -24,6 +24,8 @@ from mercer.errors import InputError
 from mercer.kernels import Jaccard, Spectrum, Subsequence, Words
 from refits import grid, held_out
 
+pytestmark = pytest.mark.slow
+
 # -- searches ---------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ from mercer import KernelRidgeCV, nested_cross_validate, tune
 from mercer.errors import InputError, MercerWarning
 from mercer.kernels import Gaussian, Linear, Matern
 
+pytestmark = pytest.mark.slow
+
 ALPHAS = np.geomspace(1e-5, 1.0, 6)
 
 

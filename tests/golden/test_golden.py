@@ -18,6 +18,8 @@ from golden_searches import SEARCHES
 import mercer
 from mercer.kernels import Matern
 
+pytestmark = pytest.mark.slow
+
 CASES = SEARCHES | EVALUATIONS
 
 

@@ -1,6 +1,7 @@
 """bias_variance: exact against explicit smoother matrices and against Monte Carlo; parts that add up."""
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ class FunctionRegressor(RegressorMixin, BaseEstimator):
 # -- exact ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     kernel=st.sampled_from([Gaussian(0.7), Gaussian(3.0), Linear(), Polynomial(3)]),
@@ -143,6 +145,7 @@ def true_errors(U, bias, noise, draws):
     return np.sqrt(variances) / len(bias)
 
 
+@cache
 def drawn_problem(seed):
     """Rows, a model, weights and noise, and the smoother's weights and bias written out."""
     rng = np.random.default_rng(seed)
@@ -154,6 +157,8 @@ def drawn_problem(seed):
     return model, X, X_test, weights, noise, U, U @ wave(X) - wave(X_test)
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
+@pytest.mark.slow
 def test_exact_and_monte_carlo_agree_within_three_standard_errors_over_sixty_problems():
     # In units of their true errors the differences have mean 0 and variance 1. Three of them at each of 60 problems are
     # 180. Were all normal, one or more beyond three errors would be found in two such tests of five. So three
@@ -178,6 +183,8 @@ def test_exact_and_monte_carlo_agree_within_three_standard_errors_over_sixty_pro
     assert (np.abs((z**2).mean(axis=0) - 1) < 3 * np.sqrt(2 / problems)).all()  # their size is right, too
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
+@pytest.mark.slow
 @pytest.mark.parametrize(("draws", "beyond"), [(50, 0.020), (200, 0.007)])
 def test_standard_errors_are_as_large_as_the_scatter_over_eight_hundred_problems(draws, beyond):
     # So many problems can only be drawn without fits: the deviations U e + bias are handed to what makes the errors.
@@ -215,6 +222,7 @@ def test_sums_over_draws_are_those_written_out(rng):
     assert result.standard_errors["risk"] == pytest.approx((d**2).mean(axis=1).std(ddof=1) / np.sqrt(6))
 
 
+@pytest.mark.slow
 def test_a_sampler_draws_rows_too_and_agrees_with_exact_numbers_averaged_over_designs():
     X_test = np.linspace(-1, 1, 5)[:, None]
     model = KernelRidge(0.3, kernel=Gaussian(1.0))

@@ -15,6 +15,8 @@ from mercer.errors import SingularSystemWarning
 from mercer.insight.left_out import fold_numbers
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_numbers_of_folds_follow_the_test_parts():
     assert fold_numbers(draw(3, np.zeros((7, 1)), np.zeros(7))).tolist() == [0, 0, 0, 1, 1, 2, 2]

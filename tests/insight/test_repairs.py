@@ -34,6 +34,7 @@ def by_eigenvalues(K, method):
     return V * change[method] @ V.T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 25), scale=st.sampled_from([1.0, 1e-12, 1e12]))
 def test_a_repaired_matrix_is_symmetric_valid_and_what_the_eigenvalues_say(method, seed, n, scale):

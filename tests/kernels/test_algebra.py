@@ -155,6 +155,7 @@ def test_operators_build_the_named_rules():
     assert LEFT.normalized() == Normalized(LEFT)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(kernel=composed_kernels(), X=tables())
 def test_any_composed_kernel_equals_its_definition_pair_by_pair(kernel, X):
@@ -228,6 +229,7 @@ def test_no_rows_give_an_empty_matrix(kernel, X):
     assert kernel.diag(none).shape == (0,)
 
 
+@pytest.mark.slow
 def test_a_sum_over_hundreds_of_columns_is_as_good_as_one_of_two():
     X = np.random.default_rng(0).normal(size=(4, 700))
     long = sum(Gaussian(1.0 + j).on([j]) for j in range(700))

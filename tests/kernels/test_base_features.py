@@ -61,6 +61,7 @@ def finite_kernels(draw, columns=3, depth=2):
     return draw(leaves())
 
 
+@pytest.mark.slow
 @given(finite_kernels(), tables(lowest=-2.0), tables(lowest=-2.0))
 @settings(max_examples=200)
 def test_scalar_products_of_features_are_the_kernel(kernel, X, Z):

@@ -190,6 +190,7 @@ def test_reasons_are_those_of_the_case_at_hand(kernel, reason):
 # -- claims against matrices ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(kernel=composed_kernels(only_mercer=True), X=tables(rows=st.just(12)))
 def test_no_kernel_that_is_called_valid_ever_has_a_negative_eigenvalue(kernel, X):

@@ -65,6 +65,7 @@ def test_the_sigmoid_at_its_defaults_is_refuted_by_the_rows_one_and_two():
     assert str(witness) == "the rows [1] and [2] with v = (0.7491, -0.6624): v'Kv = -0.09087"
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(
     scale=st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.floats(1e-12, 1e-3), st.floats(-1e300, 1e300)),
@@ -134,6 +135,8 @@ def test_long_witnesses_print_briefly():
 # -- certificates against matrices -----------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
+@pytest.mark.slow
 @settings(max_examples=2000)
 @given(
     kernel=composed_kernels(only_mercer=True),
@@ -147,6 +150,7 @@ def test_no_composed_kernel_that_is_called_valid_is_refuted(kernel, X, scale):
     assert values[0] >= -10 * len(X) * EPS * np.abs(values).max()
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(kernel=composed_kernels(), X=tables())
 def test_certificates_and_checks_agree(kernel, X):

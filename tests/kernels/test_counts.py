@@ -34,6 +34,7 @@ def many(rng, count, letters="ab c", longest=12):
 # -- values -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @settings(max_examples=40)
 @given(X=st.one_of(texts, token_lists, mixed), Z=st.one_of(texts, token_lists, mixed))
@@ -47,6 +48,7 @@ def test_values_are_those_of_counting_by_hand(kernel, X, Z):
     assert worst(kernel(X, dtype=np.float32), right) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @settings(max_examples=40)
 @given(X=texts)
@@ -58,6 +60,7 @@ def test_random_texts_give_no_negative_eigenvalue(kernel, X):
         assert values[0] >= -len(X) * EPS * max(values[-1], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @settings(max_examples=20)
 @given(X=texts)
@@ -69,6 +72,7 @@ def test_normalized_divides_by_lengths_and_is_zero_without_one(kernel, X):
     assert kernel.normalized().diag(X).tolist() == (K.diagonal() > 0).astype(float).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("dense", [0.0, 1.0], ids=["dense", "sparse"])
 def test_tiles_make_no_difference(kernel, dense, rng, monkeypatch):
@@ -140,6 +144,7 @@ def test_the_greetings_of_the_tutorial_are_one_hot():
 # -- features ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.finite], ids=repr)
 @settings(max_examples=30)
 @given(X=st.one_of(texts, token_lists))
@@ -149,6 +154,7 @@ def test_features_multiply_to_the_kernel_and_have_a_name_each(kernel, X):
     assert phi.shape == (len(X), len(names))
 
 
+@pytest.mark.slow
 @given(X=st.lists(st.text("ab c", max_size=7), min_size=1, max_size=6))
 def test_names_say_what_is_counted(X):
     for kernel, count in (

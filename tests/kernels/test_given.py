@@ -243,6 +243,7 @@ def test_the_seed_features_give_the_scalar_product_plus_the_product_of_squared_l
     assert worst(FromFeatures(spiral)(X, Z), X @ Z.T + lengths**2) < 1e-13
 
 
+@pytest.mark.slow
 def test_features_are_scalar_products(rng):
     X, Z = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))
     kernel = FromFeatures(spiral)
@@ -276,6 +277,7 @@ def test_features_are_computed_once_per_table(rng):
     assert calls == [1100, 1200]
 
 
+@pytest.mark.slow
 def test_outer_is_the_product_of_one_function(rng):
     X, Z = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))
     kernel = Outer(first)

@@ -43,6 +43,7 @@ def said(text):
 # -- round trips ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(kernel=composed_kernels(depth=4, tame=False))
 @example(kernel=Linear() + (Linear() + Linear()))

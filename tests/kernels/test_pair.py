@@ -51,6 +51,7 @@ def test_dot_is_the_scalar_product(pair, x, z):
     assert worst(pair.dot(), x @ z.T) < 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1.0, -0.5, 3.0])
 def test_squared_distance_is_scaled_by_widths_and_factor(pair, x, z, columns, factor, rng):
     right = table(squared_distance, x, z)

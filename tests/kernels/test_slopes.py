@@ -136,6 +136,7 @@ def test_slopes_of_every_rule_are_those_of_its_formula(kernel, rng):
     agree_with_differences(kernel, X, rng)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60)
 def test_slopes_of_any_kernel_that_can_be_written_are_those_of_its_formula(data):

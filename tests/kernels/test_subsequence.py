@@ -26,6 +26,7 @@ def many(rng, count, letters="abc", longest=9):
 # -- values -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.one_of(texts, token_lists), st.one_of(texts, token_lists), lengths, decays)
 def test_values_are_sums_over_all_choices_of_positions(X, Z, length, decay):
@@ -81,6 +82,7 @@ def test_random_texts_give_no_negative_eigenvalue(X, length, decay):
         assert values[0] >= -len(X) * EPS * max(values[-1], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
 def test_tiles_and_chunks_make_no_difference(length, rng, monkeypatch):
     X, Z = many(rng, 31), many(rng, 17, "abd\u00e9")
@@ -126,6 +128,7 @@ def test_empty_short_and_no_texts_are_fine(length):
     assert kernel.normalized()(["", "abcd"]).tolist() == [[0.0, 0.0], [0.0, float(length <= 4)]]
 
 
+@pytest.mark.slow
 def test_an_overflow_is_refused():
     assert refusal(Subsequence(270, 1.0), ["a" * 540]).startswith(
         "Every value of Subsequence(length=270, decay=1.0) must be finite"

@@ -63,6 +63,7 @@ def test_blocks_cover_all_rows_once():
     assert blocks(5, 2) == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_many_tiles_are_the_whole_matrix_on_one_thread_and_on_two(kernel, many):
     with threads(1):

@@ -236,6 +236,7 @@ def test_a_search_for_labels_keeps_its_calibration(data, path):
     assert again.summary() == model.summary()
 
 
+@pytest.mark.slow
 def test_the_automatic_models_come_back_with_encoder_committee_and_intervals(data, path):
     X, y, labels = data
     table = {"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 0] > 0, "yes", "no").astype(object), "same": [1] * 40}
@@ -330,6 +331,7 @@ def test_an_encoder_that_was_asked_for_is_kept_with_its_words(data, path):
 MADE_FROM_MODELS = ("FeatureClassifier", "FeatureRegressor", "TableModel")  # their parameters are all they are
 
 
+@pytest.mark.slow
 def test_every_attribute_of_a_fitted_model_is_kept_or_known_to_follow(data):
     X, y, labels = data
     models = [

@@ -264,6 +264,7 @@ def test_a_checkpoint_is_no_model(tmp_path):
     assert said == f"The model file {path} cannot be read: it is a checkpoint, not a model file."
 
 
+@pytest.mark.slow
 def test_a_hostile_header_is_refused_by_its_size(tmp_path):
     path = tmp_path / "model"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [1.0, 2.0]), path)

@@ -48,6 +48,7 @@ def refused(path, data):
     return str(caught.value).split("cannot be read: ")[1]
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_detected(small):
     data = small.read_bytes()
     for place in range(len(data)):
@@ -266,6 +267,7 @@ def files(data, tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=30)
 def test_mutants_with_good_digests_are_refused_or_are_what_they_say(files, seed, tmp_path_factory):
@@ -305,6 +307,7 @@ print(found)
 """
 
 
+@pytest.mark.slow
 def test_loading_imports_and_executes_nothing(files, tmp_path):
     paths = []
     for number, data in enumerate(files):

@@ -19,6 +19,8 @@ from mercer.report.rendering import page
 from mercer.report.subject import subject_of
 from mercer.report.svg import drawn
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
+
 KINDS = ("search", "auto", "labels")
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 

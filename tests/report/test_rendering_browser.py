@@ -5,8 +5,9 @@ import pytest
 from report_tables import HOSTILE
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(browser.found() is None, reason="there is no chromium to open reports in"),
-    pytest.mark.xdist_group("browser"),  # the reports are made once
+    pytest.mark.xdist_group("report"),  # the reports are made once
 ]
 
 BAD = """<!doctype html><title>bad</title><script>alert("heard"); console.error("told")</script>

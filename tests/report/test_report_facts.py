@@ -22,6 +22,8 @@ from mercer.report.labels import OTHERS, _pooled, calibration_of
 from mercer.report.refits import _lenders, coverages, influences, refitted, said_alone, sampled
 from mercer.report.subject import subject_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
+
 PLAIN = {"cv": 5, "random_state": 0, "fit_intercept": True}
 
 

@@ -17,6 +17,8 @@ from mercer.report.refits import Influence
 from mercer.report.subject import subject_of
 from mercer.report.worries import worries
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
+
 
 def titles(facts):
     return {worry.title: worry for worry in worries(facts)}

@@ -158,6 +158,7 @@ def checkpoints(tmp_path_factory):
     return small_checkpoints(np.random.default_rng(0), tmp_path_factory.mktemp("checkpoints"))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=20)
 def test_damage_is_refused_and_lies_are_refused_or_are_what_the_file_says(checkpoints, seed):

@@ -19,7 +19,7 @@ from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import run_pass
 from mercer.streaming.blocks import as_source
 
-pytestmark = pytest.mark.xdist_group("dask")  # one cluster at a time
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]  # one cluster at a time
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_pass_that_is_killed_goes_on_and_loses_one_block_at_most(kind, X, tmp_path):
     X = X[:1000]

@@ -31,6 +31,8 @@ from mercer.selection.problem import Problem, Removals
 from mercer.solvers import DualSystem
 from refits import all_held_out, condition, held_out, held_out_shortest
 
+pytestmark = pytest.mark.slow
+
 EPS = np.finfo(float).eps
 
 ROUTES = {

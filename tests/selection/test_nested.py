@@ -61,6 +61,7 @@ def test_algorithm_one_needs_three_disjoint_folds(cv):
         other_folds(draw(cv, X, X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [None, 3, "loo"])
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error"])
 def test_winners_and_scores_are_those_of_plain_loops(scoring, inner, rng):

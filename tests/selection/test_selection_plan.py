@@ -73,6 +73,7 @@ def test_what_fits_by_no_route_is_refused_with_its_bytes():
     assert "100.0 MB is available" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit_only", [False, True])
 @pytest.mark.parametrize(("kernels", "alphas"), [(1, 1), (1, 20), (10, 1), (10, 13)])
 def test_as_many_rows_as_the_refusal_says_do_fit(kernels, alphas, refit_only):

@@ -216,6 +216,7 @@ def test_an_indefinite_matrix_is_not_refined(rng):
         Mixed(with_spectrum(values, rng), 0.5, "a test")
 
 
+@pytest.mark.slow
 def test_auto_takes_it_for_many_rows_and_equals_cholesky(rng):
     X, Y = rng.normal(size=(LARGE, 4)), rng.normal(size=(LARGE, 2))
     weights = rng.uniform(0.1, 3.0, size=LARGE)
@@ -234,6 +235,7 @@ def test_auto_takes_it_for_many_rows_and_equals_cholesky(rng):
     np.testing.assert_allclose(mixed.log_marginal_likelihood_, exact.log_marginal_likelihood_, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_many_rows_are_solved_backward_stably(rng):
     b = rng.normal(size=LARGE)
     for alpha in (1.0, 1e-3, 3e-6):
@@ -253,6 +255,7 @@ def test_many_badly_conditioned_rows_fall_back_to_cholesky(rng):
     assert backward_error(K + 1e-11 * np.eye(LARGE), model.dual_coef_, b) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-60, 1e60])
 def test_a_matrix_beyond_single_precision_is_still_solved_without_a_word(scale, rng):
     """float32 holds 1e-38 to 3e38; what does not fit must not overflow aloud."""
@@ -277,6 +280,7 @@ def test_the_condition_of_an_indefinite_matrix_is_not_taken_from_alpha(rng):
     assert true / 10 <= model.route_.condition <= true * 10
 
 
+@pytest.mark.slow
 def test_an_indefinite_system_of_many_rows_is_told(rng):
     with pytest.warns(MercerWarning) as caught:
         KernelRidge(0.5 - 1e-6, kernel="precomputed").fit(indefinite(rng), rng.normal(size=LARGE))

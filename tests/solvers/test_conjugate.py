@@ -17,6 +17,7 @@ from mercer.solvers.streamed import StreamedSystem
 from oracles import kernel_ridge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(3.0), Matern(1.0, nu=2.5) + 0.1 * Linear()], ids=repr)
@@ -32,6 +33,7 @@ def test_gradients_and_factors_agree(kernel, weighted, intercept, rng):
     assert found.route_.digits <= -np.log10(found.route_.residual) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.0, 1e-3])
 def test_kept_tiles_and_new_ones_agree_to_the_promised_residual(alpha, rng, monkeypatch):
     X, y = rng.normal(size=(1100, 3)), rng.normal(size=1100)
@@ -82,6 +84,7 @@ def test_ill_conditioned_systems_are_solved_or_complained_of(rng):
         assert residual_of(model, Gaussian(0.5)(X), y, alpha) <= 2 * max(model.route_.residual, TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True])
 def test_many_targets_take_no_more_products_than_the_slowest(intercept, rng):
     X, Y = rng.normal(size=(500, 3)), rng.normal(size=(500, 5))
@@ -199,6 +202,7 @@ def test_tiles_are_kept_in_no_more_than_half_of_the_memory():
     assert choose("cg", 50_000, None, memory=18 * 10**8, iterable=True).bytes <= 18 * 10**8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1.0, 4.0, 20.0])
 @pytest.mark.parametrize("tiles", ["none", "all"])
 def test_no_more_memory_is_taken_than_was_promised(width, tiles, rng, monkeypatch):

@@ -143,6 +143,7 @@ def test_columns_come_block_after_block_and_cover_every_row(kernel, rng):
     np.testing.assert_allclose(found, kernel(Z, X), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Gaussian(), Gaussian() + Linear()], ids=repr)
 def test_predicting_many_rows_never_holds_the_matrix(kernel, rng):
     """20 000 x 2 000 kernel values would be 320 MB."""
@@ -249,6 +250,7 @@ def test_whole_numbers_with_many_ties_equal_a_stable_sort(m, n, data):
         np.testing.assert_array_equal(gaps, expected_gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 499, 500, 501, 1100])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_more_rows_than_one_tile_equal_a_full_sort(count, workers, rng):

@@ -177,6 +177,7 @@ PROMISES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROMISES)
 @pytest.mark.filterwarnings("ignore::mercer.errors.SingularSystemWarning")
 def test_a_fit_stays_within_the_memory_there_is_or_is_refused(name, rng, monkeypatch):

@@ -36,6 +36,7 @@ def weights_of(kind, n, rng):
     return w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weights", ["none", "positive", "some zero"])

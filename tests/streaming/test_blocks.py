@@ -100,6 +100,7 @@ KINDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_table_gives_the_same_rows_in_blocks_of_any_size(kind, table, tmp_path):
     source = kind(table, tmp_path)
@@ -189,6 +190,7 @@ def test_a_pass_draws_the_same_rows_in_blocks_of_any_size(at_once, table):
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.slow
 def test_every_row_has_the_same_chance_to_be_drawn():
     source = as_source(np.arange(40.0)[:, None])
     drawn = np.zeros(40)

@@ -59,6 +59,7 @@ def test_files_whose_keys_or_labels_are_of_two_kinds_are_refused_by_name(other, 
     )
 
 
+@pytest.mark.slow
 @given(types=st.lists(st.sampled_from(sorted(COLUMNS)), min_size=2, max_size=4), at_once=st.integers(1, 7))
 def test_a_key_is_in_one_fold_whatever_number_it_is_written_as(types, at_once, tmp_path_factory):
     path = folder_of(tmp_path_factory.mktemp("kinds") / "parts", [COLUMNS[each] for each in types])

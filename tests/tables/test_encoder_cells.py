@@ -24,6 +24,7 @@ CELLS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(CELLS, min_size=3, max_size=9)

@@ -59,6 +59,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
+@pytest.mark.slow
 @given(table=tables())
 def test_every_make_of_a_table_gives_the_same_columns_and_the_same_model(folder, table):
     arrow = pa.table({name: pa.array(cells) for name, cells in table.items()})

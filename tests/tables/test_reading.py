@@ -377,6 +377,7 @@ def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
     assert read(unclear, "t.parquet", decimal=",").columns["x"].values.tolist() == [1.1, 2.2, 3.3]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(-(10**37), 10**37) | st.integers(-(2**54), 2**54), min_size=1, max_size=6, unique=True))
 def test_numbers_of_many_digits_are_exact_or_refused(read, numbers):
@@ -433,6 +434,7 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
     assert len(set(read(close, "t.parquet", unused=["x"]).exactly("x"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("original", [GOOD, SEMICOLONS, QUOTED, GOOD.replace(b",", b"\t")])
 def test_a_thousand_mutants_are_read_right_or_refused(read, rng, original):
     assert agrees(read(original), original)

@@ -24,6 +24,8 @@ from mercer.tuning.committee import (
 )
 from mercer.tuning.descent import least_alpha
 
+pytestmark = pytest.mark.slow
+
 
 def drawn(rng, n=45, targets=1, noise=0.2):
     X = rng.normal(size=(n, 3))

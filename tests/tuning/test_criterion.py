@@ -99,6 +99,7 @@ def test_with_intercept_the_evidence_is_integrated_over_every_constant(rng):
     assert found == pytest.approx(-math.log(integral) / 6, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(KERNELS),
     st.sampled_from(OBJECTIVES),

@@ -32,6 +32,7 @@ def criterion(X, y, objective="loo", intercept=True):
     return Criterion(as_rows(X), Problem(np.reshape(y, (len(X), -1)), None, intercept), objective)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(KERNELS),
     st.sampled_from(["loo", "evidence"]),

@@ -20,6 +20,8 @@ from oracles import kernel_ridge
 from refits import held_out
 from views import read_only
 
+pytestmark = pytest.mark.slow
+
 
 def smooth(rng, n=50, noise=0.05, columns=3):
     X = rng.normal(size=(n, columns))
