@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from mercer.errors import InputError, MemoryRefusal, sentence
@@ -13,6 +14,8 @@ _MEMBERSHIP = Path("/proc/self/cgroup")  # which ones this process is in
 # which the system drops as soon as memory is asked for.
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+_KEPT = 0.1  # seconds for which a reading of all groups counts: it takes as long as a small fit
+_last: tuple[float, tuple[Path, Path], list[int]] = (-1.0, (_GROUPS, _MEMBERSHIP), [])
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -42,6 +45,10 @@ def _control_groups() -> list[int]:
     Version 1 is mounted under memory, version 2 at the top or under unified. A container may see its own group as the
     top and yet be told a path from outside, of which nothing is there; then the top is all there is.
     """
+    global _last  # noqa: PLW0603 - one reading for all callers
+    now, places = time.monotonic(), (_GROUPS, _MEMBERSHIP)
+    if 0 <= now - _last[0] < _KEPT and _last[1] == places:
+        return _last[2]
     inside = {"memory": "/", "": "/"}  # the path of the process's group, by controller; version 2 has no name
     try:
         lines = _MEMBERSHIP.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -58,7 +65,8 @@ def _control_groups() -> list[int]:
     ):
         parts = [part for part in path.split("/") if part not in {"", ".."}]
         found += [_left_in(top.joinpath(*parts[:depth]), *files) for depth in range(len(parts) + 1)]
-    return [left for left in found if left is not None]
+    _last = now, places, [left for left in found if left is not None]
+    return _last[2]
 
 
 def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
