@@ -8,8 +8,8 @@ from auto_cases import BOTH, QUICK, mixed, rings, rmse, smooth, targets_for
 from sklearn.base import clone
 
 from mercer import AutoClassifier, AutoRegressor
+from mercer.data.folds import dealt
 from mercer.estimators.auto_evaluation import corrected_error
-from mercer.estimators.auto_table import dealt
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def test_evaluation_is_a_refit_for_every_fold(rng):
     X, y = smooth(rng, 40)
     model = AutoRegressor(**QUICK, random_state=2)
     found = model.evaluate(X, y, folds=3)
-    numbers = dealt(40, None, np.random.default_rng(3), 3)
+    numbers = dealt(40, 3, np.random.default_rng(3))
     for fold in range(3):
         fitted = clone(model).fit(X[numbers != fold], y[numbers != fold])
         assert (found.predictions[numbers == fold] == fitted.predict(X[numbers == fold])).all()
@@ -46,7 +46,7 @@ def test_nothing_of_a_held_out_row_reaches_its_evaluation(rng):
     X, y = smooth(rng, 40)
     model = AutoRegressor(**QUICK)
     before = model.evaluate(X, y, folds=3).predictions
-    fold = dealt(40, None, np.random.default_rng(1), 3) == 2
+    fold = dealt(40, 3, np.random.default_rng(1)) == 2
     wild = y.copy()
     wild[fold] = 1e9
     after = model.evaluate(X, wild, folds=3).predictions

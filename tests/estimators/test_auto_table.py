@@ -10,7 +10,7 @@ from scipy import sparse
 
 from formulas import refusal
 from mercer import AutoClassifier, AutoRegressor
-from mercer.estimators.auto_table import dealt
+from mercer.data.folds import dealt
 
 pytestmark = pytest.mark.slow
 
@@ -145,10 +145,10 @@ def test_a_dictionary_of_columns_and_a_list_of_rows_are_tables(rng):
 
 @pytest.mark.parametrize("n", [3, 5, 6, 20])
 def test_folds_are_dealt_evenly_and_every_class_with_them(n, rng):
-    numbers = dealt(n, None, rng, 3)
+    numbers = dealt(n, 3, rng)
     assert np.ptp(np.bincount(numbers)) <= 1
     assert len(np.bincount(numbers)) == 3
     strata = rng.integers(0, 2, n)
-    numbers = dealt(n, strata, rng, 3)
+    numbers = dealt(n, 3, rng, strata=strata)
     for label in (0, 1):
         assert np.ptp(np.bincount(numbers[strata == label], minlength=3)) <= 1

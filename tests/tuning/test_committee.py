@@ -1,7 +1,5 @@
 """A committee: convex weights, and predictions of rows that nothing of a member has seen."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,20 +7,19 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from mercer.data import as_rows
-from mercer.kernels import Gaussian, Laplacian, Matern
+from mercer.kernels import Gaussian, Matern
 from mercer.selection.problem import Problem, taken
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import downhill, predicted, start_alpha
+from mercer.tuning.alphas import predicted
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
-    Job,
     Recipe,
+    Table,
     convex_weights,
     fit_committee,
-    tuned_members,
 )
-from mercer.tuning.descent import least_alpha
+from mercer.tuning.descent import descend, least_alpha
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +30,9 @@ def drawn(rng, n=45, targets=1, noise=0.2):
     return as_rows(X), Y + noise * rng.normal(size=Y.shape), np.arange(n) % 3
 
 
-def fitted(rows, Y, folds, recipes=REGRESSION, **given):
-    return fit_committee(rows, Problem(Y, None, intercept=True), recipes, folds, **{"steps": 8, **given})
+def fitted(rows, Y, folds, recipes=REGRESSION, *, share=(0, 1, 2), weights=None, groups=None, **given):
+    table = Table(rows, Problem(Y, weights, intercept=True), share[: rows.width], groups=groups)
+    return fit_committee(table, recipes, folds, **{"steps": 8, **given})
 
 
 @pytest.fixture
@@ -42,9 +40,9 @@ def member_values(monkeypatch):
     """What every member predicts out of fold, as the weights are made from it."""
     seen = []
 
-    def spy(held_out, Y):
+    def spy(held_out, Y, weights):
         seen.append(held_out.copy())
-        return convex_weights(held_out, Y)
+        return convex_weights(held_out, Y, weights)
 
     monkeypatch.setattr(module, "convex_weights", spy)
     return seen
@@ -94,20 +92,10 @@ def test_members_without_any_error_get_weights_all_the_same():
 # -- members -------------------------------------------------------------------------------------------------------
 
 
-def test_a_member_begins_at_the_typical_distance_or_where_the_one_before_ended():
-    assert Recipe("l1", Laplacian()).start(4, None) == Laplacian(4.4)
-    assert Recipe("l2", Matern(nu=0.5), columns=True).start(2, None) == Matern([2.0, 2.0], 0.5)
-    assert Recipe("l1", Laplacian(), columns=True, follows="x").start(2, Laplacian(3.0)) == Laplacian([3.0, 3.0])
-
-
-@pytest.mark.parametrize("recipes", [REGRESSION, CLASSIFICATION], ids=["regression", "classification"])
-def test_tuned_members_are_no_worse_than_they_began(recipes, rng):
-    rows, Y, _ = drawn(rng)
-    problem = Problem(Y, None, intercept=True)
-    found = tuned_members(Job(rows, problem, None, time.monotonic() + 60.0, 8), recipes, {})
-    assert list(found) == [recipe.name for recipe in recipes]
-    for descent in found.values():
-        assert descent.value <= descent.path[0].value
+def test_members_that_follow_one_another_are_tuned_in_their_order():
+    assert module._chains(REGRESSION) == [[0, 1, 3], [2]]
+    assert module._chains(CLASSIFICATION) == [[0], [1], [2], [3], [4, 5]]
+    assert module._chains(REGRESSION[1:2]) == [[0]]  # what it follows is not there
 
 
 # -- committees ----------------------------------------------------------------------------------------------------
@@ -126,21 +114,56 @@ def test_the_weights_of_a_committee_are_a_probability_vector(targets, rng):
     assert found.tuned_on == 45
 
 
-def test_out_of_fold_predictions_are_those_of_members_tuned_and_fitted_without_the_fold(rng, member_values):
+def test_out_of_fold_predictions_are_those_of_members_fitted_without_the_fold(rng, member_values):
     rows, Y, folds = drawn(rng, targets=2)
     found = fitted(rows, Y, folds)
     problem = Problem(Y, None, intercept=True)
-    for fold in range(3):
-        part_rows, part = taken(rows, problem, np.flatnonzero(folds != fold))
+    total = np.zeros_like(Y)
+    for fold, members in enumerate(found.by_fold):
+        train = taken(rows, problem, np.flatnonzero(folds != fold))
         new, _ = taken(rows, problem, np.flatnonzero(folds == fold))
-        tuned = tuned_members(Job(part_rows, part, None, np.inf, 8), REGRESSION, {})
-        for number, descent in enumerate(tuned.values()):
-            by_hand = predicted(descent.kernel, descent.alpha, part_rows, part, new)
-            np.testing.assert_allclose(member_values[0][number][folds == fold], by_hand, rtol=1e-9, atol=1e-9)
-    weights = np.array([member.weight for member in found.tried])
-    np.testing.assert_allclose(found.held_out, np.tensordot(weights, member_values[0], axes=1))
-    errors = np.sqrt(np.mean((member_values[0] - Y) ** 2, axis=(1, 2)))
-    np.testing.assert_allclose([member.error for member in found.tried], errors)
+        for member, (kernel, alpha) in zip(found.members, members, strict=True):
+            total[folds == fold] += member.weight * predicted(kernel, alpha, *train, new)
+    np.testing.assert_allclose(found.held_out, total, atol=1e-9)
+    kept = [i for i, member in enumerate(found.tried) if member.error == pytest.approx(member.error)]
+    assert len(kept) == len(REGRESSION)
+    best = min(member.error for member in found.members)
+    assert np.sqrt(np.mean((found.held_out - Y) ** 2)) <= best * (1 + 1e-9)
+
+
+def test_residuals_of_leaving_out_rows_and_folds_equal_refitting(rng):
+    rows, Y, folds = drawn(rng, n=30)
+    weights = rng.uniform(0.5, 2.0, size=30)
+    found = fitted(rows, Y, folds, weights=weights)
+    problem = Problem(Y, weights, intercept=True)
+    for sets, mine in (([[i] for i in range(30)], found.left_out), ([folds == f for f in range(3)], found.in_folds)):
+        for each in sets:
+            out = np.zeros(30, dtype=bool)
+            out[each] = True
+            train, new = taken(rows, problem, np.flatnonzero(~out)), taken(rows, problem, np.flatnonzero(out))[0]
+            values = sum(
+                member.weight * predicted(member.kernel, member.alpha, *train, new) for member in found.members
+            )
+            np.testing.assert_allclose(mine[out], values - Y[out], atol=1e-7)
+
+
+def test_rows_of_one_group_are_never_predicted_from_one_another(rng, monkeypatch):
+    rows, Y, _ = drawn(rng, n=60)
+    groups = np.repeat(np.arange(12), 5)
+    seen = []
+
+    class Spy(module.HeldOutCriterion):
+        def __init__(self, rows, problem, folds, share):
+            seen.append((problem.Y[:, 0], folds))
+            super().__init__(rows, problem, folds, share)
+
+    monkeypatch.setattr(module, "HeldOutCriterion", Spy)
+    fitted(rows, Y, groups % 3, REGRESSION[:1], groups=groups)
+    group_of = dict(zip(Y[:, 0], groups, strict=True))
+    assert len(seen) > 3
+    for targets, folds in seen:
+        numbers = np.array([group_of[y] for y in targets])
+        assert all(len(set(folds[numbers == group])) == 1 for group in set(numbers))
 
 
 @pytest.mark.parametrize("recipes", [REGRESSION, CLASSIFICATION], ids=["regression", "classification"])
@@ -150,9 +173,24 @@ def test_nothing_of_a_held_out_target_reaches_its_prediction(recipes, rng, membe
     wild = Y.copy()
     wild[folds == 1] = rng.normal(size=(15, 1)) * 1e6
     fitted(rows, wild, folds, recipes)
-    before, after = member_values
-    assert (before[:, folds == 1] == after[:, folds == 1]).all()
-    assert (before[:, folds != 1] != after[:, folds != 1]).any()
+    first, _, again, _ = member_values
+    assert (first[:, folds == 1] == again[:, folds == 1]).all()
+    assert (first[:, folds != 1] != again[:, folds != 1]).any()
+
+
+def test_nothing_of_a_held_out_target_reaches_its_last_prediction_either(rng, monkeypatch):
+    monkeypatch.setattr(module, "_FIRST", 12)  # so that members are tuned again on more rows
+    monkeypatch.setattr(module, "_HOPEFUL", -1.0)
+    rows, Y, folds = drawn(rng)
+    wild = Y.copy()
+    wild[folds == 1] += 0.5 * rng.normal(size=(15, 1))
+    kept = []
+    work = module._Work.predictions
+    monkeypatch.setattr(module._Work, "predictions", lambda *given: kept.append(work(*given)) or kept[-1])
+    for targets in (Y, wild):
+        fitted(rows, targets, folds)
+    assert (kept[0][:, folds == 1] == kept[1][:, folds == 1]).all()
+    assert (kept[0][:, folds != 1] != kept[1][:, folds != 1]).any()
 
 
 def test_one_member_has_all_the_weight_and_its_own_predictions(rng, member_values):
@@ -191,31 +229,31 @@ def test_time_that_is_up_still_gives_a_committee(rng):
     assert "stopped" in {member.status for member in found.tried}
 
 
-def test_with_many_rows_widths_are_tuned_on_a_part_and_alpha_out_of_fold(rng, monkeypatch, member_values):
+def test_with_many_rows_the_last_steps_are_on_a_part_and_alpha_is_chosen_out_of_fold(rng, monkeypatch):
     monkeypatch.setattr(module, "_TUNED_ON", 40)
+    monkeypatch.setattr(module, "_LEFT_OUT", 100)
+    monkeypatch.setattr(module, "_ALONE", 100)
     rows, Y, folds = drawn(rng, n=150)
     found = fitted(rows, Y, folds, REGRESSION[:2], random_state=3)
     assert found.tuned_on == 40
-    part = np.sort(np.random.default_rng(3).permutation(150)[:40])
+    assert found.left_out is None
+    assert found.in_folds is None
     problem = Problem(Y, None, intercept=True)
-    part_rows, some = taken(rows, problem, part)
-    for number, (name, descent) in enumerate(
-        tuned_members(Job(part_rows, some, None, np.inf, 8), REGRESSION[:2], {}).items()
-    ):
-        member = found.tried[number]
-        assert member.name == name
-        assert member.kernel == descent.kernel
-        train, new = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
+    train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != 0, folds == 0))
+    for member in found.members:
+        errors = [
+            np.mean((predicted(member.kernel, factor * member.alpha, *train, new[0]) - new[1].Y) ** 2)
+            for factor in (10**-0.5, 1.0, 10**0.5)
+        ]
+        assert np.argmin(errors) == 1
 
-        def first_fold(alpha, kernel=descent.kernel, train=train, new=new):
-            values = predicted(kernel, alpha, *taken(rows, problem, train), taken(rows, problem, new)[0])
-            return np.mean((values - Y[new]) ** 2)
 
-        assert member.alpha == pytest.approx(downhill(first_fold, descent.alpha, ends=(least_alpha(100), np.inf)))
-        for fold in range(3):
-            train, new = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            values = predicted(member.kernel, member.alpha, *taken(rows, problem, train), taken(rows, problem, new)[0])
-            np.testing.assert_allclose(member_values[0][number][new], values, atol=1e-9)
+def test_alpha_has_the_least_leave_one_out_error_nearby(rng):
+    rows, Y, folds = drawn(rng)
+    for member in fitted(rows, Y, folds).members:
+        left = module._LeftOut(member.kernel, rows, Problem(Y, None, intercept=True))
+        errors = [left.error(factor * member.alpha) for factor in (10**-0.5, 1.0, 10**0.5)]
+        assert np.argmin(errors) == 1
 
 
 def test_a_good_member_is_preferred_to_a_bad_one(rng):
@@ -227,14 +265,10 @@ def test_a_good_member_is_preferred_to_a_bad_one(rng):
     assert found.tried[1].weight > 0.7
 
 
-def test_the_last_fit_begins_in_the_middle_of_the_folds(rng):
+def test_the_mean_of_the_folds_is_geometric(rng):
     rows, Y, _ = drawn(rng)
-    problem = Problem(Y, None, intercept=True)
-    ends = []
-    for width in (1.0, 4.0):
-        kernel = Gaussian(width)
-        job = Job(rows, problem, None, -np.inf, 1)
-        ends.append(tuned_members(job, [Recipe("g", kernel)], {"g": (kernel, start_alpha(kernel, rows, problem))})["g"])
+    criterion = Table(rows, Problem(Y, None, intercept=True), range(3)).criterion(3, rng)
+    ends = [descend(criterion, Gaussian(width), 0.1, steps=1) for width in (1.0, 4.0)]
     middle, alpha = module._mean_of(ends)
     assert middle.width == pytest.approx(np.sqrt(ends[0].kernel.width * ends[1].kernel.width))
     assert alpha == pytest.approx(np.sqrt(ends[0].alpha * ends[1].alpha))

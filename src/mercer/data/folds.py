@@ -340,3 +340,34 @@ def _rows(given: Any, n: int) -> Array:
             "Row indices of a split must be unique; got duplicates. To count a row twice, use sample_weight=2."
         )
     return rows
+
+
+def dealt(
+    n: int, count: int, rng: np.random.Generator, *, strata: Array | None = None, groups: Array | None = None
+) -> Array:
+    """A fold for every row: at random, each class evenly, or whole groups, the largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.folds import dealt
+    >>> np.bincount(dealt(7, 3, np.random.default_rng(0))).tolist()
+    [3, 2, 2]
+    >>> dealt(6, 2, np.random.default_rng(0), groups=np.array([0, 0, 0, 1, 1, 2])).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    if groups is not None:
+        numbers = np.unique(groups, return_inverse=True)[1].ravel()
+        sizes = np.bincount(numbers)
+        order = rng.permutation(len(sizes))
+        fold_of, filled = np.empty(len(sizes), dtype=np.intp), np.zeros(max(2, min(count, len(sizes))))
+        for group in order[np.argsort(-sizes[order], kind="stable")]:
+            fold_of[group] = int(np.argmin(filled))
+            filled[fold_of[group]] += sizes[group]
+        return fold_of[numbers]
+    order = rng.permutation(n)
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(n, dtype=np.intp)
+    folds[order] = np.arange(n) % max(2, min(count, n))
+    return folds

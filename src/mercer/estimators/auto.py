@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from mercer.data.checks import checked_size
 from mercer.data.rows import Array
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_evaluation import Evaluation, corrected_error, said
+from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, growth, said, signal
 from mercer.estimators.auto_intervals import (
     by_folds,
     by_gaussian,
@@ -25,7 +25,6 @@ from mercer.estimators.auto_table import checked_targets, enough_rows
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
-from mercer.insight.left_out import left_out_of
 from mercer.tables import TableEncoder
 from mercer.tuning.committee import REGRESSION
 
@@ -58,8 +57,15 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         What each column was taken for.
     members_, models_ : list of Member, list of KernelRidge
         The committee.
-    error_, baseline_ : float, or ndarray of shape (n_targets,)
-        Root mean squared out-of-fold error, and that of the mean.
+    error_, error_standard_error_ : float, or ndarray of shape (n_targets,)
+        Estimate of the root mean squared error on new rows: the out-of-fold error of members tuned without each fold,
+        times the ratio of the leave-one-out error to the error of the same folds, both with the parameters tuned on
+        all rows. The first is that of models of two thirds of the rows; the ratio corrects for it.
+    baseline_ : float, or ndarray of shape (n_targets,)
+        Root mean squared error of predicting the mean.
+    signal_ : float, or ndarray of shape (n_targets,)
+        z of the paired difference between the squared errors of the baseline and of the out-of-fold predictions; above
+        2 the model is better than the baseline.
 
     Examples
     --------
@@ -96,7 +102,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Encode, tune, weigh and fit.
 
         Parameters
@@ -105,6 +111,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             Numbers, categories, dates; missing values are taken in.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; several share kernels and weights.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows in tuning and fitting; rows of weight 0 are left out. Errors count every row once.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are in one fold, in tuning and in the error estimate.
 
         Returns
         -------
@@ -119,19 +129,27 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         checked_size(f"y of {type(self).__name__}", Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None)
-        residuals = self.scale_ * (self.committee_.held_out - self._Y)
-        error, give = root_mean_square(residuals)
-        self.error_, self.error_standard_error_ = self._one(error, y), self._one(give, y)
-        self.baseline_ = self._one(spread, y)
-        # of many rows two thirds are nearly as good as all, and leaving each out in turn takes long
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, sample_weight, groups)
+        committee = self.committee_
+        out_of_fold = self.scale_ * (committee.held_out - self._Y)
+        left_out = out_of_fold if committee.left_out is None else self.scale_ * committee.left_out
         if self._fresh is not None:
-            residuals = self.scale_ * self._fresh
-        elif len(self._Y) == self.committee_.tuned_on:
-            residuals = self._left_out()
-        self._residuals = self._out(residuals)
+            left_out = self.scale_ * self._fresh
+        self._residuals = self._out(left_out)
+        error, give = root_mean_square(left_out if self._fresh is not None else out_of_fold)
+        factor = growth(committee)
+        self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
+        self.baseline_ = self._one(spread, y)
         del self._fresh
         return self
+
+    @property
+    def signal_(self) -> Any:
+        """z of the paired difference between the squared errors of the baseline and of out-of-fold predictions."""
+        check_is_fitted(self, "models_")
+        held = self.committee_
+        found = signal(held.held_out - self._Y, self._Y, held.folds)
+        return found if np.ndim(self.centre_) else float(found[0])
 
     @staticmethod
     def _one(numbers: Array, y: Array) -> Any:
@@ -141,14 +159,6 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def _out(self, table: Array) -> Array:
         """Of one target a vector."""
         return table[:, 0] if np.ndim(self.centre_) == 0 else table
-
-    def _left_out(self) -> Array:
-        """Residuals of the committee with every row left out in turn, its widths and weights as they are."""
-        total = np.zeros_like(self._Y)
-        for member, model in zip(self.members_, self.models_, strict=True):
-            total += member.weight * left_out_of(model.fitted_)[0][1].residuals
-            model.fitted_.known.clear()
-        return np.asarray(self.scale_ * total)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
@@ -250,9 +260,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
             self._member_table(),
-            f"Out-of-fold error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
+            f"Estimated error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
         ]
-        poor = np.atleast_1d(self.error_ >= np.subtract(self.baseline_, self.error_standard_error_))
+        poor = np.atleast_1d(self.signal_) <= SIGNAL
         if poor.all():
             lines.append("That is no better than the baseline (predicting the mean): no signal was found.")
         elif poor.any():
@@ -267,7 +277,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def _error_words(self) -> str:
         return "out-of-fold error" if np.ndim(self.scale_) == 0 else "out-of-fold error, in deviations"
 
-    def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:
+    def evaluate(self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
 
         Parameters
@@ -275,16 +285,18 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         X, y : table and array-like
             As for `fit`.
         folds : int, default=10
-            How many.
+            Number of folds.
+        sample_weight, groups : array-like of shape (n_samples,), default=None
+            As for `fit`; rows of one group are in one outer fold, too.
 
         Returns
         -------
         Evaluation
         """
         y = checked_targets(self, y)
-        numbers = self._outer_folds(len(y), None, folds)
+        numbers = self._outer_folds(len(y), None, folds, groups)
         predictions, errors, inside, base = np.full(y.shape, np.nan), [], [], []
-        for test, model in self._outer(X, y, numbers):
+        for test, model in self._outer(X, y, numbers, sample_weight, groups):
             part = part_of(X, test)
             predictions[test] = model.predict(part)
             errors.append(np.mean((predictions[test] - y[test]) ** 2, axis=0))

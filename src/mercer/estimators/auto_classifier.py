@@ -12,7 +12,7 @@ from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_evaluation import Evaluation, corrected_error
+from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, paired
 from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
@@ -27,9 +27,10 @@ from mercer.tuning.committee import CLASSIFICATION
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """Kernel ridge classification without settings: regression on labels by a small committee of kernels.
 
-    Kernels have one width for all columns: widths per column overfit small classification tables, and leave-one-out
-    does not show it. Probabilities are calibrated on out-of-fold votes, with a lean towards common classes that is
-    calibrated too, so that those of a rare class add up to about as many rows as it has.
+    Five kernels have one width for all columns, one has a width per column; weights come from folds in which each was
+    tuned anew, so that widths per column get none where they overfit. Probabilities are calibrated on out-of-fold
+    votes, with a lean towards common classes that is calibrated too, so that those of a rare class add up to about as
+    many rows as it has.
 
     `predict` gives the most probable label. Of a class that one row in a hundred belongs to, few rows or none are
     more probable than not; that keeps wrong labels few and is often not what is wanted. With `class_weight="balanced"`
@@ -54,6 +55,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         How votes become probabilities, and what a wrong label costs by its true class.
     error_, baseline_ : float
         Share of wrong labels out of fold, and that of the best single label; rows count by `class_weight`.
+    signal_ : float
+        z of the paired difference in log loss between the baseline, the shares of the classes, and the out-of-fold
+        predictions; above 2 the model is better than the baseline.
 
     Examples
     --------
@@ -85,7 +89,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.
 
         Parameters
@@ -94,6 +98,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             Numbers, categories, dates; missing values are taken in.
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows in tuning and fitting; rows of weight 0 are left out. Errors count every row once.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are in one fold, in tuning and in the error estimate.
 
         Returns
         -------
@@ -108,7 +116,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self.classes_, numbers = checked_labels(y)
         at_least_two(type(self).__name__, self.classes_, numbers, None)
         checked_class_weight(type(self).__name__, self.class_weight)
-        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, sample_weight, groups)
         del self._fresh
         held_out, numbers = self.committee_.held_out, numbers[used]
         self.temperature_ = Temperature.leaning(held_out, numbers)
@@ -122,6 +130,21 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         alone = [wrong_share(np.full(len(numbers), each), numbers, self.costs_) for each in range(len(self.classes_))]
         self.baseline_ = min(alone)
         return self
+
+    @property
+    def signal_(self) -> float:
+        """z of the paired difference between the log losses of the classes' shares and of out-of-fold predictions."""
+        check_is_fitted(self, "models_")
+        held_out, folds = self.committee_.held_out, self.committee_.folds
+        numbers = (self._Y[:, 0] > 0).astype(np.intp) if self._Y.shape[1] == 1 else self._Y.argmax(axis=1)
+        count, gains = len(self.classes_), np.empty((len(numbers), 1))
+        for fold in range(int(folds.max()) + 1):
+            rest, own = folds != fold, folds == fold
+            found = Temperature.leaning(held_out[rest], numbers[rest]).probabilities(held_out[own])
+            shares = (np.bincount(numbers[rest], minlength=count) + 1.0) / (rest.sum() + count)
+            mine = found[np.arange(len(found)), numbers[own]]
+            gains[own, 0] = np.log(np.maximum(mine, 1e-12)) - np.log(shares[numbers[own]])
+        return float(paired(gains)[0])
 
     def weighted(self, temperature: Temperature, votes: Array) -> Array:
         """Logarithms of the odds, with what a wrong label costs."""
@@ -196,11 +219,11 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         ]
         if (self.costs_ != 1.0).any():
             lines[-1] = f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); baseline {common}."
-        if self.error_ >= self.baseline_ - error:
+        if self.signal_ <= SIGNAL:
             lines.append("That is no better than the baseline (predicting the most common label).")
         return "\n".join([*lines, *self._left_out_columns()])
 
-    def evaluate(self, X: Any, y: Any, folds: int = 10) -> Evaluation:
+    def evaluate(self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None) -> Evaluation:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 
         Parameters
@@ -208,7 +231,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         X, y : table and array-like
             As for `fit`.
         folds : int, default=10
-            How many.
+            Number of folds.
+        sample_weight, groups : array-like of shape (n_samples,), default=None
+            As for `fit`; rows of one group are in one outer fold, too.
 
         Returns
         -------
@@ -219,9 +244,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         labels, classes = checked_labels(y)
         checked_class_weight(type(self).__name__, self.class_weight)
         costs = costs_of(self.class_weight, labels, classes)
-        numbers = self._outer_folds(len(y), classes, folds)
+        numbers = self._outer_folds(len(y), classes, folds, groups)
         predictions, errors, base = np.full(len(y), None, dtype=object), [], []
-        for test, model in self._outer(X, y, numbers):
+        for test, model in self._outer(X, y, numbers, sample_weight, groups):
             predictions[test] = model.predict(part_of(X, test))
             errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
             counts = np.bincount(classes[numbers != numbers[test[0]]], minlength=len(labels))

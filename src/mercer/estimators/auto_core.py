@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.folds import dealt
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
-from mercer.estimators.auto_table import checked_table, dealt
+from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -24,7 +25,7 @@ from mercer.selection.problem import Problem, taken
 from mercer.tables import TableEncoder
 from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
-from mercer.tuning.committee import Committee, Member, Recipe, fit_committee
+from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee
 from mercer.tuning.descent import least_alpha
 
 _FOLDS = 3
@@ -74,33 +75,36 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         """Validate parameters."""
         validate(self)
 
-    def _outer_folds(self, n: int, strata: Array | None, folds: Any) -> Array:
-        """The folds of `evaluate`."""
+    def _outer_folds(self, n: int, strata: Array | None, folds: Any, groups: Any = None) -> Array:
+        """The folds of `evaluate`; rows of one group are in one fold."""
         if not is_whole(folds, 2):
             raise InputError(sentence("folds of evaluate", "a whole number of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
-        return dealt(n, strata, np.random.default_rng(seed), int(folds))
+        names = checked_groups(self, groups, n)
+        return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=names)
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None) -> Array:
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, weights: Any, groups: Any) -> Array:
         """Tune the committee and fit its members to the encoded table; which rows it was tuned and weighed on."""
-        rng = np.random.default_rng(self.random_state)
-        kept = np.arange(len(Z))
-        if len(Z) > _MOST:
-            kept = np.sort(rng.permutation(len(Z))[:_MOST])
-            Z, Y, strata = Z[kept], Y[kept], None if strata is None else strata[kept]
+        rng, n = np.random.default_rng(self.random_state), len(Z)
+        weights, groups = checked_weights(self, weights, n), checked_groups(self, groups, n)
+        kept = np.arange(n) if weights is None else np.flatnonzero(weights > 0)
+        if len(kept) > _MOST:
+            kept = np.sort(rng.permutation(kept)[:_MOST])
+        Z, Y = Z[kept], Y[kept]
+        strata, weights, groups = (None if each is None else each[kept] for each in (strata, weights, groups))
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
         self.rows_used_ = part
         if not Z.shape[1]:
-            Z = np.zeros((len(Z), 1))  # nothing to go by: the constant is the model
+            Z = np.zeros((len(Z), 1))  # no column varies: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
-        groups = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
+        share = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
+        whole = Table(Rows(Z), Problem(Y, weights, intercept=True), [int(each) for each in share], strata, groups)
+        table = whole.part(part)
         self.committee_ = fit_committee(
-            Rows(Z[part]),
-            Problem(Y[part], None, intercept=True),
+            table,
             recipes,
-            dealt(len(part), None if strata is None else strata[part], rng, _FOLDS),
-            share=[int(group) for group in groups],
+            table.folds(_FOLDS, rng),
             time_budget=self.time_budget,
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
@@ -109,12 +113,13 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         many = len(part) < len(Z)
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + many), self.verbose)
         if many:
-            self.members_, self._fresh = for_all(self.members_, Rows(Z), Y, rng, progress)
-        with warnings.catch_warnings():  # the summary says it: nobody here has chosen alpha
+            self.members_, self._fresh = for_all(self.members_, whole.rows, whole.problem, rng, progress)
+        with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = []
             for member in self.members_:
-                self.models_.append(KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y))
+                ridge = KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True)
+                self.models_.append(ridge.fit(Z, Y, sample_weight=weights))
                 progress.step()
         self._Y = Y[part]
         return np.asarray(kept[part])
@@ -174,9 +179,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
-        folds, tuned = int(self.committee_.folds.max()) + 1, self.committee_.tuned_on
-        whole = tuned == len(self.committee_.held_out)
-        return f"{folds} folds, " + ("each tuned anew" if whole else f"widths tuned once, on {tuned} of all rows")
+        return f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew"
 
     def unit(self) -> float:
         """What standardised errors are multiplied by for those in the units of y."""
@@ -209,27 +212,31 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(self, X: Any, y: Array, folds: Array) -> Iterator[tuple[Array, Self]]:
+    def _outer(
+        self, X: Any, y: Array, folds: Array, weights: Any = None, groups: Any = None
+    ) -> Iterator[tuple[Array, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
+        weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            beside = [None if each is None else each[train] for each in (weights, groups)]
             model = clone(self).set_params(verbose=0)
-            yield test, model.fit(part_of(X, train), y[train])
+            yield test, model.fit(part_of(X, train), y[train], *beside)
             progress.step()
 
 
 def for_all(
-    members: list[Member], rows: Rows, Y: Array, rng: np.random.Generator, progress: Progress
+    members: list[Member], rows: Rows, problem: Problem, rng: np.random.Generator, progress: Progress
 ) -> tuple[list[Member], Array]:
     """Members with alpha for many rows, downhill on some that are held out, and what the committee leaves of these.
 
     alpha that is best for a part of the rows is too large for all.
     """
-    order, problem = rng.permutation(len(rows)), Problem(Y, None, intercept=True)
+    order = rng.permutation(len(rows))
     held = min(2000, len(rows) // 10)
     new, targets = taken(rows, problem, np.sort(order[:held]))
     train = taken(rows, problem, np.sort(order[held:]))

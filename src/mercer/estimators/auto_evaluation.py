@@ -1,4 +1,4 @@
-"""What an outer loop has found about an automatic estimator."""
+"""Error estimates of the automatic estimators: their own, and that of an outer loop."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.tuning.committee import Committee
+
+SIGNAL = 2.0  # z above which a model is better than the baseline
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,3 +68,38 @@ def corrected_error(errors: Array, share: float) -> Any:
         return math.nan
     found = errors.std(axis=0, ddof=1) * math.sqrt(1.0 / len(errors) + share / (1.0 - share))
     return float(found) if np.ndim(found) == 0 else found
+
+
+def growth(committee: Committee) -> Array | float:
+    """Ratio of the leave-one-out error to the error of the folds, of each target, parameters as tuned on all rows.
+
+    It is how much the error falls from two thirds of the rows to all of them. 1 where it was not computed.
+    """
+    if committee.left_out is None or committee.in_folds is None:
+        return 1.0
+    all_rows, folds = (np.sqrt(np.mean(each**2, axis=0)) for each in (committee.left_out, committee.in_folds))
+    ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
+    return np.asarray(np.where(np.isfinite(ratio), np.minimum(ratio, 1.0), 1.0))
+
+
+def signal(residuals: Array, Y: Array, folds: Array) -> Array:
+    """z of the mean difference between the squared errors of the baseline, the mean of the other folds, and these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.estimators.auto_evaluation import signal
+    >>> y = np.arange(12.0)[:, None]
+    >>> bool(signal(np.full((12, 1), 0.1), y, np.arange(12) % 3)[0] > 2)
+    True
+    """
+    base = np.empty_like(Y)
+    for fold in np.unique(folds):
+        base[folds == fold] = Y[folds == fold] - Y[folds != fold].mean(axis=0)
+    return paired(base**2 - residuals**2)
+
+
+def paired(gains: Array) -> Array:
+    """z of the mean of each column; 0 where nothing differs."""
+    spread = gains.std(axis=0, ddof=1) / math.sqrt(len(gains))
+    return np.asarray(np.divide(gains.mean(axis=0), spread, out=np.zeros(gains.shape[1]), where=spread > 0))

@@ -1,14 +1,23 @@
-"""What the automatic estimators take for a table, and how they deal its rows into folds."""
+"""Validate the tables, targets, weights and groups of the automatic estimators."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names, _check_y, _get_feature_names, _num_samples
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _check_y,
+    _get_feature_names,
+    _num_samples,
+)
 
+from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+
+_FEWEST = 3  # rows, or groups, that a model is fitted to
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -65,19 +74,31 @@ def checked_targets(estimator: Any, y: Any) -> Array:
     return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
 
 
-def dealt(n: int, strata: Array | None, rng: np.random.Generator, folds: int) -> Array:
-    """A fold for every row: at random, or each class evenly."""
-    count = max(2, min(folds, n))
-    order = rng.permutation(n)
-    if strata is not None:
-        order = order[np.argsort(strata[order], kind="stable")]
-    numbers = np.empty(n, dtype=np.intp)
-    numbers[order] = np.arange(n) % count
-    return numbers
-
-
 def enough_rows(estimator: Any, X: Any) -> None:
     """Raise an error unless there are at least 3 rows."""
     n = _num_samples(X)
-    if n < 3:
-        raise InputError(f"{type(estimator).__name__} needs at least 3 rows; got n_samples = {n}.")
+    if n < _FEWEST:
+        raise InputError(f"{type(estimator).__name__} needs at least {_FEWEST} rows; got n_samples = {n}.")
+
+
+def checked_weights(estimator: Any, weights: Any, n: int) -> Array | None:
+    """Validate `sample_weight`: None, or non-negative numbers of which at least 3 are positive."""
+    if weights is None:
+        return None
+    found = np.asarray(_check_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True), dtype=np.float64)
+    if np.count_nonzero(found) < _FEWEST:
+        must_be = f"positive for at least {_FEWEST} rows"
+        raise InputError(sentence(f"sample_weight of {type(estimator).__name__}", must_be, np.count_nonzero(found)))
+    return found
+
+
+def checked_groups(estimator: Any, groups: Any, n: int) -> Array | None:
+    """Validate `groups`: None, or one label per row, at least three different ones; their numbers."""
+    if groups is None:
+        return None
+    what = f"groups of {type(estimator).__name__}"
+    numbers = np.unique(checked_names(what, groups, n), return_inverse=True)[1].ravel()
+    if int(numbers.max(initial=0)) + 1 < _FEWEST:
+        must_be = f"labels of at least {_FEWEST} groups"
+        raise InputError(sentence(what, must_be, int(numbers.max(initial=0)) + 1))
+    return np.asarray(numbers)

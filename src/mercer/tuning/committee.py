@@ -1,7 +1,9 @@
-"""A committee of tuned kernel ridge members, weighted by what they predict about rows they have not seen.
+"""A committee of tuned kernel ridge members, weighted by what they predict about held-out rows.
 
-Every fold tunes every member anew, so that the out-of-fold predictions, and the weights made from them, know nothing
-of the rows they are about. The last fit, on all rows, begins where the folds ended.
+In each of a few folds every member is tuned on the other rows alone: first on a few hundred of them, then, unless it is
+hopeless, for a few steps on more. So the out-of-fold predictions, and the weights made from them, know nothing of the
+rows they are about. The last steps, on all rows, begin where the folds ended; alpha comes from the exact leave-one-out
+error.
 """
 
 from __future__ import annotations
@@ -10,47 +12,53 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 
+from mercer.data.folds import dealt
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern
+from mercer.kernels.tiles import gram
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
+from mercer.selection.leave_out import SingularError
+from mercer.selection.leave_out_dual import Inverted
 from mercer.selection.problem import Problem, taken
-from mercer.tuning.alphas import Predictor, downhill, start_alpha
-from mercer.tuning.criterion import Criterion
-from mercer.tuning.descent import Descent, descend, least_alpha, per_column
+from mercer.tuning.alphas import Predictor, downhill
+from mercer.tuning.descent import Descent, descend, least_alpha
+from mercer.tuning.held_out import HeldOutCriterion, most_rows
+from mercer.tuning.starts import typical_width, widths_by_sensitivity, widths_of, with_alpha
 
-# Two steps that lower the log of the squared error by less than this, a thousandth of the error, are the last.
-_GAIN = 2e-3
+# Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
+_GAIN, _FINE = 2e-3, 1e-3
+_FIRST = 400  # rows that members are first tuned on in each fold
+_REFINED = 700  # at most so many for the steps that follow there
+_TUNED_ON = 1200  # at most so many for the last steps
+_REFINING = 6  # steps in each fold after the first
+_LEFT_OUT = 3000  # rows up to which alpha comes from the leave-one-out error
+_ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
+_HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
+_HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
+_SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a member begins: a kernel of unit width, isotropic or with a width for every column after that."""
+    """How a member begins: a kernel, with one width or one per column, and the member that it follows."""
 
     name: str
     kernel: Kernel
     columns: bool = False
     follows: str | None = None
 
-    def start(self, columns: int, before: Kernel | None) -> Kernel:
-        """The kernel to begin with: where the member before it ended, or at the typical distance of rows."""
-        typical = 1.1 * columns if isinstance(self.kernel, Laplacian) else math.sqrt(2.0 * columns)
-        width = typical if before is None else float(np.mean(tunable(before)["width"]))
-        begin = self.kernel.set_params(width=width)
-        return per_column(begin, columns) if self.columns else begin
-
 
 REGRESSION = (
     Recipe("Laplacian", Laplacian()),
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
     Recipe("exponential", Matern(nu=0.5)),
-    Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True),
+    Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True, follows="Laplacian, width per column"),
 )
 CLASSIFICATION = (
     Recipe("Gaussian", Gaussian()),
@@ -58,47 +66,42 @@ CLASSIFICATION = (
     Recipe("Matern 3/2", Matern(nu=1.5)),
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Laplacian", Laplacian()),
+    Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What is fitted to, how long it may take, and which columns share a width."""
+class Table:
+    """What is fitted to: rows, targets, columns that share a width, and what folds must respect.
+
+    Attributes
+    ----------
+    rows, problem : Rows, Problem
+        Encoded and standardised rows; targets and weights, every row with weight.
+    share : sequence of int
+        Columns of one number share a width.
+    strata, groups : ndarray of shape (n,) or None
+        Classes that every fold has evenly; rows that stay together.
+    """
 
     rows: Rows
     problem: Problem
-    share: Sequence[int] | None
-    deadline: float
-    steps: int
+    share: Sequence[int]
+    strata: Array | None = None
+    groups: Array | None = None
 
+    def part(self, which: Array) -> Table:
+        """Some of the rows."""
+        strata, groups = (None if each is None else each[which] for each in (self.strata, self.groups))
+        return Table(*taken(self.rows, self.problem, which), self.share, strata, groups)
 
-Starts: TypeAlias = dict[str, tuple[Kernel, float]]
+    def folds(self, count: int, rng: np.random.Generator) -> Array:
+        """Fold numbers."""
+        return dealt(len(self.rows), count, rng, strata=self.strata, groups=self.groups)
 
-
-def tuned_members(job: Job, recipes: Sequence[Recipe], begin: Starts) -> dict[str, Descent]:
-    """Every recipe tuned on these rows; `begin` says where, if that is known."""
-    criterion = Criterion(job.rows, job.problem, "loo")
-    found: dict[str, Descent] = {}
-    for recipe in recipes:
-        if recipe.name in begin:
-            kernel, alpha = begin[recipe.name]
-        else:
-            before = found.get(recipe.follows or "")
-            kernel = recipe.start(job.rows.width, None if before is None else before.kernel)
-            alpha = start_alpha(kernel, job.rows, job.problem) if before is None else before.alpha
-        steps = job.steps if recipe.columns else max(6, job.steps // 2)
-        found[recipe.name] = descend(
-            criterion, kernel, alpha, share=job.share, steps=steps, deadline=job.deadline, gain=_GAIN
-        )
-    return found
-
-
-# Beyond so many rows widths are tuned on a part of them.
-_TUNED_ON = 2000
-# Systems of more rows than this are solved one after the other, each on all cores.
-_ALONE = 3000
-# Members that matter less than this are left out.
-_LEAST = 0.02
+    def criterion(self, count: int, rng: np.random.Generator) -> HeldOutCriterion:
+        """The held-out error of so many folds."""
+        return HeldOutCriterion(self.rows, self.problem, self.folds(count, rng), self.share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ class Member:
     kernel, alpha : Kernel, float
         As tuned on all rows.
     weight : float
-        Its share of the committee's vote.
+        Weight of its predictions.
     error : float
         Its own root mean squared out-of-fold error.
     status, bounds : str, list of str
@@ -135,9 +138,9 @@ class Committee:
     Attributes
     ----------
     members : list of Member
-        Those that matter.
+        Those with weight.
     tried : list of Member
-        All; kernels of those that do not matter are as tuned in the last fold.
+        All; kernels of those without weight are as tuned in the last fold.
     held_out : ndarray of shape (n, t)
         The committee's out-of-fold predictions.
     folds : ndarray of shape (n,)
@@ -145,7 +148,10 @@ class Committee:
     tuned_on : int
         Rows that widths were tuned on.
     by_fold : list of lists of (Kernel, float)
-        For every fold the members that matter, as tuned without it.
+        For every fold the members with weight, as tuned without it.
+    left_out, in_folds : ndarray of shape (n, t) or None
+        Residuals of the committee as it is, its parameters tuned on all rows, with every row left out in turn and with
+        every fold left out; None for more than 3000 rows.
     """
 
     members: list[Member]
@@ -154,10 +160,21 @@ class Committee:
     folds: Array
     tuned_on: int
     by_fold: list[list[tuple[Kernel, float]]] = field(default_factory=list)
+    left_out: Array | None = None
+    in_folds: Array | None = None
 
 
-def convex_weights(held_out: Array, Y: Array) -> Array:
+def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
     """Non-negative weights of sum one for which the weighted predictions have the least squared error.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (members, n, t)
+        Predictions.
+    Y : ndarray of shape (n, t)
+        Targets.
+    rows : ndarray of shape (n,), default=None
+        Sample weights.
 
     Examples
     --------
@@ -169,7 +186,8 @@ def convex_weights(held_out: Array, Y: Array) -> Array:
     """
     from scipy.optimize import nnls
 
-    A = (held_out - Y).reshape(len(held_out), -1).T
+    errors = held_out - Y if rows is None else (held_out - Y) * np.sqrt(rows)[:, None]
+    A = errors.reshape(len(held_out), -1).T
     size = max(float(np.abs(A).max(initial=0.0)), 1e-300)
     heavy = 1e4 * math.sqrt(len(A))
     weights, _ = nnls(np.vstack([A / size, np.full(len(held_out), heavy)]), np.append(np.zeros(len(A)), heavy))
@@ -178,178 +196,284 @@ def convex_weights(held_out: Array, Y: Array) -> Array:
 
 
 def fit_committee(
-    rows: Rows,
-    problem: Problem,
+    table: Table,
     recipes: Sequence[Recipe],
     folds: Array,
     *,
-    share: Sequence[int] | None = None,
     steps: int = 30,
     time_budget: float | None = None,
     random_state: int = 0,
     verbose: int = 0,
 ) -> Committee:
-    """Tune, weigh and fit.
+    """Tune and weigh members.
 
     Parameters
     ----------
-    rows : Rows
-        Encoded and standardised.
-    problem : Problem
-        Targets and weights; every row has weight.
+    table : Table
+        Rows and targets.
     recipes : sequence of Recipe
         The members.
     folds : ndarray of int, shape (n,)
         The fold that holds out each row.
-    share : sequence of int, default=None
-        Columns that share a width.
     steps : int, default=30
         Of L-BFGS with a width per column; half of it otherwise.
     time_budget : float, default=None
         Seconds after which tuning stops where it is.
     random_state : int, default=0
-        Of the rows that widths are tuned on, where there are many.
+        Random seed for the rows that members are tuned on and for the folds of the criterion.
     verbose : int, default=0
         1: progress on a terminal. 2: everywhere.
     """
-    whole = len(rows) <= _TUNED_ON
-    started = time.monotonic()
-    budget = math.inf if time_budget is None else float(time_budget)
-    work = _Parts(rows, problem, recipes, folds, share, np.random.default_rng(random_state))
-    progress = Progress("fitting the committee", work.pieces(whole=whole), verbose)
-    if whole:
-        by_fold = work.each_fold(steps, started + 0.6 * budget, progress)
-        begin = {recipe.name: _mean_of([found[recipe.name] for found in by_fold]) for recipe in recipes}
-        held_out, ratios = work.predictions(by_fold, whole=True)
-    else:
-        tuned = work.on_a_part(steps, started + 0.6 * budget, progress)
-        by_fold = [tuned] * (int(folds.max()) + 1)
-        begin = {name: (descent.kernel, descent.alpha) for name, descent in tuned.items()}
-        held_out, ratios = work.predictions(by_fold, whole=False)
-    progress.step()
-    weights = convex_weights(held_out, problem.Y)
-    weights = np.where(weights >= _LEAST, weights, 0.0)
-    weights = weights / weights.sum()
-    errors = np.sqrt(np.mean((held_out - problem.Y) ** 2, axis=(1, 2)))
-    last: dict[str, Descent] = {}
-    if whole:
-        chosen = [recipe for recipe, weight in zip(recipes, weights, strict=True) if weight > 0]
-        last = work.on_all(chosen, begin, max(8, steps // 2), started + budget, progress)
+    started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
+    work = _Work(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
+    Y = table.problem.Y
+    rough = work.first(started + 0.4 * budget)
+    weights = convex_weights(rough, Y, table.problem.weights)
+    kept = [i for i in range(len(recipes)) if weights[i] >= _HOPEFUL]
+    work.refine(kept, started + 0.7 * budget)
+    last = work.on_all(kept, started + budget)
+    alphas, left_out, in_folds = work.alphas(last)
+    held_out = work.predictions(kept)
+    mine = convex_weights(held_out, Y, table.problem.weights)
+    mine = np.where(mine >= _LEAST, mine, 0.0)
+    mine /= mine.sum()
+    rough[kept], weights = held_out, np.zeros(len(recipes))
+    weights[kept] = mine
+    errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
     tried = []
     for i, recipe in enumerate(recipes):
-        end = last.get(recipe.name, by_fold[-1][recipe.name])
-        alpha, weight, error = float(end.alpha * ratios[i]), float(weights[i]), float(errors[i])
-        tried.append(Member(recipe.name, end.kernel, alpha, weight, error, end.status, end.bounds))
-    tuned_on = len(rows) if whole else _TUNED_ON
-    members = [member for member in tried if member.weight > 0]
-    kept = [(i, recipe.name) for i, recipe in enumerate(recipes) if weights[i] > 0]
-    without = [[(f[name].kernel, float(f[name].alpha * ratios[i])) for i, name in kept] for f in by_fold]
-    return Committee(members, tried, np.tensordot(weights, held_out, axes=1), folds, tuned_on, without)
+        end = last.get(i, work.by_fold[-1][recipe.name])
+        alpha = alphas.get(i, end.alpha)
+        tried.append(
+            Member(recipe.name, end.kernel, alpha, float(weights[i]), float(errors[i]), end.status, end.bounds)
+        )
+    chosen = [i for i in kept if weights[i] > 0]
+    without = [
+        [(end.kernel, _for_more(end, len(train))) for end in (found[recipes[i].name] for i in chosen)]
+        for found, train in zip(work.by_fold, work.train, strict=True)
+    ]
+    together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
+    voted = np.tensordot(mine, held_out, axes=1)
+    return Committee([tried[i] for i in chosen], tried, voted, folds, work.tuned_on, without, *together)
 
 
-Piece: TypeAlias = tuple[Job, Sequence[Recipe]]
-
-
-class _Parts:
-    """The pieces of work of a committee."""
+class _Work:
+    """The parts of tuning a committee; `by_fold` has the members as tuned without each fold."""
 
     def __init__(
         self,
-        rows: Rows,
-        problem: Problem,
+        table: Table,
         recipes: Sequence[Recipe],
         folds: Array,
-        share: Sequence[int] | None,
-        rng: np.random.Generator,
-    ) -> None:
-        self.rows, self.problem, self.recipes, self.folds, self.share = rows, problem, recipes, folds, share
-        self.rng = rng
-        self.count = int(folds.max()) + 1
-        # Members that follow one another stay together; the others go side by side.
-        heads = [recipe for recipe in recipes if recipe.follows is None]
-        self.chains = [[head, *[r for r in recipes if r.follows == head.name]] for head in heads]
-
-    def pieces(self, *, whole: bool) -> int:
-        """How many pieces of work there are, for the progress."""
-        return (self.count * len(self.chains) + len(self.recipes) if whole else len(self.chains)) + 1
-
-    def _tune(self, jobs: Sequence[Piece], begin: Starts, progress: Progress) -> list[dict[str, Descent]]:
-        found: list[dict[str, Descent]] = [{} for _ in jobs]
-
-        def one(number: int) -> None:
-            job, recipes = jobs[number]
-            found[number] = tuned_members(job, recipes, begin)
-            progress.step()
-
-        run(one, range(len(jobs)))
-        return found
-
-    def each_fold(self, steps: int, deadline: float, progress: Progress) -> list[dict[str, Descent]]:
-        """Every member tuned on the training part of every fold."""
-        jobs = []
-        for fold in range(self.count):
-            part_rows, part = taken(self.rows, self.problem, np.flatnonzero(self.folds != fold))
-            jobs += [(Job(part_rows, part, self.share, deadline, steps), chain) for chain in self.chains]
-        found = self._tune(jobs, {}, progress)
-        width = len(self.chains)
-        return [
-            {name: descent for chain in found[fold * width : (fold + 1) * width] for name, descent in chain.items()}
-            for fold in range(self.count)
-        ]
-
-    def on_a_part(self, steps: int, deadline: float, progress: Progress) -> dict[str, Descent]:
-        """Every member tuned on some of the rows."""
-        part = np.sort(self.rng.permutation(len(self.rows))[:_TUNED_ON])
-        part_rows, some = taken(self.rows, self.problem, part)
-        jobs = [(Job(part_rows, some, self.share, deadline, steps), chain) for chain in self.chains]
-        return {name: descent for chain in self._tune(jobs, {}, progress) for name, descent in chain.items()}
-
-    def on_all(
-        self,
-        recipes: Sequence[Recipe],
-        begin: Starts,
         steps: int,
-        deadline: float,
-        progress: Progress,
-    ) -> dict[str, Descent]:
-        """The members that matter, tuned on all rows from where the folds ended."""
-        job = Job(self.rows, self.problem, self.share, deadline, steps)
-        jobs = [(job, [recipe]) for recipe in recipes]
-        return {name: descent for one in self._tune(jobs, begin, progress) for name, descent in one.items()}
+        rng: np.random.Generator,
+        verbose: int,
+    ) -> None:
+        self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
+        self.count = int(folds.max()) + 1
+        self.train = [np.flatnonzero(folds != fold) for fold in range(self.count)]
+        self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
+        self.chains = _chains(recipes)
+        self.by_fold: list[dict[str, Descent]] = [{} for _ in range(self.count)]
+        self.sensible: dict[int, Array] = {}
+        self.tuned_on = 0
+        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
 
-    def predictions(self, by_fold: list[dict[str, Descent]], *, whole: bool) -> tuple[Array, Array]:
-        """Out-of-fold predictions of every member (members x n x t), and what its alpha was multiplied by.
+    def _some(self, rows: Array, most: int) -> Table:
+        """At most so many of these rows, drawn at random; fewer where there are many columns."""
+        most = min(most, most_rows(self.table.share))
+        return self.table.part(rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most]))
 
-        Where widths were tuned on a part of the rows, alpha is chosen anew on the first fold.
-        """
-        n, t = self.problem.Y.shape
-        values, ratios = np.empty((len(self.recipes), n, t)), np.ones(len(self.recipes))
-        train = [taken(self.rows, self.problem, np.flatnonzero(self.folds != fold)) for fold in range(self.count)]
-        test = [np.flatnonzero(self.folds == fold) for fold in range(self.count)]
+    def first(self, deadline: float) -> Array:
+        """Every member tuned on a few hundred rows without each fold; its predictions there (members x n x t)."""
+        parts = [self._some(train, max(_FIRST, 12 * self.table.rows.width)) for train in self.train]
+        criteria = [part.criterion(5 if len(part.rows) <= 150 else 3, self.rng) for part in parts]
+        values = np.empty((len(self.recipes), *self.table.problem.Y.shape))
+
+        def one(job: tuple[int, list[int]]) -> None:
+            fold, chain = job
+            new = self.table.part(self.test[fold]).rows
+            for i in chain:
+                recipe = self.recipes[i]
+                end = self._tuned(criteria[fold], recipe, self.by_fold[fold], deadline)
+                self.by_fold[fold][recipe.name] = end
+                predict = Predictor(end.kernel, parts[fold].rows, parts[fold].problem, new)
+                values[i][self.test[fold]] = predict(_for_more(end, len(parts[fold].rows)))
+            self.progress.step()
+
+        run(one, [(fold, chain) for fold in range(self.count) for chain in self.chains])
+        return values
+
+    def _tuned(
+        self, criterion: HeldOutCriterion, recipe: Recipe, found: dict[str, Descent], deadline: float
+    ) -> Descent:
+        """A member from the best of its starts; from all of them where that explains hardly anything."""
+        columns, before = criterion.rows.width, found.get(recipe.follows or "")
+        typical = typical_width(recipe.kernel, columns)
+        widths: list[float | Array] = [typical]
+        if recipe.columns:
+            if id(criterion) not in self.sensible:
+                self.sensible[id(criterion)] = widths_by_sensitivity(criterion)
+            widths = [
+                np.full(columns, typical),
+                self.sensible[id(criterion)] * (typical / typical_width(Matern(), columns)),
+            ]
+            widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
+        starts = [with_alpha(criterion, recipe.kernel.set_params(width=width)) for width in widths]
+        order = sorted(starts, key=lambda start: criterion.at(*start, slopes=False).value)
+        steps = self.steps if recipe.columns else max(6, self.steps // 2)
+
+        def down(start: tuple[Kernel, float], steps: int, gain: float) -> Descent:
+            return descend(criterion, *start, share=self.table.share, steps=steps, deadline=deadline, gain=gain)
+
+        best = down(order[0], steps, _GAIN)
+        if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps
+            others = [down(start, 2 * steps, _GAIN / 10) for start in order]
+            best = min([best, *others], key=lambda end: end.value)
+        return best
+
+    def refine(self, kept: list[int], deadline: float) -> None:
+        """A few steps on more rows, where members were first tuned on a part of the training rows."""
+        parts = [self._some(train, _REFINED) for train in self.train]
+        criteria = [part.criterion(3, self.rng) for part in parts]
+        jobs = [(fold, i) for fold in range(self.count) for i in kept if len(self.train[fold]) > 1.2 * _FIRST]
 
         def one(job: tuple[int, int]) -> None:
-            fold, member = job
-            end = by_fold[fold][self.recipes[member].name]
-            new, targets = taken(self.rows, self.problem, test[fold])
-            predict = Predictor(end.kernel, *train[fold], new)
-            if fold == 0 and not whole:
-                ends = least_alpha(len(train[0][0])), math.inf  # k(x, x) = 1 for every recipe
-                best = downhill(lambda alpha: float(np.mean((predict(alpha) - targets.Y) ** 2)), end.alpha, ends=ends)
-                ratios[member] = best / end.alpha
-            values[member][test[fold]] = predict(end.alpha * ratios[member])
+            fold, i = job
+            name = self.recipes[i].name
+            end = self.by_fold[fold][name]
+            self.by_fold[fold][name] = descend(
+                criteria[fold], end.kernel, end.alpha, share=self.table.share, steps=_REFINING,
+                deadline=deadline, gain=_FINE,
+            )  # fmt: skip
 
-        for folds in (range(1), range(1, self.count)):
-            jobs = [(fold, member) for fold in folds for member in range(len(self.recipes))]
-            if n <= _ALONE:
-                run(one, jobs)
-            else:  # large systems use all cores one by one
-                for job in jobs:
-                    one(job)
-        return values, ratios
+        run(one, jobs)
+        self.progress.step(self.count)
+
+    def on_all(self, kept: list[int], deadline: float) -> dict[int, Descent]:
+        """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean."""
+        part = self._some(np.arange(len(self.table.rows)), _TUNED_ON)
+        n = self.tuned_on = len(part.rows)
+        criterion = part.criterion(10 if n <= 700 else 3, self.rng)
+        found: dict[int, Descent] = {}
+
+        def one(i: int) -> None:
+            ends = [by_name[self.recipes[i].name] for by_name in self.by_fold]
+            starts = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
+            kernel, alpha = min(starts, key=lambda start: criterion.at(*start, slopes=False).value)
+            steps = max(8, self.steps // (2 if n <= 700 else 4))
+            found[i] = descend(
+                criterion, kernel, alpha, share=self.table.share, steps=steps, deadline=deadline,
+                gain=_FINE,
+            )  # fmt: skip
+
+        run(one, kept)
+        self.progress.step()
+        return {i: found[i] for i in kept}
+
+    def alphas(self, last: dict[int, Descent]) -> tuple[dict[int, float], Array | None, Array | None]:
+        """alpha of each member for all rows, and residuals (members x n x t) of leaving out rows and folds."""
+        n, t = self.table.problem.Y.shape
+        found: dict[int, float] = {}
+        if n > _LEFT_OUT:
+            for i, end in last.items():
+                found[i] = self._alpha_of_fold(end)
+            self.progress.step()
+            return found, None, None
+        left_out, in_folds = np.empty((len(last), n, t)), np.empty((len(last), n, t))
+
+        def one(place: int) -> None:
+            i, end = list(last.items())[place]
+            left = _LeftOut(end.kernel, self.table.rows, self.table.problem)
+            found[i] = downhill(left.error, _SMALLER * end.alpha, ends=(least_alpha(n), math.inf), fine=False)
+            left_out[place], in_folds[place] = left.residuals(found[i], self.test)
+
+        run(one, range(len(last)))
+        self.progress.step()
+        return found, left_out, in_folds
+
+    def _alpha_of_fold(self, end: Descent) -> float:
+        """alpha with the least error on the first fold, predicted from the others."""
+        train, test = self.table.part(self.train[0]), self.table.part(self.test[0])
+        predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
+        ends = least_alpha(len(train.rows)), math.inf
+        error = lambda alpha: float(np.mean((predict(alpha) - test.problem.Y) ** 2))  # noqa: E731
+        return downhill(error, _SMALLER * end.alpha, ends=ends, fine=False)
+
+    def predictions(self, members: list[int]) -> Array:
+        """Out-of-fold predictions of the members that are left (members x n x t)."""
+        values = np.empty((len(members), *self.table.problem.Y.shape))
+
+        def one(job: tuple[int, int]) -> None:
+            fold, place = job
+            train, new = self.table.part(self.train[fold]), self.table.part(self.test[fold]).rows
+            end = self.by_fold[fold][self.recipes[members[place]].name]
+            predict = Predictor(end.kernel, train.rows, train.problem, new)
+            values[place][self.test[fold]] = predict(_for_more(end, len(train.rows)))
+
+        jobs = [(fold, place) for fold in range(self.count) for place in range(len(members))]
+        if len(self.table.rows) <= _ALONE:
+            run(one, jobs)
+        else:
+            for job in jobs:
+                one(job)
+        self.progress.step(self.count + 1)
+        return values
+
+
+class _LeftOut:
+    """Leave-one-out errors of one kernel; the inverse of the last best alpha is kept."""
+
+    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem) -> None:
+        self.K, self.problem = gram(kernel, rows), problem
+        root = problem.root
+        if problem.weights is not None:
+            self.K *= root[:, None]
+            self.K *= root
+        self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
+
+    def error(self, alpha: float) -> float:
+        """Weighted mean squared leave-one-out error; infinite where the system is singular."""
+        try:
+            left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
+        except SingularError:
+            return math.inf
+        found = float(np.mean(left.single_residuals()[0] ** 2))
+        if found < self.best[0]:
+            self.best = found, alpha, left
+        return found
+
+    def residuals(self, alpha: float, sets: Sequence[Array]) -> tuple[Array, Array]:
+        """y less predictions, each row left out in turn, and each set."""
+        left = self.best[2] if self.best[1] == alpha else None
+        if left is None:
+            left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
+        root, folds = self.problem.root[:, None], np.empty_like(self.problem.Y)
+        for rows, found in zip(sets, left.residuals(sets), strict=True):
+            folds[rows] = np.nan if found is None else -found / root[rows]
+        return -left.single_residuals()[0] / root, folds
+
+
+def _chains(recipes: Sequence[Recipe]) -> list[list[int]]:
+    """Members that follow one another, by number; chains can be tuned side by side."""
+    names = {recipe.name: i for i, recipe in enumerate(recipes)}
+    chains = {i: [i] for i, recipe in enumerate(recipes) if recipe.follows not in names}
+    for i in range(len(recipes)):
+        head = i
+        while recipes[head].follows in names:
+            head = names[str(recipes[head].follows)]
+        if head != i:
+            chains[head].append(i)
+    return list(chains.values())
+
+
+def _for_more(end: Descent, n: int) -> float:
+    """alpha for all n rows of a member that was tuned by predicting some of them from the others."""
+    return max(_SMALLER * end.alpha, least_alpha(n))
 
 
 def _mean_of(descents: Sequence[Descent]) -> tuple[Kernel, float]:
-    """The kernel and alpha in the middle of those the folds found, on the scale of logarithms."""
+    """Geometric means of the folds' parameters and alphas."""
     names = tunable(descents[0].kernel)
     middle = {
         name: np.exp(np.mean([np.log(tunable(descent.kernel)[name]) for descent in descents], axis=0)) for name in names

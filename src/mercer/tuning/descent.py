@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Stationary
 from mercer.kernels.views import Mapped, On
-from mercer.tuning.criterion import Criterion
+from mercer.tuning.criterion import Point
 
 # Limits: of widths in spreads of their columns, of others in multiples of the start, of alpha in those of k(x, x).
 _WIDTHS, _OTHERS, _ALPHAS = (1e-2, 1e4), (1e-3, 1e3), (1e-9, 1e3)
@@ -42,6 +42,16 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
     inner = kernel.chosen if isinstance(kernel, On) else columns
     members = {name: per_column(member, inner) for name, member in kernel.members().items()}
     return kernel.set_params(**members) if members else kernel
+
+
+class Objective(Protocol):
+    """What is minimised: a number with its slopes at any kernel and alpha, for these rows."""
+
+    rows: Rows
+    shift: float
+
+    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
+        """The criterion, and how it changes."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +221,7 @@ def rounded_parameters(kernel: Kernel) -> Kernel:
 class _Search:
     """One run of L-BFGS, remembering every accepted step."""
 
-    def __init__(self, criterion: Criterion, coordinates: Coordinates, deadline: float, gain: float) -> None:
+    def __init__(self, criterion: Objective, coordinates: Coordinates, deadline: float, gain: float) -> None:
         self.criterion, self.coordinates, self.deadline, self.gain = criterion, coordinates, deadline, gain
         self.settled, self.evaluations = False, 0
         self.path: list[Step] = []
@@ -240,7 +250,7 @@ class _Search:
 
 
 def descend(
-    criterion: Criterion,
+    criterion: Objective,
     kernel: Kernel,
     alpha: float,
     *,
@@ -254,7 +264,7 @@ def descend(
 
     Parameters
     ----------
-    criterion : Criterion
+    criterion : Objective
         What is minimised.
     kernel, alpha : Kernel, float
         Where to begin.

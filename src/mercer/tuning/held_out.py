@@ -1,0 +1,212 @@
+"""The error on held-out folds as a function of widths and alpha, with its gradient: what committees are tuned by.
+
+Fold S is predicted from the other rows T. With A = K_TT + alpha W_T^-1, the unpenalised constant as a border, residuals
+e = y_S - K_ST a - b and v = W_S e,
+
+    L = sum over folds of e'v;     [A 1; 1' 0] [q; c] = [K_TS v; 1'v]
+    dL = 2 q'(dK_TT) a - 2 v'(dK_ST) a + 2 (d alpha) q'W_T^-1 a
+
+so the weights of dK are a few outer products and one Cholesky factor for each fold is all that is needed: for three
+folds 0.3 n^3 operations, where the leave-one-out error takes 2 n^3. Distances by column are kept for all pairs of rows;
+columns that share a width are added up once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import MercerError
+from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern
+from mercer.selection.problem import Problem, taken
+from mercer.solvers.lapack import potrf, potrs
+from mercer.tuning.criterion import Point
+
+_BYTES = 4e8  # what the distances of one kind may take
+_CHUNK = 1 << 15  # pairs that are worked on at a time: they stay in the cache
+
+
+def most_rows(share: Sequence[int]) -> int:
+    """How many rows the distances of this many groups of columns may be kept for."""
+    return max(100, int(math.sqrt(_BYTES / (4 * max(len(set(share)), 1)))))
+
+
+class Distances:
+    """Differences of all pairs of rows i < j, by group of columns: absolute ones, or their squares.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Rows.
+    share : sequence of int
+        Columns of one number share a width.
+    squared : bool
+        Squares, for kernels of the Euclidean distance.
+    """
+
+    def __init__(self, Z: Array, share: Sequence[int], *, squared: bool) -> None:
+        n = len(Z)
+        self.first, self.group = np.unique(np.asarray(share), return_index=True, return_inverse=True)[1:]
+        self.starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, -1, -1))])  # pairs of row i begin at starts[i]
+        self.values = np.empty((len(self.first), self.starts[-1]))
+        order = np.argsort(self.group, kind="stable")
+        sizes = np.bincount(self.group, minlength=len(self.first))
+        columns, cuts = np.ascontiguousarray(Z.T[order]), np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        for i in range(n - 1):
+            step = columns[:, i + 1 :] - columns[:, i : i + 1]
+            np.square(step, out=step) if squared else np.abs(step, out=step)
+            if len(cuts) < len(columns):
+                step = np.add.reduceat(step, cuts, axis=0)
+            self.values[:, self.starts[i] : self.starts[i + 1]] = step
+        self.total = self.values.sum(axis=0)[None] if len(self.first) > 1 else self.values
+        # rows cut so that each part has about _CHUNK pairs
+        ends = np.searchsorted(self.starts, np.arange(_CHUNK, self.starts[-1] + _CHUNK, _CHUNK))
+        cuts = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
+        self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _profile(kernel: Gaussian | Laplacian | Matern, s: Array) -> tuple[Array, Array]:
+    """k and -dk / d log s_j per unit of s_j, of scaled distances s (squared ones but for the Laplacian)."""
+    if isinstance(kernel, Laplacian):
+        k = np.exp(-s)
+        return k, k
+    if isinstance(kernel, Gaussian):
+        k = np.exp(-0.5 * s)
+        return k, k
+    r = np.sqrt(s)
+    if kernel.nu == 0.5:  # at distance 0 nothing changes
+        k = np.exp(-r)
+        return k, np.divide(k, r, out=np.zeros_like(r), where=r > 0)
+    r *= math.sqrt(2 * kernel.nu)
+    decay = np.exp(-r)
+    if kernel.nu == 1.5:
+        return (1 + r) * decay, 3 * decay
+    slope = (1 + r) * decay
+    return slope + r * r * decay / 3, slope * (5 / 3)
+
+
+class HeldOutCriterion:
+    """Log of the mean squared error over held-out folds; a criterion for `descend`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows of numbers.
+    problem : Problem
+        Targets and weights; every row has weight, and there is an intercept.
+    folds : ndarray of int, shape (n,)
+        The fold that holds out each row.
+    share : sequence of int, default=None
+        Columns of one number share a width.
+
+    Attributes
+    ----------
+    baseline : float
+        Log of the variance of the targets, on the scale of the criterion.
+    """
+
+    def __init__(self, rows: Rows, problem: Problem, folds: Array, share: Sequence[int] | None = None) -> None:
+        order = np.argsort(folds, kind="stable")
+        self.rows, self.problem = taken(rows, problem, order)
+        ends = np.flatnonzero(np.diff(folds[order])) + 1
+        self.folds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
+        self.unit = float(np.abs(self.problem.Y).max(initial=0.0)) or 1.0
+        self.shift = 2.0 * math.log(self.unit)
+        self.Y = np.ascontiguousarray(self.problem.Y.T / self.unit)  # t x n
+        self.w = self.problem.root**2
+        mean = self.Y @ self.w / self.w.sum()
+        spread = float(np.mean((self.Y - mean[:, None]) ** 2 @ self.w) / len(self.w))
+        self.baseline = (math.log(spread) if spread > 0 else -math.inf) + self.shift
+        self.share = list(range(rows.width)) if share is None else list(share)
+        self.known: dict[bool, Distances] = {}
+
+    def _distances(self, kernel: Kernel) -> Distances:
+        squared = not isinstance(kernel, Laplacian)
+        if squared not in self.known:
+            self.known[squared] = Distances(self.rows.dense(), self.share, squared=squared)
+        return self.known[squared]
+
+    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
+        """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
+        if not isinstance(kernel, Gaussian | Laplacian | Matern):
+            raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            point = self._at(kernel, alpha, slopes=slopes)
+        numbers = [point.value if point.value > -math.inf else 0.0, point.by_alpha, *map(np.sum, point.slopes.values())]
+        return point if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+
+    def _at(self, kernel: Gaussian | Laplacian | Matern, alpha: float, *, slopes: bool) -> Point:
+        held = self._distances(kernel)
+        n, power = len(self.w), 1 if isinstance(kernel, Laplacian) else 2
+        one = np.ndim(kernel.width) == 0
+        pairs = held.total if one else held.values
+        width = np.asarray(kernel.width, dtype=np.float64)
+        by = (width.reshape(1) if one else width[held.first]) ** -float(power)
+        K, B = np.empty((n, n)), np.empty(pairs.shape[1])
+        for begin, end in held.parts:
+            part = slice(held.starts[begin], held.starts[end])
+            k, B[part] = _profile(kernel, by @ pairs[:, part])
+            at = 0
+            for i in range(begin, end):
+                K[i, i + 1 :] = k[at : at + n - 1 - i]
+                at += n - 1 - i
+        np.fill_diagonal(K, 1.0)
+        found = self._folds(K, alpha)
+        if found is None:
+            return Point(math.inf, {}, 0.0)
+        total, left, right, by_alpha = found
+        if not total > 0:
+            return Point(-math.inf if total == 0 else math.inf, {}, 0.0)
+        value = math.log(total / self.Y.size) + self.shift
+        if not slopes:
+            return Point(value, {}, 0.0)
+        slope = np.zeros(len(pairs))
+        for begin, end in held.parts:
+            M, at = left[:, begin:end].T @ right[:, begin:], 0
+            each = B[held.starts[begin] : held.starts[end]]
+            for i in range(begin, end):
+                each[at : at + n - 1 - i] *= M[i - begin, i - begin + 1 :]
+                at += n - 1 - i
+            slope += pairs[:, held.starts[begin] : held.starts[end]] @ each
+        slope *= 2.0 / total * by
+        if one:
+            return Point(value, {"width": slope[0]}, alpha * by_alpha / total)
+        widths = np.zeros(len(held.group))
+        widths[held.first] = slope
+        return Point(value, {"width": widths}, alpha * by_alpha / total)
+
+    def _folds(self, K: Array, alpha: float) -> tuple[float, Array, Array, float] | None:
+        """L, the two factors whose product has the weights of dK, and dL / d alpha, from the upper triangle of K."""
+        t, n = self.Y.shape
+        size = t * len(self.folds)
+        left, right = np.zeros((2 * size, n)), np.zeros((2 * size, n))
+        total, by_alpha = 0.0, 0.0
+        for f, (lo, hi) in enumerate(self.folds):
+            rest = np.r_[0:lo, hi:n]
+            m = len(rest)
+            A = np.empty((m, m))
+            A[:lo, :lo], A[:lo, lo:], A[lo:, lo:] = K[:lo, :lo], K[:lo, hi:], K[hi:, hi:]
+            inverse = 1.0 / self.w[rest]
+            A.flat[:: m + 1] += alpha * inverse
+            if not potrf(A):
+                return None
+            solved = np.ascontiguousarray(np.vstack([self.Y[:, rest], np.ones(m)]))
+            potrs(A, solved)
+            g = solved[t]
+            b = solved[:t].sum(axis=1) / g.sum()
+            a = solved[:t] - b[:, None] * g
+            e = self.Y[:, lo:hi] - a[:, :lo] @ K[:lo, lo:hi] - a[:, lo:] @ K[lo:hi, hi:].T - b[:, None]
+            v = e * self.w[lo:hi]
+            total += float(np.vdot(e, v))
+            q = np.ascontiguousarray(np.hstack([v @ K[:lo, lo:hi].T, v @ K[lo:hi, hi:]]))
+            potrs(A, q)
+            q -= ((q.sum(axis=1) - v.sum(axis=1)) / g.sum())[:, None] * g
+            mine = slice(f * t, (f + 1) * t)
+            left[mine, rest], left[mine, lo:hi], right[mine, rest] = q, -v, a
+            by_alpha += 2.0 * float(np.vdot(q * inverse, a))
+        left[size:], right[size:] = right[:size], left[:size]
+        return total, left, right, by_alpha
