@@ -8,7 +8,9 @@ from mercer import AutoClassifier, AutoRegressor
 
 BOTH = pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
 QUICK = {"committee": False}
-NO_BETTER_LABEL = "That is no better than the baseline (predicting the most common label)."
+NO_BETTER_LABEL = (
+    "The model is not better than the baseline (predicting the shares of the classes): no signal was found."
+)
 
 
 def smooth(rng, n=60, noise=0.1, columns=3):

@@ -126,8 +126,8 @@ def test_several_targets_are_told_apart(rng):
     Y[:, 1] = rng.normal(size=60)
     model = AutoRegressor(committee=False).fit(X, Y)
     words = model.summary()
-    assert f"Out-of-fold error {model.error_[0]:.4g}, {model.error_[1]:.4g} +- " in words
-    assert "For target 1 that is no better than the baseline." in words
+    assert f"Estimated error {model.error_[0]:.4g}, {model.error_[1]:.4g} +- " in words
+    assert "For target 1 the model is not better than the baseline." in words
     assert "out-of-fold error, in deviations" in words
     result = AutoRegressor(committee=False).evaluate(X, Y, folds=3)
     assert result.predictions.shape == (60, 2)

@@ -1,7 +1,8 @@
 """Write the files that test_golden.py compares with: run by hand only, when what mercer gives is meant to change.
 
 From the root of the project: ``python tests/golden/make_golden.py``. It replaces inputs.npz, golden.npz, golden.json,
-the model files and the checkpoints in this folder; look at what has changed in git before committing them.
+the model files and the checkpoints in this folder; ``make_golden.py only NAME ...`` records these items again and
+touches no file but golden.npz and golden.json. Look at what has changed in git before committing them.
 """
 
 import sys
@@ -11,7 +12,7 @@ from golden_checkpoints import CHECKPOINTS, die, interrupt
 from golden_commands import COMMANDS, output
 from golden_evaluations import EVALUATIONS
 from golden_models import MODELS, predictions, write
-from golden_records import FOLDER, INPUTS, inputs, record, store
+from golden_records import FOLDER, INPUTS, inputs, items, record, store, stored
 from golden_searches import SEARCHES
 
 
@@ -56,25 +57,31 @@ def made() -> dict[str, np.ndarray]:
     }
 
 
-def main() -> None:
-    """Make everything again."""
-    np.savez_compressed(INPUTS, **made())
-    data = inputs()
+def listed(data: dict[str, np.ndarray]) -> dict:
+    """Every item that is recorded, and what makes it."""
     items = {name: (lambda each=each: each.run(data)) for name, each in (SEARCHES | EVALUATIONS).items()}
-    write(data)
     items |= {f"model {name}": (lambda name=name: predictions(FOLDER / f"{name}.mercer", data)) for name in MODELS}
     for name, each in CHECKPOINTS.items():
-        interrupt(name)
         items[f"checkpoint {name}"] = lambda each=each: each(data)
-    items |= {f"command {name}": (lambda name=name: output(name)) for name in COMMANDS}
-    found = {}
-    for name, run in items.items():
-        sys.stderr.write(f"{name}\n")
-        found[name] = record(run)
+    return items | {f"command {name}": (lambda name=name: output(name)) for name in COMMANDS}
+
+
+def main(names: list[str]) -> None:
+    """Record these items again, or make everything again."""
+    found = {name: stored(name) for name in items()} if names else {}
+    if not names:
+        np.savez_compressed(INPUTS, **made())
+        write(inputs())
+        for name in CHECKPOINTS:
+            interrupt(name)
+    for name, run in listed(inputs()).items():
+        if not names or name in names:
+            sys.stderr.write(f"{name}\n")
+            found[name] = record(run)
     store(found)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:  # a process of its own, which does not live long
+    if len(sys.argv) == 3 and sys.argv[1] != "only":  # a process of its own, which does not live long
         die(*sys.argv[1:])
-    main()
+    main(sys.argv[2:])

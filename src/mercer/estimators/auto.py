@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_size
 from mercer.data.rows import Array
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, growth, said, signal
+from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, growth, paired, said, signal
 from mercer.estimators.auto_intervals import (
     by_folds,
     by_gaussian,
@@ -21,7 +21,7 @@ from mercer.estimators.auto_intervals import (
     moments,
     root_mean_square,
 )
-from mercer.estimators.auto_table import checked_targets, enough_rows
+from mercer.estimators.auto_table import checked_targets
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
@@ -122,14 +122,12 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         self._settled()
         y = checked_targets(self, y)
-        Z = self._encoded(X, reset=True)
-        check_consistent_length(Z, y)
-        enough_rows(self, Z)
+        Z, y, weights, groups = self._prepared(X, y, sample_weight, groups)
         Y = y.reshape(len(y), -1)
         checked_size(f"y of {type(self).__name__}", Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, sample_weight, groups)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, weights, groups)
         committee = self.committee_
         out_of_fold = self.scale_ * (committee.held_out - self._Y)
         left_out = out_of_fold if committee.left_out is None else self.scale_ * committee.left_out
@@ -264,9 +262,11 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ]
         poor = np.atleast_1d(self.signal_) <= SIGNAL
         if poor.all():
-            lines.append("That is no better than the baseline (predicting the mean): no signal was found.")
+            lines.append("The model is not better than the baseline (predicting the mean): no signal was found.")
         elif poor.any():
-            lines.append(f"For target {', '.join(map(str, np.flatnonzero(poor)))} that is no better than the baseline.")
+            lines.append(
+                f"For target {', '.join(map(str, np.flatnonzero(poor)))} the model is not better than the baseline."
+            )
         lines.append(self._relevance_text())
         return "\n".join([*lines, *self._left_out_columns()])
 
@@ -295,15 +295,18 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         y = checked_targets(self, y)
         numbers = self._outer_folds(len(y), None, folds, groups)
-        predictions, errors, inside, base = np.full(y.shape, np.nan), [], [], []
+        predictions, errors, inside, base, gains = np.full(y.shape, np.nan), [], [], [], []
         for test, model in self._outer(X, y, numbers, sample_weight, groups):
             part = part_of(X, test)
             predictions[test] = model.predict(part)
-            errors.append(np.mean((predictions[test] - y[test]) ** 2, axis=0))
-            base.append(np.mean((y[test] - model.centre_) ** 2, axis=0))
+            mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - model.centre_) ** 2
+            errors.append(mine.mean(axis=0))
+            base.append(theirs.mean(axis=0))
+            gains.append((theirs - mine).reshape(len(test), -1))
             inside.append(float(model.coverage(part, y[test])))
         each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
         error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))
         if y.ndim == 1:
             error, baseline = float(error), float(baseline)
-        return Evaluation(error, corrected_error(each, share), baseline, each, float(np.mean(inside)), predictions)
+        z = self._one(paired(np.concatenate(gains)), y)
+        return Evaluation(error, corrected_error(each, share), baseline, each, float(np.mean(inside)), predictions, z)

@@ -6,14 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_y, check_is_fitted
 
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, paired
-from mercer.estimators.auto_table import enough_rows
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
@@ -110,21 +109,20 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self._settled()
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
-        Z = self._encoded(X, reset=True)
-        check_consistent_length(Z, y)
-        enough_rows(self, Z)
+        Z, y, weights, groups = self._prepared(X, y, sample_weight, groups)
         self.classes_, numbers = checked_labels(y)
         at_least_two(type(self).__name__, self.classes_, numbers, None)
         checked_class_weight(type(self).__name__, self.class_weight)
-        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, sample_weight, groups)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, weights, groups)
         del self._fresh
         held_out, numbers = self.committee_.held_out, numbers[used]
-        self.temperature_ = Temperature.leaning(held_out, numbers)
+        weights = part_of(weights, used)
+        self.temperature_ = Temperature.leaning(held_out, numbers, weights)
         self.costs_, folds = costs_of(self.class_weight, self.classes_, numbers), self.committee_.folds
         found = np.empty(len(numbers), dtype=np.intp)
         for fold in range(int(folds.max()) + 1):  # calibrated without the rows that are judged
             rest, own = folds != fold, folds == fold
-            without = Temperature.leaning(held_out[rest], numbers[rest])
+            without = Temperature.leaning(held_out[rest], numbers[rest], part_of(weights, np.flatnonzero(rest)))
             found[own] = self.weighted(without, held_out[own]).argmax(axis=1)
         self.error_ = wrong_share(found, numbers, self.costs_)
         alone = [wrong_share(np.full(len(numbers), each), numbers, self.costs_) for each in range(len(self.classes_))]
@@ -141,9 +139,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         for fold in range(int(folds.max()) + 1):
             rest, own = folds != fold, folds == fold
             found = Temperature.leaning(held_out[rest], numbers[rest]).probabilities(held_out[own])
-            shares = (np.bincount(numbers[rest], minlength=count) + 1.0) / (rest.sum() + count)
-            mine = found[np.arange(len(found)), numbers[own]]
-            gains[own, 0] = np.log(np.maximum(mine, 1e-12)) - np.log(shares[numbers[own]])
+            gains[own] = log_gains(found, np.bincount(numbers[rest], minlength=count), numbers[own])
         return float(paired(gains)[0])
 
     def weighted(self, temperature: Temperature, votes: Array) -> Array:
@@ -220,7 +216,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         if (self.costs_ != 1.0).any():
             lines[-1] = f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); baseline {common}."
         if self.signal_ <= SIGNAL:
-            lines.append("That is no better than the baseline (predicting the most common label).")
+            lines.append(
+                "The model is not better than the baseline (predicting the shares of the classes): no signal was found."
+            )
         return "\n".join([*lines, *self._left_out_columns()])
 
     def evaluate(self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None) -> Evaluation:
@@ -245,16 +243,21 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         checked_class_weight(type(self).__name__, self.class_weight)
         costs = costs_of(self.class_weight, labels, classes)
         numbers = self._outer_folds(len(y), classes, folds, groups)
-        predictions, errors, base = np.full(len(y), None, dtype=object), [], []
+        predictions, errors, base, gains = np.full(len(y), None, dtype=object), [], [], []
         for test, model in self._outer(X, y, numbers, sample_weight, groups):
-            predictions[test] = model.predict(part_of(X, test))
+            part = part_of(X, test)
+            predictions[test] = model.predict(part)
             errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
             counts = np.bincount(classes[numbers != numbers[test[0]]], minlength=len(labels))
             base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))
+            mine = np.zeros((len(test), len(labels)))
+            mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
+            gains.append(log_gains(mine, counts, classes[test]))
         each, share = np.array(errors), 1.0 / (int(numbers.max()) + 1)
         return Evaluation(
-            float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions
-        )
+            float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions,
+            float(paired(np.concatenate(gains))[0]),
+        )  # fmt: skip
 
 
 def costs_of(given: Any, labels: Array, numbers: Array) -> Array:
@@ -273,3 +276,10 @@ def wrong_share(found: Array, numbers: Array, costs: Array) -> float:
     """Share of wrong labels, rows counted by the cost of their class."""
     weights = costs[numbers]
     return float(weights @ (found != numbers) / max(float(weights.sum()), 1e-300))
+
+
+def log_gains(probabilities: Array, counts: Array, numbers: Array) -> Array:
+    """By how much the log loss of each row is below that of the classes' shares in training (m x 1)."""
+    shares = (counts + 1.0) / (counts.sum() + len(counts))
+    mine = probabilities[np.arange(len(numbers)), numbers]
+    return np.asarray(np.log(np.maximum(mine, 1e-12)) - np.log(shares[numbers]))[:, None]

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.data.folds import dealt
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
-from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights
+from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights, enough_rows
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -65,11 +65,21 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _encoded(self, X: Any, *, reset: bool) -> Array:
-        table = checked_table(self, X, reset=reset)
-        if reset:
-            self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
-        return self.encoder_.transform(table)
+    def _encoded(self, X: Any) -> Array:
+        return self.encoder_.transform(checked_table(self, X, reset=False))
+
+    def _prepared(self, X: Any, y: Array, weights: Any, groups: Any) -> tuple[Array, Array, Array | None, Array | None]:
+        """The encoded table, targets, weights and groups, without rows of weight 0; fits the encoder."""
+        table = checked_table(self, X, reset=True)
+        weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
+        if weights is not None and not weights.all():
+            used = np.flatnonzero(weights > 0)
+            table, y, weights, groups = part_of(table, used), y[used], weights[used], part_of(groups, used)
+        self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
+        Z = self.encoder_.transform(table)
+        check_consistent_length(Z, y)
+        enough_rows(self, Z)
+        return Z, y, weights, groups
 
     def _settled(self) -> None:
         """Validate parameters."""
@@ -83,15 +93,13 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         names = checked_groups(self, groups, n)
         return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=names)
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, weights: Any, groups: Any) -> Array:
+    def _fit_committee(
+        self, Z: Array, Y: Array, strata: Array | None, weights: Array | None, groups: Array | None
+    ) -> Array:
         """Tune the committee and fit its members to the encoded table; which rows it was tuned and weighed on."""
-        rng, n = np.random.default_rng(self.random_state), len(Z)
-        weights, groups = checked_weights(self, weights, n), checked_groups(self, groups, n)
-        kept = np.arange(n) if weights is None else np.flatnonzero(weights > 0)
-        if len(kept) > _MOST:
-            kept = np.sort(rng.permutation(kept)[:_MOST])
-        Z, Y = Z[kept], Y[kept]
-        strata, weights, groups = (None if each is None else each[kept] for each in (strata, weights, groups))
+        rng = np.random.default_rng(self.random_state)
+        kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
+        Z, Y, strata, weights, groups = (part_of(each, kept) for each in (Z, Y, strata, weights, groups))
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
         self.rows_used_ = part
@@ -127,7 +135,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Array:
         """New rows as the members know them."""
         check_is_fitted(self, "models_")
-        Z = self._encoded(X, reset=False)
+        Z = self._encoded(X)
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
     def _votes(self, Z: Array) -> Array:
@@ -223,7 +231,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            beside = [None if each is None else each[train] for each in (weights, groups)]
+            beside = part_of(weights, train), part_of(groups, train)
             model = clone(self).set_params(verbose=0)
             yield test, model.fit(part_of(X, train), y[train], *beside)
             progress.step()

@@ -30,6 +30,9 @@ class Evaluation:
         Share of targets inside the 90 % intervals.
     predictions : ndarray of shape (n,) or (n, n_targets)
         Out-of-fold predictions; NaN (None) for folds that the time budget left out.
+    signal : float, or ndarray of shape (n_targets,)
+        z of the paired difference to the baseline over all rows: of squared errors, for classifiers of log losses.
+        Above 2 the model is better than the baseline.
     """
 
     error: Any
@@ -38,15 +41,15 @@ class Evaluation:
     errors: Array
     coverage: float | None
     predictions: Array
+    signal: Any
 
     def __str__(self) -> str:
-        better = np.any(self.error < np.subtract(self.baseline, self.standard_error))
         words = (
             f"Out-of-sample error: {said(self.error)} +- {said(self.standard_error, 2)} ({len(self.errors)} outer "
             f"folds); baseline {said(self.baseline)}."
         )
-        if not better:
-            words += " That is no better than the baseline."
+        if not np.any(np.greater(self.signal, SIGNAL)):
+            words += " The model is not better than the baseline."
         return words if self.coverage is None else f"{words} 90 % intervals contain {100 * self.coverage:.0f} %."
 
 

@@ -65,12 +65,12 @@ class Temperature:
         return Temperature(0.5 * (low + high))
 
     @staticmethod
-    def leaning(values: Array, numbers: Array) -> Temperature:
+    def leaning(values: Array, numbers: Array, weights: Array | None = None) -> Temperature:
         """softmax(scale f + lean log share): also how far to lean towards the classes by their share of the rows.
 
         Least squares on labels makes too little or too much of rare classes; with the lean the probabilities of a
         class add up to about as many rows as it has. On few rows a lean that is not there is easily found, so it must
-        pay for itself: by Schwarz's criterion, log n / 2 of the log-likelihood of all rows.
+        pay for itself: by Schwarz's criterion, log n / 2 of the log-likelihood of all rows. `weights`: as for `fitted`.
 
         Examples
         --------
@@ -82,13 +82,14 @@ class Temperature:
         >>> round(float(fitted.probabilities(votes[:, None])[:, 1].mean()), 2)
         0.1
         """
-        scores, target = _held(values), _smoothed(numbers, _classes(values), np.ones(len(values)))
-        shares = np.log(np.bincount(numbers, minlength=scores.shape[1]) + 1.0)
+        weights = np.ones(len(values)) if weights is None else weights * (len(weights) / weights.sum())
+        scores, target = _held(values), _smoothed(numbers, _classes(values), weights)
+        shares = np.log(np.bincount(numbers, weights, minlength=scores.shape[1]) + 1.0)
         shares -= shares.mean()
-        plain = Temperature.fitted(values, numbers)
+        plain = Temperature.fitted(values, numbers, weights)
         if np.ptp(shares) < _ALIKE:
             return plain
-        (scale, lean), gain = _most_likely(scores, shares, target, plain.scale)
+        (scale, lean), gain = _most_likely(scores, shares, target, weights, plain.scale)
         return Temperature(scale, tuple((lean * shares).tolist())) if gain > 0.5 * math.log(len(scores)) else plain
 
     def logits(self, values: Array) -> Array:
@@ -113,7 +114,9 @@ def _smoothed(numbers: Array, classes: int, weights: Array) -> Array:
     return target
 
 
-def _most_likely(scores: Array, shares: Array, target: Array, start: float) -> tuple[tuple[float, float], float]:
+def _most_likely(
+    scores: Array, shares: Array, target: Array, weights: Array, start: float
+) -> tuple[tuple[float, float], float]:
     """Scale and lean with the largest likelihood, which is concave in both, and what the lean adds to its logarithm."""
     from scipy.optimize import minimize
     from scipy.special import logsumexp
@@ -121,8 +124,8 @@ def _most_likely(scores: Array, shares: Array, target: Array, start: float) -> t
     def loss(at: Array) -> tuple[float, Array]:
         logits = at[0] * scores + at[1] * shares
         total = logsumexp(logits, axis=1)
-        rest = (np.exp(logits - total[:, None]) - target) / len(scores)
-        value = float(np.mean(total - np.einsum("ij,ij->i", target, logits)))
+        rest = (np.exp(logits - total[:, None]) - target) * (weights / len(scores))[:, None]
+        value = float(np.mean(weights * (total - np.einsum("ij,ij->i", target, logits))))
         return value, np.array([np.vdot(rest, scores), rest.sum(axis=0) @ shares])
 
     begin = np.array([start, 0.0])

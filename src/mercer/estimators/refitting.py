@@ -20,7 +20,9 @@ from mercer.tables.cells import Cells
 
 
 def part_of(X: Any, rows: Array) -> Any:
-    """Some rows of a table, array or dict of columns."""
+    """Some rows of a table, array or dict of columns; None for None."""
+    if X is None:
+        return None
     if isinstance(X, dict):
         return {name: c[rows] if isinstance(c, Cells) else _safe_indexing(c, rows) for name, c in X.items()}
     return _safe_indexing(X, rows)

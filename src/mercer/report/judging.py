@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, sentence
-from mercer.estimators.auto_evaluation import Evaluation
+from mercer.estimators.auto_evaluation import SIGNAL, Evaluation
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.error_scale import AsError
 from mercer.estimators.evaluation import cross_validate
@@ -51,6 +51,8 @@ class Judgement:
         The outer loop.
     from_all_rows : tuple of str
         What was computed once, from all rows, held-out ones included, and not again in every fold.
+    signal : float
+        z of the paired difference to the baseline over held-out rows; NaN where not computed.
     """
 
     measure: str
@@ -67,6 +69,7 @@ class Judgement:
     result: Any = None
     from_all_rows: tuple[str, ...] = ()
     fitted: float = math.nan
+    signal: float = math.nan
 
     @property
     def gain(self) -> float:
@@ -76,6 +79,8 @@ class Judgement:
     @property
     def useful(self) -> bool:
         """Whether it is better than the baseline by more than its standard error."""
+        if not math.isnan(self.signal):
+            return self.signal > SIGNAL
         return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)
 
     @property
@@ -126,8 +131,9 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
         how = f"outer cross-validation, {len(result.errors)} folds, all steps repeated in each"
         numbers = result.error, result.standard_error, result.baseline
         return Judgement(
-            measure, *numbers, how, result.predictions, model.error_, naive_how, share=classes, result=result
-        )
+            measure, *numbers, how, result.predictions, model.error_, naive_how, share=classes, result=result,
+            signal=float(result.signal),
+        )  # fmt: skip
     rows, held = out_of_fold(subject)
     predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
     predicted[rows] = _labels(model, held, y[rows]) if classes else held
@@ -135,7 +141,8 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
     how = f"out of fold: {model.how_judged()}"
     numbers = error, spread, float(model.baseline_)
-    return Judgement(measure, *numbers, how, predicted, error, naive_how, share=classes, outer=False)
+    z = float(model.signal_)
+    return Judgement(measure, *numbers, how, predicted, error, naive_how, share=classes, outer=False, signal=z)
 
 
 def _labels(model: Any, votes: Array, y: Array) -> Array:

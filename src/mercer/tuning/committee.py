@@ -151,7 +151,7 @@ class Committee:
         For every fold the members with weight, as tuned without it.
     left_out, in_folds : ndarray of shape (n, t) or None
         Residuals of the committee as it is, its parameters tuned on all rows, with every row left out in turn and with
-        every fold left out; None for more than 3000 rows.
+        every fold left out (with groups, every group in turn); None for more than 3000 rows.
     """
 
     members: list[Member]
@@ -384,7 +384,7 @@ class _Work:
 
         def one(place: int) -> None:
             i, end = list(last.items())[place]
-            left = _LeftOut(end.kernel, self.table.rows, self.table.problem)
+            left = _LeftOut(end.kernel, self.table)
             found[i] = downhill(left.error, _SMALLER * end.alpha, ends=(least_alpha(n), math.inf), fine=False)
             left_out[place], in_folds[place] = left.residuals(found[i], self.test)
 
@@ -422,36 +422,46 @@ class _Work:
 
 
 class _LeftOut:
-    """Leave-one-out errors of one kernel; the inverse of the last best alpha is kept."""
+    """Leave-one-out errors of one kernel, or those of leaving out one group; the inverse of the best alpha is kept."""
 
-    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem) -> None:
-        self.K, self.problem = gram(kernel, rows), problem
-        root = problem.root
-        if problem.weights is not None:
+    def __init__(self, kernel: Kernel, table: Table) -> None:
+        self.K, self.problem = gram(kernel, table.rows), table.problem
+        root = self.problem.root
+        if self.problem.weights is not None:
             self.K *= root[:, None]
             self.K *= root
+        groups = table.groups
+        self.sets = None if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
         self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
 
     def error(self, alpha: float) -> float:
-        """Weighted mean squared leave-one-out error; infinite where the system is singular."""
+        """Weighted mean squared error; infinite where the system is singular."""
         try:
             left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
         except SingularError:
             return math.inf
-        found = float(np.mean(left.single_residuals()[0] ** 2))
+        found = float(np.mean(self._out(left, self.sets) ** 2))
         if found < self.best[0]:
             self.best = found, alpha, left
-        return found
+        return found if math.isfinite(found) else math.inf
 
-    def residuals(self, alpha: float, sets: Sequence[Array]) -> tuple[Array, Array]:
-        """y less predictions, each row left out in turn, and each set."""
+    def residuals(self, alpha: float, folds: Sequence[Array]) -> tuple[Array, Array]:
+        """Predictions less y, with each row or group left out in turn, and with each fold."""
         left = self.best[2] if self.best[1] == alpha else None
         if left is None:
             left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
-        root, folds = self.problem.root[:, None], np.empty_like(self.problem.Y)
+        root = self.problem.root[:, None]
+        return -self._out(left, self.sets) / root, -self._out(left, folds) / root
+
+    def _out(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
+        """y less predictions, in weighted coordinates; NaN where a block of P is singular."""
+        if sets is None:
+            return left.single_residuals()[0]
+        values = np.full(self.problem.Y.shape, np.nan)
         for rows, found in zip(sets, left.residuals(sets), strict=True):
-            folds[rows] = np.nan if found is None else -found / root[rows]
-        return -left.single_residuals()[0] / root, folds
+            if found is not None:
+                values[rows] = found
+        return values
 
 
 def _chains(recipes: Sequence[Recipe]) -> list[list[int]]:

@@ -1,0 +1,155 @@
+"""Weights, groups, the error estimate and the signal of the automatic models."""
+
+import numpy as np
+import pytest
+
+from mercer import AutoClassifier, AutoRegressor
+from mercer.errors import InputError
+from mercer.estimators.auto_evaluation import growth, paired, signal
+from mercer.tuning.committee import Committee
+
+BOTH = pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
+
+
+def drawn(rng, make, n=60):
+    X = rng.normal(size=(n, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=n)
+    return X, (y if make is AutoRegressor else np.where(y > 0, "up", "down"))
+
+
+def answers(model, X):
+    return model.predict(X) if isinstance(model, AutoRegressor) else model.predict_proba(X)
+
+
+@BOTH
+def test_rows_of_weight_zero_are_as_if_they_were_not_there(make, rng):
+    X, y = drawn(rng, make)
+    weights = np.ones(60)
+    weights[::6] = 0.0
+    wild = X.copy()
+    wild[::6] = 1e6
+    with_zeros = make(committee=False).fit(wild, y, sample_weight=weights)
+    without = make(committee=False).fit(X[weights > 0], y[weights > 0])
+    np.testing.assert_allclose(answers(with_zeros, X), answers(without, X), rtol=1e-6, atol=1e-8)
+    assert with_zeros.error_ == pytest.approx(without.error_)
+
+
+@BOTH
+def test_rows_of_large_weight_are_fitted_more_closely(make, rng):
+    X, _ = drawn(rng, AutoRegressor, 80)
+    heavy = np.arange(80) % 2 == 0
+    y = np.where(heavy, X[:, 0] > 0, X[:, 0] < 0)  # two halves that contradict each other
+    y = y.astype(float) if make is AutoRegressor else np.where(y, "b", "a")
+    model = make(committee=False).fit(X, y, sample_weight=np.where(heavy, 50.0, 1.0))
+    right = np.abs(model.predict(X) - y) < 0.5 if make is AutoRegressor else model.predict(X) == y
+    assert right[heavy].mean() > 0.8
+    assert right[~heavy].mean() < 0.3
+
+
+@BOTH
+def test_groups_stay_together_in_the_folds_of_fit_and_evaluate(make, rng):
+    X, y = drawn(rng, make)
+    groups = np.array([f"patient {i // 4}" for i in range(60)])
+    model = make(committee=False).fit(X, y, groups=groups)
+    assert all(len(set(model.committee_.folds[groups == name])) == 1 for name in set(groups))
+    result = make(committee=False).evaluate(X, y, folds=3, groups=groups)
+    assert len(result.errors) == 3
+    numbers = make()._outer_folds(60, None, 3, groups)
+    assert all(len(set(numbers[groups == name])) == 1 for name in set(groups))
+
+
+def test_rows_that_repeat_within_groups_look_good_only_without_groups(rng):
+    centres = rng.normal(size=(20, 4))
+    X = np.repeat(centres, 4, axis=0) + 1e-3 * rng.normal(size=(80, 4))
+    y = np.repeat(rng.normal(size=20), 4) + 0.05 * rng.normal(size=80)  # noise of each group
+    blind = AutoRegressor(committee=False).fit(X, y)
+    aware = AutoRegressor(committee=False).fit(X, y, groups=np.repeat(np.arange(20), 4))
+    assert blind.error_ < 0.5 * blind.baseline_
+    assert aware.error_ > 0.7 * aware.baseline_
+
+
+@BOTH
+def test_bad_weights_and_groups_are_refused_in_a_sentence(make, rng):
+    X, y = drawn(rng, make)
+    name = make.__name__
+    with pytest.raises(InputError, match=f"^sample_weight of {name} must be positive for at least 3 rows; got 2.$"):
+        make().fit(X, y, sample_weight=np.r_[1.0, 1.0, np.zeros(58)])
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        make().fit(X, y, sample_weight=np.r_[-1.0, np.ones(59)])
+    with pytest.raises(InputError, match=f"^groups of {name} must be labels of at least 3 groups; got 2.$"):
+        make().fit(X, y, groups=np.arange(60) % 2)
+    with pytest.raises(InputError, match=f"^groups of {name} must be an array of length 60"):
+        make().fit(X, y, groups=np.arange(59))
+
+
+# -- the error estimate --------------------------------------------------------------------------------------------
+
+
+def committee(left_out, in_folds):
+    return Committee([], [], np.zeros((4, 1)), np.zeros(4, int), 4, [], left_out, in_folds)
+
+
+def test_growth_is_the_ratio_of_errors_and_never_above_one():
+    assert growth(committee(np.full((4, 2), 1.0), np.full((4, 2), 2.0))).tolist() == [0.5, 0.5]
+    assert growth(committee(np.full((4, 1), 3.0), np.full((4, 1), 2.0))).tolist() == [1.0]
+    assert growth(committee(np.zeros((4, 1)), np.zeros((4, 1)))).tolist() == [1.0]
+    assert growth(committee(np.ones((4, 1)), np.full((4, 1), np.nan))).tolist() == [1.0]
+    assert growth(committee(None, None)) == 1.0
+
+
+def test_the_error_is_that_of_the_folds_times_growth(rng):
+    X, y = drawn(rng, AutoRegressor)
+    model = AutoRegressor().fit(X, y)
+    out_of_fold = np.sqrt(np.mean((model.scale_ * (model.committee_.held_out - model._Y)) ** 2))
+    assert model.error_ == pytest.approx(out_of_fold * growth(model.committee_)[0])
+    assert 0 < model.error_standard_error_ < model.error_
+
+
+@pytest.mark.slow
+def test_the_error_estimate_is_right_on_the_average(rng):
+    ratios = []
+    for _ in range(8):
+        X = rng.uniform(-2.0, 2.0, size=(1200, 3))
+        y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.2 * rng.normal(size=1200)
+        model = AutoRegressor().fit(X[:100], y[:100])
+        ratios.append(model.error_ / np.sqrt(np.mean((model.predict(X[100:]) - y[100:]) ** 2)))
+    assert 0.85 < np.exp(np.mean(np.log(ratios))) < 1.15
+
+
+# -- is there a signal? --------------------------------------------------------------------------------------------
+
+
+def test_z_is_that_of_paired_differences(rng):
+    gains = rng.normal([0.5, 0.0], 1.0, size=(50, 2))
+    expected = gains.mean(axis=0) / (gains.std(axis=0, ddof=1) / np.sqrt(50))
+    np.testing.assert_allclose(paired(gains), expected)
+    assert paired(np.zeros((5, 1))).tolist() == [0.0]
+
+
+def test_the_baseline_of_a_row_is_the_mean_of_the_other_folds(rng):
+    Y, residuals, folds = rng.normal(size=(30, 1)), 0.1 * rng.normal(size=(30, 1)), np.arange(30) % 3
+    gains = [(Y[i, 0] - Y[folds != folds[i]].mean()) ** 2 - residuals[i, 0] ** 2 for i in range(30)]
+    np.testing.assert_allclose(signal(residuals, Y, folds), paired(np.array(gains)[:, None]))
+
+
+@pytest.mark.slow
+@BOTH
+def test_noise_has_no_signal_and_a_function_has(make, rng):
+    found = []
+    for _ in range(6):
+        X = rng.normal(size=(80, 10))
+        y = rng.normal(size=80) if make is AutoRegressor else rng.permutation(np.arange(80) % 2)
+        found.append(make().fit(X, y).signal_ > 2.0)
+    assert sum(found) <= 1
+    model = make().fit(*drawn(rng, make))
+    assert model.signal_ > 2.0
+    assert "no better" not in model.summary()
+
+
+@pytest.mark.slow
+def test_heavy_tails_do_not_hide_a_signal(rng):
+    X = rng.normal(size=(400, 3))
+    y = 3.0 * np.sin(X[:, 0]) + rng.standard_t(2.0, size=400)
+    model = AutoRegressor().fit(X, y)
+    assert model.signal_ > 2.0
+    assert "no signal" not in model.summary()
