@@ -33,6 +33,10 @@ $(VENV)/.check: pyproject.toml $(VENV)/.test
 	$(PIP) install --group check
 	@touch $@
 
+$(VENV)/.bench: pyproject.toml $(VENV)/.test
+	$(PIP) install --group bench
+	@touch $@
+
 $(VENV)/.docs: pyproject.toml $(VENV)/.test
 	$(PIP) install --group docs
 	@touch $@
@@ -82,7 +86,7 @@ wheel:  ## build sdist and wheel; a quick part of the tests on the installed whe
 	.venv-wheel/bin/mercer --help
 	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci .venv-wheel/bin/python -P -m pytest -n 2 --dist loadgroup $(QUICK)
 
-bench: $(VENV)/.test  ## measure against the peers; prints ratios
+bench: $(VENV)/.bench  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/ground_floor.py
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/plan.py
@@ -90,6 +94,7 @@ bench: $(VENV)/.test  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/bad_tables.py
 	$(BIN)/python benchmarks/digits.py
 	$(BIN)/python benchmarks/streaming.py speed memory linear
+	$(BIN)/python benchmarks/auto.py --rows 200 1000 --draws 2
 
 docs: $(VENV)/.docs  ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

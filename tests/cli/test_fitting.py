@@ -204,7 +204,7 @@ def test_a_table_that_does_not_fit_is_refused_by_name(run):
 def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
     (folder / "many.csv").write_text(houses(401))
     said = run("fit", "many.csv", "--target", "price", "--time-budget", "0.5", "--id", "house").stdout
-    assert "(root mean squared error; out of fold: 3 folds, each tuned anew)." in said
+    assert "(root mean squared error; estimated out of fold: 3 folds, each tuned anew)." in said
     assert (
         "\nComputed once from all rows, held-out rows included: the encoding of the columns (means and standard "
         "deviations of numbers, medians and standard deviations of dates, levels of categories, which columns are "

@@ -255,7 +255,7 @@ def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
     assert NO_BETTER in model.summary()
     new = rng.normal(size=(300, 5))
     assert rmse(model, new, rng.normal(size=300)) < 1.25
-    assert "no better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
+    assert "The model is not better than the baseline." in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
 
 
 def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
@@ -306,7 +306,7 @@ def test_the_summary_says_what_was_tried_and_how_good_it_is(rng):
     assert words.startswith("60 rows, 3 columns; widths tuned on 60 rows.")
     assert f"Estimated error {model.error_:.4g} +- " in words
     assert f"baseline {model.baseline_:.4g}" in words
-    assert "no better" not in words
+    assert "not better" not in words
 
 
 def test_a_function_without_noise_raises_no_warning_about_an_alpha_that_nobody_chose(rng):

@@ -28,7 +28,7 @@ def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
     assert found.baseline == pytest.approx(y[:120].std(), rel=0.05)
     assert 0.78 < found.coverage <= 1.0
     assert str(found).startswith(f"Out-of-sample error: {found.error:.4g} +- ")
-    assert "no better" not in str(found)
+    assert "not better" not in str(found)
     assert not hasattr(model, "models_")
 
 

@@ -369,7 +369,7 @@ def test_folds_that_time_left_out_are_left_out(auto):
     predictions = evaluation.predictions.copy()
     predictions[::3] = np.nan
     cut = Evaluation(*(getattr(evaluation, name) for name in ("error", "standard_error", "baseline", "errors")),
-                     None, predictions)  # fmt: skip
+                     None, predictions, evaluation.signal)  # fmt: skip
     facts = gather(subject_of(model, table, y, target="price"), cut, Origin())
     assert len(facts.held.rows) == 30
     assert facts.coverage[0].rows == 30

@@ -160,25 +160,3 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
         name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
         return name, f"because of {' and '.join(asked)}"
     return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "no settings were given"
-
-
-def choose_judge(rows: int, folds: int | None) -> int:
-    """In how many outer folds everything that an automatic model does is repeated; 0 for none.
-
-    ===================  ===========================================================================
-    --folds              as many
-    up to 150 rows       10
-    up to 400 rows       5
-    more                 0: the error out of fold, which is part of the fit, is told instead
-    ===================  ===========================================================================
-
-    Examples
-    --------
-    >>> choose_judge(150, None), choose_judge(5000, None), choose_judge(5000, 5)
-    (10, 0, 5)
-    """
-    if folds is not None:
-        return folds
-    if rows <= 150:
-        return min(10, rows)
-    return 5 if rows <= 400 else 0

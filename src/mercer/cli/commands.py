@@ -94,7 +94,7 @@ _SETTINGS = _options(
         type=click.IntRange(2),
         metavar="N",
         help="Number of outer folds of the cross-validation. Default: 10 with --kernel or other search options; "
-        "otherwise chosen by the number of rows.",
+        "otherwise no outer folds: the error is the model's own estimate.",
     ),
     click.option(
         "--repeats",

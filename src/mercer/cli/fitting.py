@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from mercer.cli.choices import choose_judge, choose_model, rarest_label
+from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
@@ -83,7 +83,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     import mercer
 
     y = table.target.values
-    folds = choose_judge(len(y), asked.folds)
+    folds = asked.folds or 0  # outer folds; without them the error is the model's own estimate
     if folds > len(y):
         raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
     budget = None if asked.time_budget is None else asked.time_budget / (folds + 1)

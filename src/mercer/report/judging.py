@@ -139,7 +139,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     predicted[rows] = _labels(model, held, y[rows]) if classes else held
     error = float(model.error_)
     spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
-    how = f"out of fold: {model.how_judged()}"
+    how = f"{'out of fold' if classes else 'estimated out of fold'}: {model.how_judged()}"
     numbers = error, spread, float(model.baseline_)
     z = float(model.signal_)
     return Judgement(measure, *numbers, how, predicted, error, naive_how, share=classes, outer=False, signal=z)
