@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.errors import InputError
@@ -80,6 +81,12 @@ class TableModel:
     def _encoder(self) -> TableEncoder:
         found: Any = getattr(self.model, "encoder_", None) if self.encoder is None else self.encoder
         return found  # type: ignore[no-any-return]  # looked at when it was made
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The encoder and the model as a scikit-learn Pipeline, for tables of the columns of training."""
+        steps = [] if self.encoder is None else [("encoder", self.encoder)]
+        return Pipeline([*steps, ("model", self.model)])
 
     @property
     def is_classifier(self) -> bool:
