@@ -87,8 +87,10 @@ def _plain(text: str) -> str:
     return _NAME.sub(r"\1\\_", text.replace("|", r"\|"))
 
 
-def _escape(_app: object, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
+def _escape(_app: object, _what: str, name: str, _obj: object, _options: object, lines: list[str]) -> None:
     """Escape what reStructuredText would take for markup, outside `code` and examples."""
+    if name.endswith(".set_output"):  # scikit-learn's own text refers to pages of its site
+        lines[:] = ["Choose what `transform` returns: an array, a pandas or a polars DataFrame, as in scikit-learn."]
     in_example = False
     for place, line in enumerate(lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
