@@ -81,7 +81,8 @@ REFUSED = {
         "Target 'price' cannot also be used with --drop, --group, --weight or --id."
     ),
     ("fit", "houses.csv", "--target", "sold"): (
-        "Target 'sold' must be numbers or labels; got dates. Use the number of days."
+        "Target 'sold' must be numbers or labels; got dates. Replace the dates by a number, such as days since a "
+        "fixed date."
     ),
     ("fit", "houses.csv", "--target", "house"): (
         "Target 'house' has too many classes: 40 distinct labels in 40 rows. If the target is numeric, use --task "

@@ -82,18 +82,68 @@ def test_bad_weights_and_groups_are_refused_in_a_sentence(make, rng):
         make().fit(X, y, groups=np.arange(59))
 
 
+@BOTH
+def test_only_ratios_of_weights_matter(make, rng):
+    X, y = drawn(rng, make)
+    weights = rng.uniform(0.5, 2.0, size=60)
+    one, tiny = (make(committee=False).fit(X, y, sample_weight=scale * weights) for scale in (1.0, 1e-12))
+    np.testing.assert_allclose(answers(one, X), answers(tiny, X), rtol=1e-6, atol=1e-9)
+
+
+@BOTH
+def test_tables_and_targets_of_different_length_are_refused(make, rng):
+    X, y = drawn(rng, make)
+    weights = np.r_[0.0, np.ones(39)]
+    table = {"a": X[:, 0], "b": X[:, 1]}
+    for each in (X, table):
+        with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[60, 40\]"):
+            make().fit(each, y[:40], sample_weight=weights)
+        with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[60, 40\]"):
+            make().evaluate(each, y[:40], folds=3)
+
+
+def test_rows_of_tiny_weight_do_not_pull_the_intervals_of_folds(rng):
+    X, y = drawn(rng, AutoRegressor)
+    y[:10] += 100.0
+    weights = np.r_[np.full(10, 1e-9), np.ones(50)]
+    model = AutoRegressor(committee=False).fit(X, y, sample_weight=weights)
+    lower, upper = model.predict_interval(X[20:], 0.5, "cv+")
+    assert np.abs(0.5 * (lower + upper)).max() < 5.0
+
+
+@BOTH
+def test_too_few_groups_with_weight_or_for_outer_folds_are_refused(make, rng):
+    X, y = drawn(rng, make)
+    groups = np.repeat(np.arange(3), 20)
+    with pytest.raises(InputError, match=r"labels of at least 3 groups; got 2\.$"):
+        make().fit(X, y, sample_weight=np.r_[np.zeros(20), np.ones(40)], groups=groups)
+    with pytest.raises(InputError, match=r"labels of at least 4 groups; got 3\.$"):
+        make().evaluate(X, y, folds=3, groups=groups)
+
+
+def test_groups_are_held_out_whole_where_members_are_fitted_to_many_rows(rng, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 90)
+    centres = rng.normal(size=(60, 2))
+    X = np.repeat(centres, 5, axis=0) + 1e-3 * rng.normal(size=(300, 2))
+    y = np.repeat(np.sin(3.0 * centres[:, 0]) + 0.7 * rng.normal(size=60), 5)
+    model = AutoRegressor(committee=False).fit(X, y, groups=np.repeat(np.arange(60), 5))
+    assert model.error_ > 0.3
+
+
 # -- the error estimate --------------------------------------------------------------------------------------------
 
 
 def committee(left_out, in_folds):
-    return Committee([], [], np.zeros((4, 1)), np.zeros(4, int), 4, [], left_out, in_folds)
+    return Committee([], [], np.zeros((30, 1)), np.zeros(30, int), 30, [], left_out, in_folds)
 
 
 def test_growth_is_the_ratio_of_errors_and_never_above_one():
-    assert growth(committee(np.full((4, 2), 1.0), np.full((4, 2), 2.0))).tolist() == [0.5, 0.5]
-    assert growth(committee(np.full((4, 1), 3.0), np.full((4, 1), 2.0))).tolist() == [1.0]
-    assert growth(committee(np.zeros((4, 1)), np.zeros((4, 1)))).tolist() == [1.0]
-    assert growth(committee(np.ones((4, 1)), np.full((4, 1), np.nan))).tolist() == [1.0]
+    assert growth(committee(np.full((30, 2), 3.0), np.full((30, 2), 4.0))).tolist() == [0.75, 0.75]
+    assert growth(committee(np.full((30, 1), 3.0), np.full((30, 1), 2.0))).tolist() == [1.0]
+    assert growth(committee(np.full((30, 1), 1.0), np.full((30, 1), 9.0))).tolist() == [0.5]
+    assert growth(committee(np.zeros((30, 1)), np.zeros((30, 1)))).tolist() == [1.0]
+    assert growth(committee(np.ones((30, 1)), np.full((30, 1), np.nan))).tolist() == [1.0]
+    assert growth(committee(np.ones((29, 1)), np.full((29, 1), 2.0))) == 1.0
     assert growth(committee(None, None)) == 1.0
 
 
@@ -123,7 +173,10 @@ def test_z_is_that_of_paired_differences(rng):
     gains = rng.normal([0.5, 0.0], 1.0, size=(50, 2))
     expected = gains.mean(axis=0) / (gains.std(axis=0, ddof=1) / np.sqrt(50))
     np.testing.assert_allclose(paired(gains), expected)
+    np.testing.assert_allclose(paired(1e-250 * gains), expected)
     assert paired(np.zeros((5, 1))).tolist() == [0.0]
+    assert paired(np.ones((1, 2))).tolist() == [0.0, 0.0]
+    assert paired(1e-9 * gains, 1.0).tolist() == [0.0, 0.0]  # rounding
 
 
 def test_the_baseline_of_a_row_is_the_mean_of_the_other_folds(rng):
@@ -141,7 +194,7 @@ def test_noise_has_no_signal_and_a_function_has(make, rng):
         y = rng.normal(size=80) if make is AutoRegressor else rng.permutation(np.arange(80) % 2)
         found.append(make().fit(X, y).signal_ > 2.0)
     assert sum(found) <= 1
-    model = make().fit(*drawn(rng, make))
+    model = make().fit(*drawn(rng, make, 90))
     assert model.signal_ > 2.0
     assert "not better" not in model.summary()
 
@@ -153,3 +206,23 @@ def test_heavy_tails_do_not_hide_a_signal(rng):
     model = AutoRegressor().fit(X, y)
     assert model.signal_ > 2.0
     assert "no signal" not in model.summary()
+
+
+def test_many_classes_of_chance_have_no_signal(rng):
+    found = [
+        AutoClassifier(committee=False, random_state=seed).fit(rng.normal(size=(40, 2)), np.arange(40) % 10).signal_
+        for seed in range(4)
+    ]
+    assert sum(z > 2.0 for z in found) <= 1
+
+
+def test_a_table_of_constants_has_no_signal(rng):
+    assert AutoRegressor(committee=False).fit(np.ones((40, 1)), rng.normal(size=40)).signal_ == 0.0
+
+
+def test_squares_of_large_and_small_targets_stay_finite(rng):
+    X, y = drawn(rng, AutoRegressor)
+    for scale in (1e-90, 1e90):
+        result = AutoRegressor(committee=False).evaluate(X, scale * y, folds=3)
+        assert result.signal > 2.0
+        assert 0 < AutoRegressor(committee=False).fit(X, scale * y).error_standard_error_ < np.inf

@@ -299,13 +299,13 @@ def ask(kernel, X, **how):
 @pytest.mark.parametrize("kernel", [Periodic(), Gaussian().exp(), Gaussian().normalized()], ids=repr)
 def test_kernels_without_frequencies_are_refused(kernel):
     assert ask(kernel + Linear(), np.ones((2, 2))) == (
-        "method='fourier' supports only Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or "
-        f"sums with finite maps; got {kernel!r}. Use the kernel itself, k(X, Z)."
+        "method='fourier' supports only Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and "
+        f"their sums with kernels that have a finite feature map; got {kernel!r}. Use the kernel itself, k(X, Z)."
     )
 
 
 def test_features_that_change_with_the_rows_are_no_approximation():
-    assert "with finite maps; got Words()." in ask(Words(), ["good day", "good"])
+    assert "with kernels that have a finite feature map; got Words()." in ask(Words(), ["good day", "good"])
 
 
 @pytest.mark.parametrize(("kernel", "columns"), [(Gaussian(), 2), (Laplacian(), 1)], ids=repr)
@@ -369,7 +369,7 @@ def test_a_kernel_of_ones_own_is_refused_in_a_sentence():
         def block(self, pair):
             return pair.full(1.0)
 
-    assert "with finite maps; got Mine()." in ask(Mine(), np.ones((2, 2)))
+    assert "with kernels that have a finite feature map; got Mine()." in ask(Mine(), np.ones((2, 2)))
 
 
 def test_no_rows_have_features_of_the_right_width():

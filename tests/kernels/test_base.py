@@ -453,7 +453,7 @@ def test_features_that_would_not_fit_are_refused_before_they_are_formed(monkeypa
         Polynomial().feature_map(rng.normal(size=(100, 2)))
     assert str(caught.value) == (
         "A table of 100 x 6 features needs 4.8 kB of memory; 1.0 kB is available. "
-        "Use the kernel itself, k(X, Z): it never forms them."
+        "Use the kernel itself, k(X, Z), which does not compute the features."
     )
 
 

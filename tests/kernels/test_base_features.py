@@ -184,7 +184,7 @@ def test_endless_tables_are_refused_at_once_and_in_a_sentence(kernel, columns):
     for count in [2] if kernel.feature_count(columns) is None else [0, 2]:  # without a row not all can be known
         said = refusal(kernel.feature_map, np.ones((count, columns)), kind=MemoryRefusal)
         assert said.startswith(f"A table of {count} x more than 10^18 features needs ")
-        assert said.endswith("Use the kernel itself, k(X, Z): it never forms them.")
+        assert said.endswith("Use the kernel itself, k(X, Z), which does not compute the features.")
     assert "more than 10^18 feature names" in refusal(kernel.feature_names, np.ones((2, columns)), kind=MemoryRefusal)
     assert time.perf_counter() - start < 2.0
 
@@ -193,7 +193,7 @@ def test_the_size_of_a_table_too_large_is_named(monkeypatch):
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
     assert refusal(Polynomial(5).feature_map, np.ones((10, 20)), kind=MemoryRefusal) == (
         "A table of 10 x 53130 features needs 4.3 MB of memory; 1.0 MB is available. "
-        "Use the kernel itself, k(X, Z): it never forms them."
+        "Use the kernel itself, k(X, Z), which does not compute the features."
     )
 
 

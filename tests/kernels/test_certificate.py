@@ -161,7 +161,7 @@ def test_a_kernel_of_ones_own_claims_nothing_unless_it_says_so():
     [
         (Sigmoid(0.0, 1.0), "it is the constant tanh(offset), which is not negative"),
         (Sigmoid(0.0, -1.0), "it is the constant tanh(offset), which is negative"),
-        (Sigmoid(-1.0), "k(x, x) is negative for some x, where scale x'x + offset is"),
+        (Sigmoid(-1.0), "k(x, x) = tanh(scale x'x + offset) is negative for every x with scale x'x + offset < 0"),
         (Sigmoid(), "the rows 1 and 2 have a kernel matrix with a negative determinant"),
         (Sigmoid(2.0, 1.0), "the rows 1 and 2 have a kernel matrix with a negative determinant"),
         (Sigmoid(0.1, 0.5), "the rows 0.99 and 17 have a kernel matrix with a negative determinant"),

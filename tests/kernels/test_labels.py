@@ -156,7 +156,7 @@ def test_names_that_would_not_fit_are_refused_with_their_number(monkeypatch):
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "500")
     assert refusal(Polynomial().feature_names, X, kind=MemoryRefusal) == (
         "A list of 6 feature names needs 600 bytes of memory; 500 bytes is available. "
-        "Use the kernel itself, k(X, Z): it never forms them."
+        "Use the kernel itself, k(X, Z), which does not compute the features."
     )
 
 

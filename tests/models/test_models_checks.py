@@ -108,7 +108,7 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         (("model",), 3, "it does not contain a model."),
         ((*FITTED, "predict"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
-        ((*FITTED, "_primal"), 1, "weights of features belong to the primal."),
+        ((*FITTED, "_primal"), 1, "weights of features must be present exactly when the solver is 'primal'."),
         ((*FITTED, "_one_target"), 1, "targets and the shape of y are inconsistent."),
         ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the columns of X_fit_."),
         ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the columns of X_fit_."),

@@ -223,7 +223,10 @@ def test_sums_on_threads_are_promised(X, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100)
     with (
         threads(2),
-        pytest.raises(MemoryRefusal, match=r"^A set of sums for each of 2 threads needs .* Use backend=\"serial\""),
+        pytest.raises(
+            MemoryRefusal,
+            match=r"^backend='threads' with 2 threads, each with its own copy of the sums, needs .* Use backend=",
+        ),
     ):
         run_pass(as_source(X), Moments(3), at_once=1000, backend="threads")
 

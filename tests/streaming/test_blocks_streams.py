@@ -61,7 +61,10 @@ def test_blocks_that_do_not_fit_are_named():
     X, y = np.zeros((4, 2)), np.zeros(4)
     assert refusal([(X, y), (np.zeros((4, 3)), y)]) == "X of block 1 must be 2 columns wide; got 3."
     assert refusal([(X, y), (X, y[:3])]) == "y of block 1 must be as long as its X (4 rows); got 3 rows."
-    assert refusal([(X, y), (X,)]) == "Block 1 must have the same form as block 0; got different items."
+    assert (
+        refusal([(X, y), (X,)])
+        == "Block 1 must have the same form as block 0; got a different choice of X, y, weights and groups."
+    )
     assert refusal([(X, y, y, y, y)]).endswith("(X, y, weights, groups); got 5 items.")
     assert refusal([(X, y), (y, y)]) == "X of block 1 must be a table with rows and columns; got 1 dimensions."
     assert refusal(lambda: 3) == "X() must be an iterator over blocks; got int."

@@ -191,7 +191,7 @@ def test_sums_that_fit_nowhere_are_refused():
     assert grouped([10, 10, 30], 80) == [[0, 1], [2]]
     with pytest.raises(
         MemoryRefusal,
-        match=("One kernel needs 50 bytes of memory for its sums; at most half of the available 80 bytes"),
+        match=("Accumulating the sums of one kernel needs 50 bytes of memory; at most half of the available 80 bytes"),
     ):
         grouped([50], 80)
 

@@ -184,8 +184,8 @@ def test_new_cells_of_another_type_are_refused_by_row_and_column():
     assert np.isfinite(encoder.transform({"a": nowhere, "w": np.array([np.nan])})).all()
     small = TableEncoder().fit({"a": [1e-200, 2e-200]})
     assert refusal(small.transform, {"a": [1e200]}) == (
-        "Column 'a' must be similar in size to the training values (1e-200 to 2e-200); got 1e+200 in row 0, whose "
-        "scaled value overflows."
+        "Column 'a' must be similar in magnitude to the training values (1e-200 to 2e-200); got 1e+200 in row 0, whose "
+        "scaled value overflows. Correct the value, or leave the cell empty."
     )
 
 

@@ -55,7 +55,14 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
     rows, and so are labels of one or two rows.
     """
     if cells.family == "date":
-        raise InputError(sentence(f"Target {name!r}", "numbers or labels", "dates", "Use the number of days."))
+        raise InputError(
+            sentence(
+                f"Target {name!r}",
+                "numbers or labels",
+                "dates",
+                "Replace the dates by a number, such as days since a fixed date.",
+            )
+        )
     column, numbers = cells.values, cells.family == "number"
     labels = column if numbers and not cells.declared else np.array([_label(cell) for cell in written])
     distinct = np.unique(labels)

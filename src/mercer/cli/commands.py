@@ -68,8 +68,8 @@ _COLUMNS = _options(
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
-        "the rows, or stop with an error (refuse). Infinite values are an error by default; with an explicit "
-        "--missing mark, mean or drop they count as missing.",
+        "the rows, or stop with an error (refuse). Infinite values are an error, unless --missing mark, mean or "
+        "drop is given on the command line: then they count as missing.",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -79,7 +79,8 @@ _SETTINGS = _options(
         "--kernel",
         multiple=True,
         metavar="KERNEL",
-        help="A kernel name such as gaussian, or a kernel expression such as 'gaussian(2)'.",
+        help="A kernel name such as gaussian (several widths are tried), or a kernel expression such as 'gaussian(2)'; "
+        "may be repeated, and the best is selected.",
     ),
     click.option("--alphas", metavar="NUMBERS", help="Values of alpha to try, such as 0.01,0.1,1."),
     click.option(
@@ -93,8 +94,8 @@ _SETTINGS = _options(
         "--folds",
         type=click.IntRange(2),
         metavar="N",
-        help="Number of outer folds of the cross-validation. Default: 10 with --kernel or other search options; "
-        "otherwise no outer folds: the error is the model's own estimate.",
+        help="Number of folds for the error estimate. Default: 10; none for automatic models (without --kernel, "
+        "--alphas or similar options), which estimate their error during the fit.",
     ),
     click.option(
         "--repeats",
@@ -117,7 +118,9 @@ _SETTINGS = _options(
     click.option("--checkpoint", metavar="FILE", help="Save finished parts of a search here, and resume from them."),
     click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to fit a Nystroem model on."),
     click.option(
-        "--without-data", is_flag=True, help="Save the model without training rows, for kernels that allow it."
+        "--without-data",
+        is_flag=True,
+        help="Save the model without training rows. Needs a kernel with a finite feature map, such as linear().",
     ),
 )
 

@@ -25,6 +25,7 @@ from mercer.estimators.auto_table import checked_targets
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
+from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.tuning.committee import REGRESSION
 
@@ -220,7 +221,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
         elif method == "cv+":
             fitted = self.models_[0].X_fit_[self.rows_used_]
-            bounds = by_folds(self.committee_, fitted, self._Y, Z, confidence)
+            weights = part_of(self.models_[0].fitted_.weights, self.rows_used_)
+            problem = Problem(self._Y, weights, intercept=True)
+            bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
             left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
             out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
@@ -287,7 +290,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         folds : int, default=10
             Number of folds.
         sample_weight, groups : array-like of shape (n_samples,), default=None
-            As for `fit`; rows of one group are in one outer fold, too.
+            As for `fit`; rows of one group are in one outer fold, too. Errors count rows of weight 0 as any other.
 
         Returns
         -------

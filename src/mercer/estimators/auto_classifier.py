@@ -139,7 +139,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         for fold in range(int(folds.max()) + 1):
             rest, own = folds != fold, folds == fold
             found = Temperature.leaning(held_out[rest], numbers[rest]).probabilities(held_out[own])
-            gains[own] = log_gains(found, np.bincount(numbers[rest], minlength=count), numbers[own])
+            gains[own] = log_gains(found, np.bincount(numbers, minlength=count), numbers[own])
         return float(paired(gains)[0])
 
     def weighted(self, temperature: Temperature, votes: Array) -> Array:
@@ -231,7 +231,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         folds : int, default=10
             Number of folds.
         sample_weight, groups : array-like of shape (n_samples,), default=None
-            As for `fit`; rows of one group are in one outer fold, too.
+            As for `fit`; rows of one group are in one outer fold, too. Errors count rows of weight 0 as any other.
 
         Returns
         -------
@@ -252,7 +252,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))
             mine = np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
-            gains.append(log_gains(mine, counts, classes[test]))
+            gains.append(log_gains(mine, np.bincount(classes), classes[test]))
         each, share = np.array(errors), 1.0 / (int(numbers.max()) + 1)
         return Evaluation(
             float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions,
@@ -279,7 +279,10 @@ def wrong_share(found: Array, numbers: Array, costs: Array) -> float:
 
 
 def log_gains(probabilities: Array, counts: Array, numbers: Array) -> Array:
-    """By how much the log loss of each row is below that of the classes' shares in training (m x 1)."""
+    """By how much the log loss of each row is below that of the shares of the classes (m x 1).
+
+    Shares of all rows: stratified folds make those of the other folds run against the rows that are held out.
+    """
     shares = (counts + 1.0) / (counts.sum() + len(counts))
     mine = probabilities[np.arange(len(numbers)), numbers]
     return np.asarray(np.log(np.maximum(mine, 1e-12)) - np.log(shares[numbers]))[:, None]

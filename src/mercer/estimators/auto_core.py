@@ -10,18 +10,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import dealt
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
-from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights, enough_rows
+from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights, enough_rows, refuse_lengths
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem, taken
+from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
@@ -71,13 +71,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _prepared(self, X: Any, y: Array, weights: Any, groups: Any) -> tuple[Array, Array, Array | None, Array | None]:
         """The encoded table, targets, weights and groups, without rows of weight 0; fits the encoder."""
         table = checked_table(self, X, reset=True)
+        refuse_lengths(table, y)
         weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
         if weights is not None and not weights.all():
             used = np.flatnonzero(weights > 0)
-            table, y, weights, groups = part_of(table, used), y[used], weights[used], part_of(groups, used)
+            table, y, weights = part_of(table, used), y[used], weights[used]
+            groups = checked_groups(self, part_of(groups, used), len(y))
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
-        check_consistent_length(Z, y)
         enough_rows(self, Z)
         return Z, y, weights, groups
 
@@ -90,7 +91,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         if not is_whole(folds, 2):
             raise InputError(sentence("folds of evaluate", "a whole number of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
-        names = checked_groups(self, groups, n)
+        names = checked_groups(self, groups, n, least=4)  # at least three are left in every training part
         return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=names)
 
     def _fit_committee(
@@ -121,7 +122,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         many = len(part) < len(Z)
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + many), self.verbose)
         if many:
-            self.members_, self._fresh = for_all(self.members_, whole.rows, whole.problem, rng, progress)
+            self.members_, self._fresh = for_all(self.members_, whole, rng, progress)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = []
@@ -225,6 +226,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     ) -> Iterator[tuple[Array, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
+        refuse_lengths(X, y)
         weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
@@ -238,35 +240,40 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
 
 def for_all(
-    members: list[Member], rows: Rows, problem: Problem, rng: np.random.Generator, progress: Progress
+    members: list[Member], table: Table, rng: np.random.Generator, progress: Progress
 ) -> tuple[list[Member], Array]:
-    """Members with alpha for many rows, downhill on some that are held out, and what the committee leaves of these.
+    """Members with alpha for many rows, downhill on some that are held out, and the committee's residuals there.
 
-    alpha that is best for a part of the rows is too large for all.
+    alpha that is best for a part of the rows is too large for all. Rows of one group are held out together.
     """
-    order = rng.permutation(len(rows))
-    held = min(2000, len(rows) // 10)
-    new, targets = taken(rows, problem, np.sort(order[:held]))
-    train = taken(rows, problem, np.sort(order[held:]))
-    found, residuals = [], targets.Y.copy()
+    n = len(table.rows)
+    order = rng.permutation(n) if table.groups is None else np.argsort(table.folds(10, rng), kind="stable")
+    count = min(2000, n // 10)
+    if table.groups is not None:  # whole groups, up to the end of the last one
+        first = np.unique(table.groups[order[:count]])
+        order = np.argsort(~np.isin(table.groups, first), kind="stable")
+        count = int(np.isin(table.groups, first).sum())
+    held, train = table.part(np.sort(order[:count])), table.part(np.sort(order[count:]))
+    found, residuals = [], held.problem.Y.copy()
     for member in members:
-        alpha, values = _best_on(member, train, new, targets.Y)
+        alpha, values = _best_on(member, train, held)
         found.append(replace(member, alpha=alpha))
         residuals -= member.weight * values
         progress.step()
     return found, residuals
 
 
-def _best_on(member: Member, train: tuple[Rows, Problem], new: Rows, Y: Array) -> tuple[float, Array]:
-    """alpha for these training rows, and what the member then predicts at the new ones."""
-    predict = Predictor(member.kernel, *train, new, tolerance=_ROUGHLY)
+def _best_on(member: Member, train: Table, held: Table) -> tuple[float, Array]:
+    """alpha for these training rows, and what the member then predicts at the held-out ones."""
+    predict = Predictor(member.kernel, train.rows, train.problem, held.rows, tolerance=_ROUGHLY)
+    weights = held.problem.root[:, None] ** 2
     values: dict[float, Array] = {}
 
     def error(alpha: float) -> float:
         values[alpha] = predict(alpha)
-        return float(np.mean((values[alpha] - Y) ** 2))
+        return float(np.mean(weights * (values[alpha] - held.problem.Y) ** 2))
 
-    least = _ITERATED if predict.solver == "cg" else least_alpha(len(train[0]))
+    least = _ITERATED if predict.solver == "cg" else least_alpha(len(train.rows))
     with warnings.catch_warnings():  # of solutions that are only compared
         warnings.simplefilter("ignore", ConvergenceWarning)
         alpha = downhill(error, member.alpha, ends=(least, np.inf), fine=False)

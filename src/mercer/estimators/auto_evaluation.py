@@ -12,6 +12,8 @@ from mercer.data.rows import Array
 from mercer.tuning.committee import Committee
 
 SIGNAL = 2.0  # z above which a model is better than the baseline
+_FEW = 30  # rows below which the error is not corrected for the number of rows
+_SMALL = 1e-6  # gains of less than this share of the baseline's loss are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +78,14 @@ def corrected_error(errors: Array, share: float) -> Any:
 def growth(committee: Committee) -> Array | float:
     """Ratio of the leave-one-out error to the error of the folds, of each target, parameters as tuned on all rows.
 
-    It is how much the error falls from two thirds of the rows to all of them. 1 where it was not computed.
+    It is how much the error falls from two thirds of the rows to all of them: at most to one half, and 1 for fewer than
+    30 rows, of which parameters can be tuned to any ratio. 1 where it was not computed.
     """
-    if committee.left_out is None or committee.in_folds is None:
+    if committee.left_out is None or committee.in_folds is None or len(committee.left_out) < _FEW:
         return 1.0
     all_rows, folds = (np.sqrt(np.mean(each**2, axis=0)) for each in (committee.left_out, committee.in_folds))
     ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
-    return np.asarray(np.where(np.isfinite(ratio), np.minimum(ratio, 1.0), 1.0))
+    return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0))
 
 
 def signal(residuals: Array, Y: Array, folds: Array) -> Array:
@@ -99,10 +102,15 @@ def signal(residuals: Array, Y: Array, folds: Array) -> Array:
     base = np.empty_like(Y)
     for fold in np.unique(folds):
         base[folds == fold] = Y[folds == fold] - Y[folds != fold].mean(axis=0)
-    return paired(base**2 - residuals**2)
+    return paired(base**2 - residuals**2, np.mean(base**2, axis=0))
 
 
-def paired(gains: Array) -> Array:
-    """z of the mean of each column; 0 where nothing differs."""
-    spread = gains.std(axis=0, ddof=1) / math.sqrt(len(gains))
-    return np.asarray(np.divide(gains.mean(axis=0), spread, out=np.zeros(gains.shape[1]), where=spread > 0))
+def paired(gains: Array, size: Array | float = 0.0) -> Array:
+    """z of the mean of each column; 0 where gains are rounding beside `size`, and for fewer than two rows."""
+    if len(gains) < 2:
+        return np.zeros(gains.shape[1])
+    largest = np.abs(gains).max(axis=0)
+    scaled = gains / np.where(largest > 0, largest, 1.0)
+    spread = scaled.std(axis=0, ddof=1) / math.sqrt(len(gains))
+    counts = (spread > 0) & (largest > _SMALL * size)
+    return np.asarray(np.divide(scaled.mean(axis=0), spread, out=np.zeros(len(spread)), where=counts))

@@ -95,14 +95,14 @@ def by_jackknife(
     return bounds
 
 
-def by_folds(committee: Committee, fitted: Array, Y: Array, Z: Array, confidence: float) -> tuple[Array, Array]:
+def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, confidence: float) -> tuple[Array, Array]:
     """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
     if not committee.by_fold:
         raise InputError(
-            "method='cv+' needs the members as they were tuned without each fold; this model comes from a file that "
-            "does not hold them. Fit it again, or use method='jackknife+'."
+            "method='cv+' needs the kernels that were tuned without each fold; the file of this model does not contain "
+            "them. Fit the model again, or use method='jackknife+'."
         )
-    rows, problem, new = Rows(fitted), Problem(Y, None, intercept=True), Rows(Z)
+    rows, Y, new = Rows(fitted), problem.Y, Rows(Z)
     at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
     for fold, tuned in enumerate(committee.by_fold):
         train = taken(rows, problem, np.flatnonzero(committee.folds != fold))
@@ -118,6 +118,8 @@ def by_folds(committee: Committee, fitted: Array, Y: Array, Z: Array, confidence
 
 def root_mean_square(residuals: Array) -> tuple[Array, Array]:
     """Of each target, and its standard error."""
-    error = np.sqrt(np.mean(residuals**2, axis=0))
-    spread = np.std(residuals**2, axis=0) / math.sqrt(len(residuals))
-    return error, spread / np.maximum(2 * error, 1e-300)
+    unit = np.maximum(np.abs(residuals).max(axis=0, initial=0.0), 1e-300)
+    scaled = residuals / unit
+    error = np.sqrt(np.mean(scaled**2, axis=0))
+    spread = np.std(scaled**2, axis=0) / math.sqrt(len(residuals))
+    return unit * error, unit * spread / np.maximum(2 * error, 1e-300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -82,23 +83,32 @@ def enough_rows(estimator: Any, X: Any) -> None:
 
 
 def checked_weights(estimator: Any, weights: Any, n: int) -> Array | None:
-    """Validate `sample_weight`: None, or non-negative numbers of which at least 3 are positive."""
+    """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
     if weights is None:
         return None
     found = np.asarray(_check_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True), dtype=np.float64)
     if np.count_nonzero(found) < _FEWEST:
         must_be = f"positive for at least {_FEWEST} rows"
         raise InputError(sentence(f"sample_weight of {type(estimator).__name__}", must_be, np.count_nonzero(found)))
-    return found
+    found = found / found.max()
+    return np.asarray(found / found[found > 0].mean())
 
 
-def checked_groups(estimator: Any, groups: Any, n: int) -> Array | None:
-    """Validate `groups`: None, or one label per row, at least three different ones; their numbers."""
+def checked_groups(estimator: Any, groups: Any, n: int, least: int = _FEWEST) -> Array | None:
+    """Validate `groups`: None, or one label per row, at least so many different ones; their numbers."""
     if groups is None:
         return None
     what = f"groups of {type(estimator).__name__}"
     numbers = np.unique(checked_names(what, groups, n), return_inverse=True)[1].ravel()
-    if int(numbers.max(initial=0)) + 1 < _FEWEST:
-        must_be = f"labels of at least {_FEWEST} groups"
+    if int(numbers.max(initial=0)) + 1 < least:
+        must_be = f"labels of at least {least} groups"
         raise InputError(sentence(what, must_be, int(numbers.max(initial=0)) + 1))
     return np.asarray(numbers)
+
+
+def refuse_lengths(X: Any, y: Array) -> None:
+    """Raise an error unless the table has as many rows as y."""
+    column = next(iter(X.values()), ()) if isinstance(X, dict) else X
+    rows = len(column) if isinstance(column, Sized) else _num_samples(column)
+    if rows != len(y):
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}.")

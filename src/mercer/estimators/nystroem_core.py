@@ -232,8 +232,8 @@ class NystroemCore(StreamingEstimator):
         """Add rows to the sums."""
         if not hasattr(self, "_state"):
             raise InputError(
-                f"partial_fit of {type(self).__name__} is not available for loaded models and for NystroemRidgeCV, "
-                "because the sums from fit are not stored. Call fit again, with landmarks=model.landmarks_."
+                f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
+                "sums that it would update are not stored. Call fit on all rows, with landmarks=model.landmarks_."
             )
         source, work = self._opened(X, y, sample_weight, reset=False), self._work
         if not self._classifies and source.targets != len(work.targets.offset):

@@ -95,7 +95,7 @@ class _Source:
         self.sampler: Any = None if self.bootstrap else sampler
         if self.bootstrap and classifier and question.noise_test.any():
             raise InputError(
-                "noise must be 0 for a classifier with the bootstrap: there the label noise is part of the bias."
+                "noise must be 0 for a classifier with method='bootstrap', which counts label noise as bias."
             )
         self.weights = None if sample_weight is None else np.asarray(sample_weight)
         self.everywhere = np.arange(len(question.truth_test))

@@ -104,8 +104,8 @@ class LeftOut:
         bad = np.flatnonzero(~good)
         promise(
             8 * len(bad) * _coefficients(self.full).size,
-            f"Refitting without each of {len(bad)} sets of rows",
-            "A larger alpha makes the system regular, and needs no refits.",
+            f"Refitting {len(bad)} times, each time without one fold or row,",
+            "Use a larger alpha: the system is then not singular, and no refits are needed.",
         )
         self.refitted: list[tuple[int, Array, Array]] = []
         for i in bad:

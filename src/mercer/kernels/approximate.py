@@ -216,7 +216,10 @@ def _refusal(kernel: Kernel, method: str) -> str:
         needs = "a Gaussian kernel of one column, or sums, products and multiples of such and of finite maps"
         way_out = "Use method='fourier'."
     else:
-        needs = "Gaussian, Laplacian, Matern or RationalQuadratic kernels, their products, or sums with finite maps"
+        needs = (
+            "Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and their sums with kernels "
+            "that have a finite feature map"
+        )
         way_out = "Use the kernel itself, k(X, Z)."
     return f"method={method!r} supports only {needs}; got {kernel!r}. {way_out}"
 

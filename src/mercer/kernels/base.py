@@ -219,7 +219,11 @@ class Kernel(Value):
         if count is None:
             return
         many = str(count) if count < ENDLESS else "more than 10^18"
-        promise(max(each, 8) * count, what.format(many), "Use the kernel itself, k(X, Z): it never forms them.")
+        promise(
+            max(each, 8) * count,
+            what.format(many),
+            "Use the kernel itself, k(X, Z), which does not compute the features.",
+        )
 
     def approximate_features(
         self,

@@ -241,8 +241,8 @@ class Jaccard(Counts):
     """
 
     because: ClassVar[str] = (
-        "shared members are a scalar product, and 1 / |x or z| is a power series with positive coefficients in "
-        "the members that both lack"
+        "the number of shared members is a scalar product, and 1 / |x union z| is a power series with positive "
+        "coefficients in the number of members that neither x nor z has"
     )
     finite: ClassVar[bool] = False
 

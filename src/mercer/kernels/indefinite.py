@@ -88,7 +88,7 @@ class Sigmoid(Kernel):
         if scale == 0:
             return False, "it is the constant tanh(offset), which is negative"
         if len(rows) == 1:
-            return False, "k(x, x) is negative for some x, where scale x'x + offset is"
+            return False, "k(x, x) = tanh(scale x'x + offset) is negative for every x with scale x'x + offset < 0"
         return False, f"the rows {rows[0]:g} and {rows[1]:g} have a kernel matrix with a negative determinant"
 
     def counterexample(self) -> Any:

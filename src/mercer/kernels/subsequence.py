@@ -52,7 +52,8 @@ class Subsequence(Kernel):
     kind: ClassVar[str] = "objects"
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
-        "it is a scalar product: for each sequence of letters, decay^stretch summed over its occurrences"
+        "it is a scalar product of explicit features: for each sequence of letters, the sum over its occurrences of "
+        "decay^(length of the text it spans)"
     )
     trusted: ClassVar[bool] = True
 

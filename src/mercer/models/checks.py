@@ -134,7 +134,10 @@ def _ridge(model: Any) -> int:
 
 
 def _primal(model: Any, primal: Any, choice: SolverChoice, t: int) -> None:
-    need((choice.name == "primal") == (primal is not None), "weights of features belong to the primal")
+    need(
+        (choice.name == "primal") == (primal is not None),
+        "weights of features must be present exactly when the solver is 'primal'",
+    )
     if primal is not None:
         need(is_finite_array(primal, None, t), "weights of features must be finite, one for each target")
         count = model.kernel_.feature_count(Rows(model.X_fit_).width)

@@ -225,7 +225,10 @@ def _feature_classifier(model: FeatureClassifier) -> None:
 
 
 def _table(model: TableModel) -> None:
-    need(type(model.model) in CLASSES.values() and type(model.model) is not TableModel, "a table must have a model")
+    need(
+        type(model.model) in CLASSES.values() and type(model.model) is not TableModel,
+        "a TableModel must contain a model",
+    )
     need(
         type(model.ignored) is tuple and type(model.summary) is dict,
         "the columns or the summary of the table are missing",

@@ -223,7 +223,11 @@ def _threads(this: Pass) -> State:
     lanes = runs(this.rest(), thread_count())
     size = sum(array.nbytes for array in this.state.values())
     way_out = 'Use backend="serial", which keeps one set of sums.'
-    promise(size * (len(lanes) - 1), f"A set of sums for each of {len(lanes)} threads", way_out)
+    promise(
+        size * (len(lanes) - 1),
+        f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,",
+        way_out,
+    )
     found: list[tuple[State, int] | None] = [None] * len(lanes)
 
     def do(lane: int) -> None:

@@ -295,8 +295,9 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     run(search, blocks(len(x)))
     if undecided.any():
         warnings.warn(
-            f"{kernel!r} is 0 between {int(undecided.sum())} of {len(x)} rows and some of their neighbours. Rows with "
-            "k(x, z) = 0 cannot be told apart; the first of them are taken. Use a wider kernel.",
+            f"{kernel!r} is 0 between {int(undecided.sum())} of {len(x)} rows and some of their nearest neighbours, "
+            "so these neighbours cannot be ranked; those that come first in the training rows were used. Use a larger "
+            "width.",
             MercerWarning,
             stacklevel=4,
         )

@@ -207,7 +207,7 @@ def collected_scores(
     promise(
         8 * n * work.alphas * work.targets * (len(work.features) + 1),
         f"Held-out predictions of {n} rows for scoring by {scoring.name}",
-        f"Scores that need no predictions kept are {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}.",
+        f"Use a scoring that does not store predictions: {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}.",
     )
     parts: list[list[list[Array]]] = [[[] for _ in range(work.folds)] for _ in work.features]
     truths: list[list[Array]] = [[] for _ in range(work.folds)]

@@ -83,7 +83,7 @@ def grouped(sizes: Sequence[int], memory: float) -> list[list[int]]:
     for k, size in enumerate(sizes):
         if size > room:
             raise MemoryRefusal(
-                f"One kernel needs {readable(size)} of memory for its sums; at most half of the available "
+                f"Accumulating the sums of one kernel needs {readable(size)} of memory; at most half of the available "
                 f"{readable(memory)} can be used. Use fewer landmarks or folds."
             )
         if held + size > room:

@@ -215,9 +215,11 @@ def _standardised(scale: Scale, values: Array, cells: Cells) -> Array:
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():
         row = int(np.flatnonzero(~np.isfinite(standard))[0])
-        must_be = f"similar in size to the training values ({scale.low:.6g} to {scale.high:.6g})"
+        must_be = f"similar in magnitude to the training values ({scale.low:.6g} to {scale.high:.6g})"
         got = f"{values[row]:.6g} in {cells.where(row)}, whose scaled value overflows"
-        raise InputError(sentence(f"Column {cells.name!r}", must_be, got))
+        raise InputError(
+            sentence(f"Column {cells.name!r}", must_be, got, "Correct the value, or leave the cell empty.")
+        )
     return np.asarray(standard)
 
 

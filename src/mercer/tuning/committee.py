@@ -1,9 +1,9 @@
 """A committee of tuned kernel ridge members, weighted by what they predict about held-out rows.
 
 In each of a few folds every member is tuned on the other rows alone: first on a few hundred of them, then, unless it is
-hopeless, for a few steps on more. So the out-of-fold predictions, and the weights made from them, know nothing of the
-rows they are about. The last steps, on all rows, begin where the folds ended; alpha comes from the exact leave-one-out
-error.
+hopeless, for a few steps on more. So the out-of-fold predictions know nothing of the targets they are about, and the
+weights are made from these. The last steps, on all rows, begin where the folds ended; alpha comes from the exact
+leave-one-out error.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ class Table:
         return Table(*taken(self.rows, self.problem, which), self.share, strata, groups)
 
     def folds(self, count: int, rng: np.random.Generator) -> Array:
-        """Fold numbers."""
-        return dealt(len(self.rows), count, rng, strata=self.strata, groups=self.groups)
+        """Fold numbers; rows of a single group are dealt one by one."""
+        groups = None if self.groups is None or len(np.unique(self.groups)) < 2 else self.groups
+        return dealt(len(self.rows), count, rng, strata=self.strata, groups=groups)
 
     def criterion(self, count: int, rng: np.random.Generator) -> HeldOutCriterion:
         """The held-out error of so many folds."""
@@ -397,7 +398,11 @@ class _Work:
         train, test = self.table.part(self.train[0]), self.table.part(self.test[0])
         predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
         ends = least_alpha(len(train.rows)), math.inf
-        error = lambda alpha: float(np.mean((predict(alpha) - test.problem.Y) ** 2))  # noqa: E731
+        weights = test.problem.root[:, None] ** 2
+
+        def error(alpha: float) -> float:
+            return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
+
         return downhill(error, _SMALLER * end.alpha, ends=ends, fine=False)
 
     def predictions(self, members: list[int]) -> Array:

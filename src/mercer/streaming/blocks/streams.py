@@ -62,7 +62,7 @@ class StreamPart:
             now = [None if each is None else each.shape[1:] for each in block.columns()]
             if form is not None and now != form:
                 same = [each is None for each in now] == [each is None for each in form]
-                got = "a different number of targets" if same else "different items"
+                got = "a different number of targets" if same else "a different choice of X, y, weights and groups"
                 raise InputError(f"Block {place} must have the same form as block 0; got {got}.")
             form = now
             for what, names in self._names(block):
