@@ -297,7 +297,7 @@ def test_places_without_permission_are_refused_before_the_work(run, folder, monk
 def test_ctrl_c_on_a_terminal_leaves_nothing_behind(folder):
     (folder / "houses.csv").write_text(houses(140))
     ours, theirs = pty.openpty()
-    words = [MERCER, "fit", "houses.csv", "--target", "price", "--threads", "1"]
+    words = [MERCER, "fit", "houses.csv", "--target", "price", "--threads", "1", "--folds", "30"]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:  # noqa: S603 - our own command
         os.close(theirs)
         seen, begin = b"", time.monotonic()
