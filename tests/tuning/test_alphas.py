@@ -7,10 +7,10 @@ import pytest
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian
-from mercer.selection.problem import Problem
+from mercer.selection.problem import Problem, taken
 from mercer.solvers import SolverChoice
 from mercer.tuning import alphas as module
-from mercer.tuning.alphas import Predictor, downhill, predicted
+from mercer.tuning.alphas import LeftOut, Predictor, downhill, predicted
 from oracles import kernel_ridge
 
 
@@ -66,3 +66,26 @@ def test_a_rough_solution_is_rough_and_a_plain_one_is_not(rng, monkeypatch):
     exact = predicted(Gaussian(), 0.01, rows, problem, rows)
     rough = Predictor(Gaussian(), rows, problem, rows, tolerance=1e-2)(0.01)
     np.testing.assert_allclose(rough, exact, atol=0.1)
+
+
+def test_residuals_of_groups_and_folds_equal_refitting(rng):
+    X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
+    groups, folds, weights = np.arange(20) // 4, np.arange(20) % 3, rng.uniform(0.5, 2.0, size=20)
+    rows, problem, kernel = as_rows(X), Problem(Y, weights, intercept=True), Gaussian(1.5)
+    left = LeftOut(kernel, rows, problem, groups)
+    by_group, by_fold = left.residuals(0.1, [np.flatnonzero(folds == fold) for fold in range(3)])
+    for names, mine in ((groups, by_group), (folds, by_fold)):
+        for name in np.unique(names):
+            train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (names != name, names == name))
+            np.testing.assert_allclose(
+                mine[names == name], predicted(kernel, 0.1, *train, new[0]) - new[1].Y, atol=1e-9
+            )
+    assert left.error(0.1) == pytest.approx(np.mean(weights[:, None] * by_group**2))
+    assert left.best[1] == 0.1
+
+
+def test_a_singular_system_is_infinitely_bad_and_has_no_residuals():
+    rows, problem = as_rows(np.ones((6, 1))), Problem(np.arange(6.0)[:, None], None, intercept=True)
+    left = LeftOut(Gaussian(1.0), rows, problem)
+    assert left.error(0.0) == math.inf
+    assert all(np.isnan(each).all() for each in left.residuals(0.0, [np.arange(3)]))

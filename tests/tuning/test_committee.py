@@ -10,7 +10,7 @@ from mercer.data import as_rows
 from mercer.kernels import Gaussian, Matern
 from mercer.selection.problem import Problem, taken
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import predicted
+from mercer.tuning.alphas import LeftOut, predicted
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
@@ -251,7 +251,7 @@ def test_with_many_rows_the_last_steps_are_on_a_part_and_alpha_is_chosen_out_of_
 def test_alpha_has_the_least_leave_one_out_error_nearby(rng):
     rows, Y, folds = drawn(rng)
     for member in fitted(rows, Y, folds).members:
-        left = module._LeftOut(member.kernel, Table(rows, Problem(Y, None, intercept=True), range(3)))
+        left = LeftOut(member.kernel, rows, Problem(Y, None, intercept=True))
         errors = [left.error(factor * member.alpha) for factor in (10**-0.5, 1.0, 10**0.5)]
         assert np.argmin(errors) == 1
 

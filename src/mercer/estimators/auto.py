@@ -131,7 +131,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, weights, groups)
         committee = self.committee_
         out_of_fold = self.scale_ * (committee.held_out - self._Y)
-        left_out = out_of_fold if committee.left_out is None else self.scale_ * committee.left_out
+        left_out = out_of_fold
+        if committee.left_out is not None and np.isfinite(committee.left_out).all():
+            left_out = self.scale_ * committee.left_out
         if self._fresh is not None:
             left_out = self.scale_ * self._fresh
         self._residuals = self._out(left_out)

@@ -1,16 +1,19 @@
-"""alpha for a kernel that is there: from a ladder by leave-one-out, or downhill on rows held out."""
+"""alpha for a given kernel: from a ladder or downhill, by leave-one-out or on held-out rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.tiles import gram
 from mercer.selection.heldout import KernelSystem
 from mercer.selection.ladders import resolve_alphas
+from mercer.selection.leave_out import SingularError
+from mercer.selection.leave_out_dual import Inverted
 from mercer.selection.problem import Problem, Removals, taken
 from mercer.solvers import DualSystem, choose
 from mercer.solvers.conjugate import solved_by_gradients
@@ -116,3 +119,57 @@ class Predictor:
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
     return Predictor(kernel, rows, problem, new)(alpha)
+
+
+class LeftOut:
+    """Leave-one-out errors of one kernel, or those of leaving out one group; the inverse of the best alpha is kept.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    rows, problem : Rows, Problem
+        What is fitted to; every row has weight.
+    groups : ndarray of shape (n,), default=None
+        Rows that are left out together.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, groups: Array | None = None) -> None:
+        self.K, self.problem = gram(kernel, rows), problem
+        if problem.weights is not None:
+            self.K *= problem.root[:, None]
+            self.K *= problem.root
+        self.sets = None if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
+
+    def error(self, alpha: float) -> float:
+        """Weighted mean squared error; infinite where the system is singular."""
+        left = self._inverted(alpha)
+        found = math.inf if left is None else float(np.mean(self._out(left, self.sets) ** 2))
+        if found < self.best[0]:
+            self.best = found, alpha, left
+        return found if math.isfinite(found) else math.inf
+
+    def residuals(self, alpha: float, folds: Sequence[Array]) -> tuple[Array, Array]:
+        """Predictions less y, with each row or group left out in turn, and with each fold; NaN where singular."""
+        left = self.best[2] if self.best[1] == alpha else self._inverted(alpha)
+        if left is None:
+            return np.full(self.problem.Y.shape, np.nan), np.full(self.problem.Y.shape, np.nan)
+        root = self.problem.root[:, None]
+        return -self._out(left, self.sets) / root, -self._out(left, folds) / root
+
+    def _inverted(self, alpha: float) -> Inverted | None:
+        try:
+            return Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
+        except SingularError:
+            return None
+
+    def _out(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
+        """y less predictions, in weighted coordinates."""
+        if sets is None:
+            return left.single_residuals()[0]
+        values = np.full(self.problem.Y.shape, np.nan)
+        for rows, found in zip(sets, left.residuals(sets), strict=True):
+            if found is not None:
+                values[rows] = found
+        return values

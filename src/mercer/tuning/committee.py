@@ -20,13 +20,10 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern
-from mercer.kernels.tiles import gram
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.selection.leave_out import SingularError
-from mercer.selection.leave_out_dual import Inverted
 from mercer.selection.problem import Problem, taken
-from mercer.tuning.alphas import Predictor, downhill
+from mercer.tuning.alphas import LeftOut, Predictor, downhill
 from mercer.tuning.descent import Descent, descend, least_alpha
 from mercer.tuning.held_out import HeldOutCriterion, most_rows
 from mercer.tuning.starts import typical_width, widths_by_sensitivity, widths_of, with_alpha
@@ -385,7 +382,7 @@ class _Work:
 
         def one(place: int) -> None:
             i, end = list(last.items())[place]
-            left = _LeftOut(end.kernel, self.table)
+            left = LeftOut(end.kernel, self.table.rows, self.table.problem, self.table.groups)
             found[i] = downhill(left.error, _SMALLER * end.alpha, ends=(least_alpha(n), math.inf), fine=False)
             left_out[place], in_folds[place] = left.residuals(found[i], self.test)
 
@@ -423,49 +420,6 @@ class _Work:
             for job in jobs:
                 one(job)
         self.progress.step(self.count + 1)
-        return values
-
-
-class _LeftOut:
-    """Leave-one-out errors of one kernel, or those of leaving out one group; the inverse of the best alpha is kept."""
-
-    def __init__(self, kernel: Kernel, table: Table) -> None:
-        self.K, self.problem = gram(kernel, table.rows), table.problem
-        root = self.problem.root
-        if self.problem.weights is not None:
-            self.K *= root[:, None]
-            self.K *= root
-        groups = table.groups
-        self.sets = None if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
-        self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
-
-    def error(self, alpha: float) -> float:
-        """Weighted mean squared error; infinite where the system is singular."""
-        try:
-            left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
-        except SingularError:
-            return math.inf
-        found = float(np.mean(self._out(left, self.sets) ** 2))
-        if found < self.best[0]:
-            self.best = found, alpha, left
-        return found if math.isfinite(found) else math.inf
-
-    def residuals(self, alpha: float, folds: Sequence[Array]) -> tuple[Array, Array]:
-        """Predictions less y, with each row or group left out in turn, and with each fold."""
-        left = self.best[2] if self.best[1] == alpha else None
-        if left is None:
-            left = Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
-        root = self.problem.root[:, None]
-        return -self._out(left, self.sets) / root, -self._out(left, folds) / root
-
-    def _out(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
-        """y less predictions, in weighted coordinates; NaN where a block of P is singular."""
-        if sets is None:
-            return left.single_residuals()[0]
-        values = np.full(self.problem.Y.shape, np.nan)
-        for rows, found in zip(sets, left.residuals(sets), strict=True):
-            if found is not None:
-                values[rows] = found
         return values
 
 
