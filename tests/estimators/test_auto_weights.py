@@ -8,6 +8,8 @@ from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
 from mercer.tuning.committee import Committee
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
 
 

@@ -32,6 +32,8 @@ from mercer.errors import IllConditionedWarning, InputError, SingularSystemWarni
 from mercer.kernels import Custom, Gaussian, Laplacian, Linear, Precomputed
 from refits import grid
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(rng):

@@ -20,6 +20,8 @@ from mercer import (
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 KERNELS, ALPHAS = [Gaussian(w) for w in (0.5, 1.0, 2.0, 4.0)], np.geomspace(1e-4, 10.0, 6)
 PINNED = {"kernels": [Gaussian(1.5)], "alphas": [0.1, 1.0]}
 
