@@ -31,7 +31,7 @@ class Stationary(Kernel):
     width: Width = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a width that is none."""
+        """Validate `width`."""
         positive_width(self, self.width)
 
     def inverse(self, columns: int) -> Inverse:
@@ -99,7 +99,7 @@ class Gaussian(Stationary):
         return cls(float(width) if width.ndim == 0 else width)
 
     def __post_init__(self) -> None:
-        """Refuse a width or convention that is none."""
+        """Validate `width` and `per_dimension`."""
         super().__post_init__()
         truth_value(self, "per_dimension", self.per_dimension)
 
@@ -143,7 +143,7 @@ class RationalQuadratic(Stationary):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a width or shape that is none."""
+        """Validate `width` and `shape`."""
         super().__post_init__()
         positive_number(self, "shape", self.shape)
 
@@ -190,7 +190,7 @@ class Matern(Stationary):
     nu: float = 1.5
 
     def __post_init__(self) -> None:
-        """Refuse a width or smoothness that is none."""
+        """Validate `width` and `nu`."""
         super().__post_init__()
         if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
             raise InputError(
@@ -292,7 +292,7 @@ class Periodic(Stationary):
     period: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a width or period that is none."""
+        """Validate `width` and `period`."""
         super().__post_init__()
         positive_number(self, "period", self.period)
 

@@ -1,4 +1,4 @@
-"""A few rows that stand for all: drawn by chance, by distance, or as pivots of a Cholesky factor.
+"""A few rows that stand for all: drawn at random, by distance, or as pivots of a Cholesky factor.
 
 Randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber) approaches K by F F', a block of columns at a time; the rows
 of a block are drawn in proportion to what the diagonal still lacks, and refused where those before them in the block

@@ -40,7 +40,7 @@ class LabelLosses:
         return np.zeros(1 if len(self.classes) == 2 else len(self.classes))
 
     def numbers(self, Y: Array) -> Array:
-        """Which class each label is; one that is none of them is refused."""
+        """Number of the class of each label; unknown labels are an error."""
         from mercer.errors import InputError, sentence
 
         kinds = [(kind_of_names("y", self.classes), "the classes"), (kind_of_names("y", Y), "these rows")]
