@@ -48,6 +48,11 @@ class Point:
     slopes: Slopes
     by_alpha: float
 
+    def or_infinite(self) -> Point:
+        """The same point, or an infinitely bad one where a number overflowed."""
+        numbers = [self.value if self.value > -math.inf else 0.0, self.by_alpha, *map(np.sum, self.slopes.values())]
+        return self if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+
 
 class Criterion:
     """What tuning minimises.
@@ -80,8 +85,7 @@ class Criterion:
         """The criterion, and how it changes; infinite, without a warning, where numbers overflow."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             point = self._at(kernel, alpha, slopes=slopes)
-        numbers = [point.value if point.value > -math.inf else 0.0, point.by_alpha, *map(np.sum, point.slopes.values())]
-        return point if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+        return point.or_infinite()
 
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
         root = self.problem.root

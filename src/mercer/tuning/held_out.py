@@ -136,8 +136,7 @@ class HeldOutCriterion:
             raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
             point = self._at(kernel, alpha, slopes=slopes)
-        numbers = [point.value if point.value > -math.inf else 0.0, point.by_alpha, *map(np.sum, point.slopes.values())]
-        return point if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
+        return point.or_infinite()
 
     def _at(self, kernel: Gaussian | Laplacian | Matern, alpha: float, *, slopes: bool) -> Point:
         held = self._distances(kernel)
