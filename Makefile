@@ -50,7 +50,7 @@ PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/
 test: $(VENV)/.test  ## run the tests, with branch coverage and the 20 slowest
 	$(PYTEST) --cov --cov-report=term --durations=20
 
-test-fast: $(VENV)/.test  ## run the tests that take no second; what failed last: make test-fast ARGS=--lf
+test-fast: $(VENV)/.test  ## run the quick tests; only what failed last: make test-fast ARGS=--lf
 	$(PYTEST) -m "not slow" $(ARGS)
 
 examples: $(VENV)/.test  ## run the examples in docstrings, docs and README

@@ -105,10 +105,12 @@ def listed():
         "AssertionError: {kernel}: k(X) must be float64",
     ],
 )
+@pytest.mark.slow
 def test_the_reference_of_errors_lists_messages_of_every_kind(entry, listed):
     assert any(f"{each.kind}: {each.text}".startswith(entry) for each in listed)
 
 
+@pytest.mark.slow
 def test_the_reference_of_errors_lists_every_statement_that_raises_a_text(listed):
     places = {(each.path, each.line) for each in listed}
     source, helpers = ROOT / "src" / "mercer", 30  # errors that a helper makes are listed where the helper makes them

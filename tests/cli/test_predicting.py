@@ -90,6 +90,7 @@ def test_texts_of_parquet_are_read_in_the_style_of_training(run, fitted, folder)
 
 
 @pytest.mark.parametrize("style", [None, POINT, COMMA, NumberStyle(".", ","), NumberStyle(",", "'")])
+@pytest.mark.slow
 def test_a_style_survives_its_file(fitted, folder, style):
     from dataclasses import replace
 

@@ -70,6 +70,7 @@ def test_a_long_table_gives_the_model_of_the_table_held_whole(run, long, monkeyp
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_it_says_how_the_table_was_read(run, long):
     said = run("fit", "long.parquet", "--target", "price", "--drop", "dear", *FAST[:-1]).stdout
     assert said.startswith("long.parquet: 900 rows, 8 columns (Parquet).")
@@ -84,6 +85,7 @@ def test_it_says_how_the_table_was_read(run, long):
     assert "1 kernel x 2 alphas on 900 rows" in run("explain", "parts", "--target", "price", *FAST[:-1]).stdout
 
 
+@pytest.mark.slow
 def test_labels_and_rows_with_gaps_work_in_passes(run, long):
     words = ("fit", "long.parquet", "--target", "dear", "--drop", "price", "--drop", "owner", "--missing", "drop")
     words += (*FAST[:-1], "--json")

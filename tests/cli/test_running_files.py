@@ -132,6 +132,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
 # Many rows
 
 
+@pytest.mark.slow
 def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypatch):
     monkeypatch.setattr("mercer.cli.choices.MANY", 300)
     (folder / "many.csv").write_text(houses(400))

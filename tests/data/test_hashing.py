@@ -71,6 +71,7 @@ def test_the_folds_are_those_of_every_other_machine():
     assert fold_of(0, 12, 5, 42).tolist() == [3, 2, 2, 3, 1, 3, *fold_of(6, 6, 5, 42).tolist()]
 
 
+@pytest.mark.slow
 def test_texts_get_the_same_folds_in_every_run():
     for text, fold in (("", 979), ("a", 9), ("Köln", 31), ("東京", 297)):
         assert fold_of(0, 1, 1000, 42, np.array([text], dtype=object)) == [fold]

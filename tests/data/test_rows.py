@@ -66,6 +66,7 @@ def test_tables_of_every_make_become_float64(X):
         fill=st.nothing(),
     )
 )
+@pytest.mark.slow
 def test_any_finite_table_is_taken_as_it_is_and_left_as_it_was(X):
     kept = X.copy()
     rows = as_rows(read_only(X))
@@ -379,6 +380,7 @@ def joined(values):
 
 @settings(max_examples=40)
 @given(st.text("ab", min_size=1, max_size=8), st.text("cd", min_size=1, max_size=8), st.data())
+@pytest.mark.slow
 def test_rows_of_two_tables_are_mapped_together_and_cut_alike(left, right, data):
     def cut(rows):
         start = data.draw(st.integers(0, len(rows)))

@@ -85,6 +85,7 @@ def test_classifiers_and_several_targets_and_alphas(data, labelled, rng):
     np.testing.assert_allclose(ours.predictions[0], cross_val_predict(model, X, Y, cv=4), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_any_other_estimator_is_refitted(data, labelled):
     for model, xy, scoring in (
         (Ridge(), data, None),
@@ -189,6 +190,7 @@ def test_frames_lists_and_sparse_rows(data):
 
 
 @pytest.mark.parametrize("model", [KernelRidge(0.3, kernel=Gaussian()), Ridge()], ids=repr)
+@pytest.mark.slow
 def test_r2_of_folds_with_one_row_is_pooled_for_every_estimator(model, data):
     ours = cross_validate(model, *data, cv=None, scoring="r2")
     expected = metrics.r2_score(data[1], cross_val_predict(model, *data, cv=LeaveOneOut()))

@@ -21,6 +21,7 @@ KERNELS = [Gaussian(0.8), Laplacian(), Matern(nu=0.5), Polynomial(2), Gaussian()
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.slow
 def test_with_the_linear_kernel_it_is_scikit_learns(count, rng):
     X, new = read_only(rng.normal(size=(40, 3))), read_only(rng.normal(size=(17, 3)))
     y, Y = rng.integers(0, 3, size=40), rng.normal(size=(40, 2))

@@ -321,6 +321,7 @@ def test_a_saved_model_keeps_landmarks_alone_and_predicts_the_same(targets, rng,
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
+@pytest.mark.slow
 def test_saved_searches_and_classifiers_predict_the_same(classes, rng, tmp_path):
     X, y = table(rng)
     labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [0.0, 1.0][: classes - 1])]

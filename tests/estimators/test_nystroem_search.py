@@ -246,6 +246,7 @@ def test_weights_may_be_a_series(series, rng):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.slow
 def test_labels_are_searched_by_accuracy(classes, rng):
     X, _ = table(rng)
     y = np.array(["no", "yes", "why"])[:classes][np.digitize(X[:, 0] * X[:, 1], [0.0, 1.0][: classes - 1])]

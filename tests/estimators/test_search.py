@@ -205,6 +205,7 @@ def test_the_warning_names_the_alpha_that_stands_on_the_edge(data, rng):
     assert 1e-6 < search.alpha_[0] < 10.0 == search.alpha_[1]
 
 
+@pytest.mark.slow
 def test_the_grid_is_extended_until_the_winner_does_not_stand_on_its_edge(data):
     kernels, alphas = [Gaussian(w) for w in (0.2, 0.35, 0.6)], [10.0, 100.0, 1e3]
     search = KernelRidgeCV(kernels, alphas, cv=5, extend_grid=True).fit(*data)
@@ -249,6 +250,7 @@ def test_explain_prints_the_plan_and_runs_nothing(data, capsys):
         search.fit(*data)
 
 
+@pytest.mark.slow
 def test_explain_says_what_fit_does(data, labelled):
     for search, xy in ((KernelRidgeCV(cv=5), data), (KernelRidgeClassifierCV(cv=5), labelled)):
         plan = search.explain(*xy)

@@ -34,6 +34,7 @@ def test_generalised_cross_validation_chooses_as_leave_one_out_does(rng):
     assert "generalised cross-validation" in found.summary()
 
 
+@pytest.mark.slow
 def test_the_scores_are_those_of_the_eigenvalues_within_what_chance_does(rng):
     X, y = waves(rng)
     found = KernelRidgeCV(KERNELS, ALPHAS, cv="gcv").fit(X, y).cv_results_
@@ -75,6 +76,7 @@ def test_held_out_rows_are_fitted_without_a_factor_from_ten_thousand_rows_on():
     assert chosen(10_000, "folds") == "refit"
 
 
+@pytest.mark.slow
 def test_a_few_folds_are_fitted_without_a_factor_where_none_has_room(rng, monkeypatch):
     X, y = waves(rng, 1500)
     work = {"kernels": [Gaussian(3.0)], "alphas": [0.1, 1.0], "cv": 2}
@@ -86,6 +88,7 @@ def test_a_few_folds_are_fitted_without_a_factor_where_none_has_room(rng, monkey
     np.testing.assert_allclose(lean.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_leave_one_out_that_does_not_fit_names_the_ways_that_do(rng, monkeypatch):
     X, y = waves(rng, 1500)
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "27000000")
@@ -97,6 +100,7 @@ def test_leave_one_out_that_does_not_fit_names_the_ways_that_do(rng, monkeypatch
         KernelRidgeCV([Gaussian(3.0)], [0.1, 1.0], cv="gcv").fit(X, y)
 
 
+@pytest.mark.slow
 def test_classes_and_targets_are_judged_the_same_way(rng):
     X, y = waves(rng)
     labels = np.where(y > 0, "up", "down")

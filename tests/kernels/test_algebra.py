@@ -167,6 +167,7 @@ def test_any_composed_kernel_equals_its_definition_pair_by_pair(kernel, X):
 
 @settings(max_examples=30)
 @given(kernel=composed_kernels(depth=2), X=tables(rows=st.integers(2, 12)))
+@pytest.mark.slow
 def test_any_composed_kernel_passes_the_exam(kernel, X):
     check_kernel(kernel, X)
 

@@ -160,6 +160,7 @@ class TestInputs:
 
 @settings(max_examples=40)
 @given(kernel=composed_kernels(), X=tables())
+@pytest.mark.slow
 def test_any_kernel_is_exactly_symmetric_and_leaves_its_rows_alone(kernel, X):
     kept = X.copy()
     K = kernel(read_only(X))

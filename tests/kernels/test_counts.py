@@ -85,6 +85,7 @@ def test_tiles_make_no_difference(kernel, dense, rng, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.slow
 def test_more_texts_than_one_tile_holds(kernel, rng):
     some = many(rng, 25)
     places, others = rng.integers(25, size=1100), rng.integers(25, size=510)

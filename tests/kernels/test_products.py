@@ -63,6 +63,7 @@ class TestEveryKernel:
         X[3] = 0.0
         assert worst(kernel.diag(X), expected(kernel, X).diagonal()) < 1e-12
 
+    @pytest.mark.slow
     def test_sparse_rows_give_what_dense_rows_give(self, kernel, columns, rng):
         X, Z = (rng.exponential(size=(n, columns)) * (rng.uniform(size=(n, columns)) < 0.5) for n in (12, 8))
         assert worst(kernel(sparse.csr_array(X)), kernel(X)) < 1e-12

@@ -154,6 +154,7 @@ def test_slopes_on_one_column_are_those_of_the_formula(data):
 
 @given(st.data())
 @settings(max_examples=25)
+@pytest.mark.slow
 def test_slopes_do_not_depend_on_the_tiles(data):
     kernel, X = data.draw(composed_kernels(depth=2)), data.draw(tables(rows=st.integers(7, 12)))
     M = np.random.default_rng(1).normal(size=(len(X), len(X)))

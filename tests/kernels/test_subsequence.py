@@ -108,6 +108,7 @@ def test_texts_much_longer_than_a_chunk_are_whole(cells, monkeypatch):
 
 
 @pytest.mark.parametrize("length", [2, 4])
+@pytest.mark.slow
 def test_more_texts_than_one_tile_holds(length, rng):
     some = many(rng, 20, longest=7)
     places, others = rng.integers(20, size=620), rng.integers(20, size=30)

@@ -207,6 +207,7 @@ def test_a_search_comes_back_with_its_winner_and_an_account(data, path, how):
     assert again.fit(X, y).cv_results_["params"] is not None  # a second fit forgets the first
 
 
+@pytest.mark.slow
 def test_folds_are_kept_and_those_that_are_no_partition_by_label_alone(data, path):
     X, y, _ = data
     model = KernelRidgeCV("gaussian", cv=3).fit(X, y)
@@ -256,6 +257,7 @@ def test_the_automatic_models_come_back_with_encoder_committee_and_intervals(dat
 
 
 @pytest.mark.parametrize("own", [True, False])
+@pytest.mark.slow
 def test_a_model_of_a_table_comes_back(data, path, own):
     X, y, _ = data
     table = {"a": X[:, 0], "c": np.where(X[:, 1] > 0, "yes", "no").astype(object)}
@@ -272,6 +274,7 @@ def test_a_model_of_a_table_comes_back(data, path, own):
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), 0.5 * Linear() + Polynomial(2), Linear().on([1])])
+@pytest.mark.slow
 def test_without_rows_predictions_are_the_same_and_no_row_is_in_the_file(data, path, kernel):
     X, y, labels = data
     for model in (

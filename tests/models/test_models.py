@@ -34,6 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 OLD = Path(__file__).parent / "model_version_1.mercer"
 
 
+@pytest.mark.slow
 def test_equal_arrays_are_kept_once(data, path):
     X, y, _ = data
     model = AutoRegressor().fit(X, y)

@@ -88,6 +88,7 @@ def test_what_has_no_name_is_refused_with_advice(value, what):
     )
 
 
+@pytest.mark.slow
 def test_every_process_gives_the_same_number():
     """Sets have no order."""
     program = (

@@ -163,6 +163,7 @@ def test_scores_that_are_all_missing_choose_nothing():
         table_of(one_target).choose("best", folds_of(2))
 
 
+@pytest.mark.slow
 def test_ranks_of_many_candidates_take_no_time():
     scores = np.random.default_rng(0).integers(0, 50_000, size=(1, 100_000, 1)).astype(float)
     found = table_of(scores, np.arange(100_000.0)).results()["rank_test_score"]

@@ -126,6 +126,7 @@ def test_a_huge_alpha_is_no_reason_to_leave_cholesky(alpha, rng):
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-3, 1.0])
 @pytest.mark.parametrize("n", [5, 50, 300])
+@pytest.mark.slow
 def test_solves_are_backward_stable_from_condition_1_to_1e15(n, alpha, rng):
     B = rng.normal(size=(n, 3))
     succeeded = 0
@@ -246,6 +247,7 @@ def test_many_rows_are_solved_backward_stably(rng):
         assert 0.1 <= model.route_.condition / ((1 + alpha) / alpha) <= 10
 
 
+@pytest.mark.slow
 def test_many_badly_conditioned_rows_fall_back_to_cholesky(rng):
     K = reflected(np.logspace(0, -18, LARGE), rng)
     b = rng.normal(size=LARGE)

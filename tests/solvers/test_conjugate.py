@@ -73,6 +73,7 @@ def test_single_precision_gives_way_to_double_where_it_gets_nowhere(rng, monkeyp
     assert G.tally.residual <= 1e-7
 
 
+@pytest.mark.slow
 def test_ill_conditioned_systems_are_solved_or_complained_of(rng):
     X, y = rng.normal(size=(300, 2)), rng.normal(size=300)
     for alpha in (1e-5, 1e-11):

@@ -94,6 +94,7 @@ def test_text_is_refused_with_the_way_out(tmp_path):
         assert refusal(when) == f"Column 't' of X must be numbers; got durations. {encode}"
 
 
+@pytest.mark.slow
 def test_text_far_below_the_head_is_found_when_it_is_read(tmp_path):
     lines = ["a,b"] + ["1.5,2.5"] * 30_000 + ["1.5,oops"]
     (tmp_path / "t.csv").write_text("\n".join(lines))

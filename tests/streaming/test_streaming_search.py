@@ -83,6 +83,7 @@ def test_nested_scores_are_those_of_refitting_every_pair_of_folds(rng):
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error", "neg_mean_absolute_error", "max_error"])
+@pytest.mark.slow
 def test_other_scores_agree_with_refitting(scoring, rng):
     X, Y = table(rng, t=2)
     losses = {

@@ -81,6 +81,7 @@ def test_targets_far_from_zero_lose_no_digits(intercept, rng):
         np.testing.assert_allclose(found[a], expected, rtol=1e-4)  # the refit itself has no more digits
 
 
+@pytest.mark.slow
 def test_the_number_of_blocks_changes_nothing(rng):
     X, Y, weights = data(rng)
     found = []

@@ -206,6 +206,7 @@ def test_an_odd_table_is_read_right(read, kind):
     assert listed(read(raw)) == cells
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_are_read(read):
     raw = (",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join(map(str, range(10_000))) + "\n").encode()
     found = read(raw)

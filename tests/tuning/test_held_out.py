@@ -38,6 +38,7 @@ def by_refitting(kernel, alpha, rows, problem, folds):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("targets", [1, 3])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.slow
 def test_the_criterion_is_the_error_of_refitting(kernel, targets, weighted, rng):
     rows, problem, folds = problem_of(rng, targets=targets, weighted=weighted)
     for alpha in (1e-3, 0.5):
