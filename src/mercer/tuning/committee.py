@@ -26,7 +26,7 @@ from mercer.selection.problem import Problem, taken
 from mercer.tuning.alphas import LeftOut, Predictor, downhill
 from mercer.tuning.descent import Descent, descend, least_alpha
 from mercer.tuning.held_out import HeldOutCriterion, most_rows
-from mercer.tuning.starts import typical_width, widths_by_sensitivity, widths_of, with_alpha
+from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, widths_of
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
@@ -317,12 +317,14 @@ class _Work:
                 self.sensible[id(criterion)] * (typical / typical_width(Matern(), columns)),
             ]
             widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
-        starts = [with_alpha(criterion, recipe.kernel.set_params(width=width)) for width in widths]
-        order = sorted(starts, key=lambda start: criterion.at(*start, slopes=False).value)
+        starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
+        order = sorted(starts, key=lambda start: start.value)
         steps = self.steps if recipe.columns else max(6, self.steps // 2)
 
-        def down(start: tuple[Kernel, float], steps: int, gain: float) -> Descent:
-            return descend(criterion, *start, share=self.table.share, steps=steps, deadline=deadline, gain=gain)
+        def down(start: Start, steps: int, gain: float) -> Descent:
+            return descend(
+                criterion, start.kernel, start.alpha, share=self.table.share, steps=steps, deadline=deadline, gain=gain,
+            )  # fmt: skip
 
         best = down(order[0], steps, _GAIN)
         if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -89,6 +90,12 @@ def _profile(kernel: Gaussian | Laplacian | Matern, s: Array) -> tuple[Array, Ar
     return slope + r * r * decay / 3, slope * (5 / 3)
 
 
+def _known(kernel: Kernel) -> Gaussian | Laplacian | Matern:
+    if not isinstance(kernel, Gaussian | Laplacian | Matern):
+        raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
+    return kernel
+
+
 class HeldOutCriterion:
     """Log of the mean squared error over held-out folds; a criterion for `descend`.
 
@@ -132,19 +139,30 @@ class HeldOutCriterion:
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
-        if not isinstance(kernel, Gaussian | Laplacian | Matern):
-            raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            point = self._at(kernel, alpha, slopes=slopes)
+            point = self._at(_known(kernel), alpha, slopes=slopes)
         return point.or_infinite()
 
-    def _at(self, kernel: Gaussian | Laplacian | Matern, alpha: float, *, slopes: bool) -> Point:
-        held = self._distances(kernel)
-        n, power = len(self.w), 1 if isinstance(kernel, Laplacian) else 2
-        one = np.ndim(kernel.width) == 0
-        pairs = held.total if one else held.values
-        width = np.asarray(kernel.width, dtype=np.float64)
-        by = (width.reshape(1) if one else width[held.first]) ** -float(power)
+    def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
+        """Of alphas in ascending order, the one at the bottom, looked for from the middle, and the criterion there."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            K, _ = self._matrix(_known(kernel))
+
+            @cache
+            def at(place: int) -> float:
+                found = self._folds(K, alphas[place], slopes=False)
+                return math.inf if found is None else self._value(found[0])
+
+            place = len(alphas) // 2
+            for step in (-1, 1):
+                while 0 <= place + step < len(alphas) and (at(place + step) < at(place) or at(place) == math.inf):
+                    place += step
+            return alphas[place], at(place)
+
+    def _matrix(self, kernel: Gaussian | Laplacian | Matern) -> tuple[Array, Array]:
+        """The upper triangle of K, and how it changes by pair of rows."""
+        held, by = self._distances(kernel), self._scales(kernel)
+        pairs, n = held.total if np.ndim(kernel.width) == 0 else held.values, len(self.w)
         K, B = np.empty((n, n)), np.empty(pairs.shape[1])
         for begin, end in held.parts:
             part = slice(held.starts[begin], held.starts[end])
@@ -154,15 +172,31 @@ class HeldOutCriterion:
                 K[i, i + 1 :] = k[at : at + n - 1 - i]
                 at += n - 1 - i
         np.fill_diagonal(K, 1.0)
-        found = self._folds(K, alpha)
+        return K, B
+
+    def _scales(self, kernel: Gaussian | Laplacian | Matern) -> Array:
+        """What distances are multiplied by: one number, or one per group of columns."""
+        width = np.asarray(kernel.width, dtype=np.float64)
+        power = -1.0 if isinstance(kernel, Laplacian) else -2.0
+        return np.asarray((width.reshape(1) if width.ndim == 0 else width[self._distances(kernel).first]) ** power)
+
+    def _value(self, total: float) -> float:
+        """The criterion of a sum of squares."""
+        if not total > 0:
+            return -math.inf if total == 0 else math.inf
+        return math.log(total / self.Y.size) + self.shift
+
+    def _at(self, kernel: Gaussian | Laplacian | Matern, alpha: float, *, slopes: bool) -> Point:
+        held, n, one = self._distances(kernel), len(self.w), np.ndim(kernel.width) == 0
+        K, B = self._matrix(kernel)
+        found = self._folds(K, alpha, slopes=slopes)
         if found is None:
             return Point(math.inf, {}, 0.0)
         total, left, right, by_alpha = found
-        if not total > 0:
-            return Point(-math.inf if total == 0 else math.inf, {}, 0.0)
-        value = math.log(total / self.Y.size) + self.shift
-        if not slopes:
+        value = self._value(total)
+        if not slopes or not math.isfinite(value):
             return Point(value, {}, 0.0)
+        pairs = held.total if one else held.values
         slope = np.zeros(len(pairs))
         for begin, end in held.parts:
             M, at = left[:, begin:end].T @ right[:, begin:], 0
@@ -171,14 +205,14 @@ class HeldOutCriterion:
                 each[at : at + n - 1 - i] *= M[i - begin, i - begin + 1 :]
                 at += n - 1 - i
             slope += pairs[:, held.starts[begin] : held.starts[end]] @ each
-        slope *= 2.0 / total * by
+        slope *= 2.0 / total * self._scales(kernel)
         if one:
             return Point(value, {"width": slope[0]}, alpha * by_alpha / total)
         widths = np.zeros(len(held.group))
         widths[held.first] = slope
         return Point(value, {"width": widths}, alpha * by_alpha / total)
 
-    def _folds(self, K: Array, alpha: float) -> tuple[float, Array, Array, float] | None:
+    def _folds(self, K: Array, alpha: float, *, slopes: bool) -> tuple[float, Array, Array, float] | None:
         """L, the two factors whose product has the weights of dK, and dL / d alpha, from the upper triangle of K."""
         t, n = self.Y.shape
         size = t * len(self.folds)
@@ -201,6 +235,8 @@ class HeldOutCriterion:
             e = self.Y[:, lo:hi] - a[:, :lo] @ K[:lo, lo:hi] - a[:, lo:] @ K[lo:hi, hi:].T - b[:, None]
             v = e * self.w[lo:hi]
             total += float(np.vdot(e, v))
+            if not slopes:
+                continue
             q = np.ascontiguousarray(np.hstack([v @ K[:lo, lo:hi].T, v @ K[lo:hi, hi:]]))
             potrs(A, q)
             q -= ((q.sum(axis=1) - v.sum(axis=1)) / g.sum())[:, None] * g

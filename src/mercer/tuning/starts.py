@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,8 +34,8 @@ def widths_by_sensitivity(criterion: HeldOutCriterion) -> Array:
     squared inverse widths stays that of the isotropic kernel.
     """
     columns = criterion.rows.width
-    start = with_alpha(criterion, Matern(typical_width(Matern(), columns), nu=2.5))
-    smooth = descend(criterion, *start, steps=_STEPS, gain=_GAIN)
+    start = Start.at(criterion, Matern(typical_width(Matern(), columns), nu=2.5))
+    smooth = descend(criterion, start.kernel, start.alpha, steps=_STEPS, gain=_GAIN)
     rows, problem = criterion.rows, criterion.problem
     system = DualSystem(training_matrix(smooth.kernel, rows), problem.weights, intercept=True, certified=True)
     width = float(tunable(smooth.kernel)["width"])
@@ -64,6 +65,15 @@ def widths_of(kernel: Kernel, like: Kernel, columns: int) -> list[Array]:
     return [each * math.sqrt(2.0 * float(np.sum(each**-2.0))) for each in (width, np.sqrt(width))]
 
 
-def with_alpha(criterion: HeldOutCriterion, kernel: Kernel) -> tuple[Kernel, float]:
-    """A kernel and the best of five alphas for it."""
-    return kernel, min(_ALPHAS, key=lambda alpha: criterion.at(kernel, alpha, slopes=False).value)
+@dataclass(frozen=True)
+class Start:
+    """Where a search begins, and the criterion there."""
+
+    kernel: Kernel
+    alpha: float
+    value: float
+
+    @classmethod
+    def at(cls, criterion: HeldOutCriterion, kernel: Kernel) -> Start:
+        """A kernel with the best of five alphas."""
+        return cls(kernel, *criterion.best_alpha(kernel, _ALPHAS))
