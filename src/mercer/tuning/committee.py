@@ -30,7 +30,7 @@ from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, wi
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
-_FIRST = 400  # rows that members are first tuned on in each fold
+_FIRST = 300  # rows that members are first tuned on in each fold
 _REFINED = 700  # at most so many for the steps that follow there
 _TUNED_ON = 1200  # at most so many for the last steps
 _REFINING = 6  # steps in each fold after the first
