@@ -96,7 +96,7 @@ def test_krr_prints_as_it_is_made_and_takes_lists(data):
     ("model", "sentence"),
     [
         (krr("gausian"), "There is no kernel 'gausian'. Did you mean 'gaussian'?"),
-        (krr("polynomial", 2.5), "kernelparameter of the polynomial kernel must be a whole number; got 2.5."),
+        (krr("polynomial", 2.5), "kernelparameter of the polynomial kernel must be an integer; got 2.5."),
     ],
 )
 def test_mistakes_are_refused_in_a_sentence(model, sentence, data):
@@ -423,7 +423,7 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
         ),
         (
             lambda X, y: krr("polynomial", "2", 0.1).fit(X, y),
-            "kernelparameter of the polynomial kernel must be a whole number; got '2'.",
+            "kernelparameter of the polynomial kernel must be an integer; got '2'.",
         ),
         (
             lambda X, y: cv(X, y, krr, {"regularization": 1.0}, **QUIET),

@@ -59,12 +59,12 @@ def python_terms(column: str) -> dict[str, str]:
         "category": f"kinds={{{column!r}: 'category'}}",
         "comma_or_point": "decimal=',' or decimal='.'",
         "decimal": "decimal",
-        "drop": "drop",
+        "drop": f"drop=[{column!r}]" if column else "the parameter drop",
         "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
         "others": "Extend the grid",
-        "separator": "separator",
-        "style": "decimal or thousands",
+        "separator": "the parameter separator",
+        "style": "the parameters decimal and thousands",
         "without": "",
     }
 

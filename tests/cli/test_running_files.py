@@ -222,7 +222,7 @@ def test_the_file_behind_standard_input_is_no_output(folder):
 
 def test_an_empty_name_is_no_table(run, folder):
     run("fit", "houses.csv", "--target", "price", *FAST)
-    said = "mercer: The name of a table must be a path, or - for standard input; got an empty text.\n"
+    said = "mercer: The name of a table must be a path, or - for standard input; got an empty string.\n"
     for words in (("fit", "", "--target", "y"), ("explain", "", "--target", "y"), ("predict", "model.mercer", "")):
         assert run(*words, code=2).stderr == said
 

@@ -38,7 +38,7 @@ def test_pieces_whose_columns_stand_otherwise_are_refused(frame, tmp_path):
     frame[:60].to_parquet(tmp_path / "first.parquet")
     frame.loc[60:, ["w", "v", "u", "y"]].to_parquet(tmp_path / "second.parquet")
     model = NystroemRidge(kernel=KERNEL, landmarks=9).partial_fit(tmp_path / "first.parquet", "y")
-    message = "Column 0 of X must be 'u', as at the first fit; got 'w'. Use the columns in the same order."
+    message = "Column 0 of X must be 'u', as in the first fit; got 'w'. Use the columns in the same order."
     with pytest.raises(InputError, match=re.escape(message)):
         model.partial_fit(tmp_path / "second.parquet", "y")
 

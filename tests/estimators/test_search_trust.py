@@ -311,8 +311,8 @@ def test_ctrl_c_while_the_grid_is_extended_keeps_what_was_finished(data):
 @pytest.mark.parametrize(
     ("first", "sentence"),
     [
-        (None, "y has missing values, the first in row 0. Fill in or drop such rows first."),
-        (pd.NA, "y has missing values, the first in row 0. Fill in or drop such rows first."),
+        (None, "y has missing values, the first in row 0. Impute the missing values, or drop these rows."),
+        (pd.NA, "y has missing values, the first in row 0. Impute the missing values, or drop these rows."),
         (
             1,
             (

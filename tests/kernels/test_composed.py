@@ -188,9 +188,7 @@ def test_a_factor_must_not_be_negative(factor):
 
 @pytest.mark.parametrize("exponent", [1.5, 0, -1, 2.0, True, "2", None])
 def test_an_exponent_must_be_a_positive_whole_number(exponent):
-    assert refusal(lambda: LEFT**exponent) == (
-        f"exponent of Power must be a whole number of at least 1; got {exponent!r}."
-    )
+    assert refusal(lambda: LEFT**exponent) == (f"exponent of Power must be an integer of at least 1; got {exponent!r}.")
 
 
 def test_a_given_matrix_has_no_columns_lengths_or_maps():

@@ -44,7 +44,7 @@ def test_other_widths_are_refused(width):
 
 def test_a_width_is_refused_by_the_name_it_goes_by():
     assert refusal(positive_width, Thing(), -1, "gamma") == (
-        "gamma of Thing must be a positive number, or one per column; got -1."
+        "gamma of Thing must be a positive number, or a list of such numbers (one per column); got -1."
     )
 
 
@@ -88,14 +88,12 @@ def test_whole_numbers_are_checked_against_their_bound():
     for value in (1, 7, np.int64(3), np.uint8(2)):
         whole_number(Thing(), "n", value)
     whole_number(Thing(), "n", 0, least=0)
-    assert refusal(whole_number, Thing(), "n", 2, least=3) == "n of Thing must be a whole number of at least 3; got 2."
+    assert refusal(whole_number, Thing(), "n", 2, least=3) == "n of Thing must be an integer of at least 3; got 2."
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 1.5, True, "1", None, math.nan, np.float64(2)])
 def test_what_is_no_positive_whole_number_is_refused(value):
-    assert (
-        refusal(whole_number, Thing(), "n", value) == f"n of Thing must be a whole number of at least 1; got {value!r}."
-    )
+    assert refusal(whole_number, Thing(), "n", value) == f"n of Thing must be an integer of at least 1; got {value!r}."
 
 
 def test_functions_are_what_can_be_called():

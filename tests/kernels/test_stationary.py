@@ -358,7 +358,7 @@ def test_shape_and_period_must_be_above_zero(family, name, value):
 def test_a_gamma_that_is_none_is_refused_by_its_own_name():
     assert (
         refusal(Gaussian.from_gamma, -1.0)
-        == "gamma of Gaussian must be a positive number, or one per column; got -1.0."
+        == "gamma of Gaussian must be a positive number, or a list of such numbers (one per column); got -1.0."
     )
 
 
@@ -369,7 +369,10 @@ def test_per_dimension_must_be_true_or_false(value):
 
 @pytest.mark.parametrize("width", ["2", True, ["1", "2"]])
 def test_a_width_that_is_text_or_a_truth_value_is_no_number(width):
-    assert refusal(Gaussian, width) == f"width of Gaussian must be a positive number, or one per column; got {width!r}."
+    assert (
+        refusal(Gaussian, width)
+        == f"width of Gaussian must be a positive number, or a list of such numbers (one per column); got {width!r}."
+    )
 
 
 @pytest.mark.parametrize("kernel", ONE_WIDTH, ids=named)
@@ -402,5 +405,8 @@ def test_a_stationary_kernel_of_ones_own_is_its_profile(rng):
     X = rng.normal(size=(6, 3))
     wide = [0.5, 1.0, 2.0]
     assert worst(Cauchy(wide)(X), table(lambda x, z: 1 / (1 + formulas.squared_distance(x, z, wide)), X)) < 1e-13
-    assert refusal(Cauchy, -1.0) == "width of Cauchy must be a positive number, or one per column; got -1.0."
+    assert (
+        refusal(Cauchy, -1.0)
+        == "width of Cauchy must be a positive number, or a list of such numbers (one per column); got -1.0."
+    )
     assert worst((Cauchy(wide) + Linear())(X), Cauchy(wide)(X) + X @ X.T) < 1e-13

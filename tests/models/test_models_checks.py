@@ -110,8 +110,8 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "_primal"), 1, "weights of features must be present exactly when the solver is 'primal'."),
         ((*FITTED, "_one_target"), 1, "targets and the shape of y are inconsistent."),
-        ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the columns of X_fit_."),
-        ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the columns of X_fit_."),
+        ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the number of columns of X_fit_."),
+        ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the number of columns of X_fit_."),
         ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must be strings."),
         (
             (*FITTED, "kernel_"),

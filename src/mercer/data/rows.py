@@ -211,7 +211,9 @@ def _refuse_what_has_no_rows(X: Any) -> None:
         way_out = "For a single row, use [row]."
         raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must not have missing values (masked entries). Fill in or drop such rows first.")
+        raise InputError(
+            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
+        )
 
 
 def _as_array(X: Any) -> Array:
@@ -264,7 +266,7 @@ def _checked_numbers(values: Array) -> Array:
                 "X",
                 "finite",
                 f"{table[row, column]} in row {row}, column {column}",
-                "Fill in or drop such rows first.",
+                "Impute the missing values, or drop these rows.",
             )
         )
     return table

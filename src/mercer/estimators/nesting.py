@@ -166,8 +166,9 @@ def nested_cross_validate(
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
-                f"{name} of the search must be False in nested_cross_validate, where all outer folds share one grid; "
-                "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
+                f"{name} of {type(search).__name__} must be False in nested_cross_validate, because all outer folds "
+                f"use the same grid; got True. Set {name}=False, or use make_pipeline(search), which is fitted again "
+                "in every outer fold."
             )
     model = copy.copy(search)
     model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)

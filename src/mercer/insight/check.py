@@ -223,9 +223,7 @@ def _is_number(value: object) -> bool:
 def _widths(columns: Any) -> list[int]:
     listed = list(columns) if isinstance(columns, list | tuple | range) else [columns]
     if not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed):
-        raise InputError(
-            sentence("columns of check_mercer", "a positive whole number or a list of them", repr(columns))
-        )
+        raise InputError(sentence("columns of check_mercer", "a positive integer or a list of them", repr(columns)))
     return [int(width) for width in listed]
 
 
@@ -235,5 +233,5 @@ def _generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        must_be = "a non-negative whole number, a generator or None"
+        must_be = "a non-negative integer, a generator or None"
         raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state))) from None

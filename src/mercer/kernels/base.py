@@ -197,7 +197,7 @@ class Kernel(Value):
     def feature_names(self, X: Any) -> list[str]:
         """A name for every column of `feature_map(X)`: the DataFrame's columns, or x1, x2, ..., and their products.
 
-        Factors stand in front: a whole number, sqrtN for the root of one, otherwise a short decimal.
+        Factors stand in front: an integer, sqrtN for the root of one, otherwise a short decimal.
 
         Examples
         --------
