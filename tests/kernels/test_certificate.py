@@ -170,19 +170,25 @@ def test_a_kernel_of_ones_own_claims_nothing_unless_it_says_so():
         (YES * YES, "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"),
         (
             2.0 * YES,
-            "a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by the "
-            "square root of the factor)",
+            (
+                "a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by the "
+                "square root of the factor)"
+            ),
         ),
         (YES**2, "a whole power of a Mercer kernel is a product of Mercer kernels"),
         (
             YES.exp(),
-            "exp is a power series with positive coefficients, and sums, products and limits of Mercer kernels are "
-            "Mercer kernels",
+            (
+                "exp is a power series with positive coefficients, and sums, products and limits of Mercer kernels are "
+                "Mercer kernels"
+            ),
         ),
         (
             YES.map(np.abs),
-            "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the "
-            "function)",
+            (
+                "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the "
+                "function)"
+            ),
         ),
         (YES.on(0), "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"),
         (YES.normalized(), "it is a Mercer kernel with features scaled to length one"),

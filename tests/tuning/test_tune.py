@@ -332,8 +332,10 @@ BAD = {
     ),
     "a given matrix": (
         {"kernel": 2.0 * Precomputed(), "X": np.eye(5)},
-        "2.0 * Precomputed() is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
-        "Gaussian(1.0).",
+        (
+            "2.0 * Precomputed() is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
+            "Gaussian(1.0)."
+        ),
     ),
     "infinite": (
         {"kernel": Polynomial(3).exp()},
