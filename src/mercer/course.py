@@ -28,7 +28,7 @@ import numpy as np
 
 from mercer.data.checks import checked_size
 from mercer.data.folds import Split, draw
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.parameters import is_real
@@ -210,7 +210,7 @@ def cv(
     nrepetitions: int = 5,
     loss_function: Callable[[Any, Any], Any] = mean_absolute_error,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 1,
 ) -> Any:
     """Choose parameters by repeated cross-validation, and fit the method with the best ones to all rows.
@@ -306,7 +306,7 @@ def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
-def _shuffled(random_state: Any) -> Any:
+def _shuffled(random_state: Seed) -> Any:
     """The course reshuffles always: without a seed, from fresh entropy."""
     return int(np.random.default_rng().integers(2**31 - 1)) if random_state is None else random_state
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_names, kind_of_names
-from mercer.data.rows import Array, row_count
+from mercer.data.rows import Array, Seed, row_count
 from mercer.errors import InputError, sentence
 
 # How None and what pandas and NumPy have for it are written.
@@ -124,7 +124,7 @@ def draw(
     *,
     repeats: int = 1,
     groups: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     classifier: bool = False,
 ) -> Folds:
     """The splits that `cv` stands for.
@@ -214,7 +214,7 @@ def _missing(what: str, row: int) -> InputError:
     )
 
 
-def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Any) -> Folds:
+def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed) -> Folds:
     from sklearn.utils import check_random_state
 
     n = row_count(X)
@@ -251,7 +251,7 @@ def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
             )
 
 
-def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
+def by_chance(cv: Any, repeats: int, random_state: Seed) -> bool:
     """Whether the folds that `draw` makes would be others in the next run."""
     if random_state is not None or cv is None:
         return False
@@ -260,7 +260,7 @@ def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
     return getattr(cv, "random_state", 0) is None and bool(getattr(cv, "shuffle", True))
 
 
-def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Any, *, classifier: bool) -> Folds:
+def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed, *, classifier: bool) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Array: TypeAlias = npt.NDArray[Any]
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None  # what draws are made by
+File: TypeAlias = str | os.PathLike[str] | None
 Columns: TypeAlias = tuple[int | str, ...]
 
 # A column's mean is its centre if it is this close to the median, in units of the range of the middle half of the rows.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer.data.checks import checked_alpha, checked_gram, checked_weights
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.inputs import refuse_mixed_labels, width_of
@@ -75,7 +75,7 @@ def cross_validate(
     groups: Any = None,
     sample_weight: Any = None,
     scoring: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> CrossValidation:
     """Cross-validate a fixed model: exactly and from one factor where it is ours, by refitting otherwise.
 

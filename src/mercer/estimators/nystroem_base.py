@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import refuse_mixed_labels
@@ -48,9 +48,9 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool,
         budget: float,
         backend: Any,
-        checkpoint: Any,
+        checkpoint: File,
         block_rows: Any,
-        random_state: Any,
+        random_state: Seed,
         verbose: int,
     ) -> None:
         self.landmarks = landmarks
@@ -265,8 +265,8 @@ def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
     return kernel
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """`random_state` as the seed of landmarks and folds."""
-    if is_whole(random_state, 0):
+    if isinstance(random_state, int | np.integer) and is_whole(random_state, 0):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_alpha
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import InputError, SingularSystemWarning, sentence
 from mercer.estimators.names import resolve
 from mercer.estimators.nystroem_base import (
@@ -60,9 +60,9 @@ class NystroemCore(StreamingEstimator):
         fit_intercept: bool = False,
         budget: float = 120.0,
         backend: Any = None,
-        checkpoint: Any = None,
+        checkpoint: File = None,
         block_rows: Any = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -111,7 +111,7 @@ class NystroemCore(StreamingEstimator):
             before=reading_passes(source) + self._classifies, rates=rates,
         )  # fmt: skip
 
-    def _summed(self, source: Source, work: FoldSums, checkpoint: Any = None) -> State:
+    def _summed(self, source: Source, work: FoldSums, checkpoint: File = None) -> State:
         side = work.sides[0]
         reading = PassReading(source, self.backend, checkpoint, self.block_rows, int(self.verbose))
         classes = getattr(work.targets, "classes", None)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
@@ -57,8 +57,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         rule: str,
         extend_grid: bool,
         verify: bool,
-        checkpoint: Any,
-        random_state: Any,
+        checkpoint: File,
+        random_state: Seed,
         verbose: int,
     ) -> None:
         self.kernels = kernels

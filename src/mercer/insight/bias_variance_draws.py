@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.bias_variance_result import BiasVariance, Question
 from mercer.runtime import promise
@@ -32,7 +32,7 @@ def by_drawing(
     sampler: Any,
     sample_weight: Any,
     draws: int,
-    random_state: Any,
+    random_state: Seed,
     verbose: int,
     classifier: bool,
 ) -> BiasVariance:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, as_rows
+from mercer.data.rows import Array, Seed, as_rows
 from mercer.errors import InputError, sentence
 from mercer.insight.counterexample import search
 from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
@@ -67,7 +67,7 @@ def check_mercer(
     *,
     columns: int | Sequence[int] = (1, 2, 3),
     precision: float | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> MercerCheck:
     """Check that a matrix, or a kernel on some rows, is symmetric and has no negative eigenvalue.
 
@@ -227,7 +227,7 @@ def _widths(columns: Any) -> list[int]:
     return [int(width) for width in listed]
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.maps import EPS, Exact, FeatureMap, Fourier, Multiple, Paired, Stacked, Taylor, Through
@@ -115,7 +115,7 @@ class ApproximateFeatures:
 
 
 def approximate(
-    kernel: Kernel, X: Any, count: int, method: str, random_state: Any, probability: float
+    kernel: Kernel, X: Any, count: int, method: str, random_state: Seed, probability: float
 ) -> ApproximateFeatures:
     """What `Kernel.approximate_features` returns."""
     rows = kernel.read(X)
@@ -168,7 +168,7 @@ def _has_series(kernel: Kernel, rows: Rows) -> bool:
     return isinstance(kernel, Gaussian) and rows.width == 1
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):

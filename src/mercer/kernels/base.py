@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Value
@@ -231,7 +231,7 @@ class Kernel(Value):
         count: int = 200,
         *,
         method: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: float = 0.95,
     ) -> ApproximateFeatures:
         """Finitely many features with phi(x)'phi(z) near k(x, z), and how near.

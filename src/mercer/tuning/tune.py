@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights
-from mercer.data.rows import Rows
+from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
@@ -112,7 +112,7 @@ def tune(
     steps: int = 60,
     max_rows: int = 2000,
     check: bool = True,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> Tuned:
     """Tune every continuous parameter of a kernel, and alpha, by the gradient of the exact leave-one-out error.
