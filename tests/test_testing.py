@@ -293,7 +293,7 @@ def test_a_kernel_that_changes_its_rows_fails_even_where_they_are_lists():
         (AsymmetricAndTrusted(), r"^AsymmetricAndTrusted\(\): k\(X, X\) and k\(X\) must agree; they differ by .*\.$"),
         (
             ForgetsItsParameters(),
-            r"^ForgetsItsParameters\(width=2.0\): set_params(**get_params()) must give an equal kernel\.$",
+            r"^ForgetsItsParameters\(width=2.0\): set_params\(\*\*get_params\(\)\) must give an equal kernel\.$",
         ),
     ],
     ids=lambda value: type(value).__name__,

@@ -92,7 +92,7 @@ class _Printable(Exception):
         >>> from mercer.errors import InputError
         >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Set $separator.")
         >>> print(error)
-        Cells may be separated by a comma or a bar. Set separator.
+        Cells may be separated by a comma or a bar. Set the parameter separator.
         >>> print(error.worded(lambda column: {"separator": "--separator"}))
         Cells may be separated by a comma or a bar. Set --separator.
         """

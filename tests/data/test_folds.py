@@ -307,8 +307,8 @@ def test_given_splits_must_not_cut_a_group():
     whole = [(np.flatnonzero(GROUPS != 2), np.flatnonzero(GROUPS == 2))]
     assert draw(whole, X, Y, groups=GROUPS).label == "given splits"
     sentence = (
-        "cv must be splits that keep each group on one side; got group 0 on both sides of split 0. Use a group "
-        "splitter such as GroupKFold."
+        "cv must not put rows of one group into both the training set and the test set; got group 0 in both sets of "
+        "split 0. Use a group splitter such as GroupKFold."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         draw([([0, 3], [1])], X, Y, groups=GROUPS)

@@ -81,7 +81,7 @@ def test_rows_that_overflow_leave_the_sums_as_they_were(rng):
 def test_another_model_does_not_go_on_from_these_sums(change, rng):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     model = NystroemRidge(kernel=KERNEL, landmarks=9).partial_fit(X, y).set_params(**change)
-    with pytest.raises(InputError, match="must be those of the first fit"):
+    with pytest.raises(InputError, match="must be the same as in the first fit, "):
         model.partial_fit(X, y)
     assert model.set_params(alpha=3.0, kernel=KERNEL, fit_intercept=False).partial_fit(X, y).n_rows_ == 120
 

@@ -319,8 +319,8 @@ def test_kernels_without_a_series_are_refused(kernel, columns):
 def test_a_product_of_sums_is_to_be_written_out():
     kernel = (Gaussian() + Linear()) * (Gaussian() + Linear())
     assert ask(kernel, np.ones((2, 2))) == (
-        f"{kernel!r} is a product of two kernels that both need random features, which is not supported. Write it as "
-        "a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
+        f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
+        "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
 
 

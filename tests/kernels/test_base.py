@@ -348,7 +348,7 @@ def test_an_unknown_parameter_of_a_kernel_without_any_is_answered_in_a_sentence(
 
 def test_a_number_has_no_parameters_of_its_own():
     assert refusal(Gaussian().set_params, width__x=2.0) == (
-        "'width' of Gaussian is not a kernel, so it has no parameters."
+        "Gaussian has no parameter 'width__x': width is not a kernel. Use 'width'."
     )
 
 

@@ -35,10 +35,10 @@ def test_widths_of_every_make_are_taken():
     "width", [0, -1, math.nan, math.inf, -math.inf, 1e-151, 1e151, None, "a", [], [[1.0]], [1, 0], {}, object()]
 )
 def test_other_widths_are_refused(width):
-    must_be = "between 1e-150 and 1e150" if width in (1e-151, 1e151) else "a positive number"
+    must_be = "a number between 1e-150 and 1e150" if width in (1e-151, 1e151) else "a positive number"
     assert (
         refusal(positive_width, Thing(), width)
-        == f"width of Thing must be {must_be}, or one per column; got {width!r}."
+        == f"width of Thing must be {must_be}, or a list of such numbers (one per column); got {width!r}."
     )
 
 
@@ -119,6 +119,6 @@ def test_one_width_fits_any_number_of_columns():
 
 def test_several_widths_fit_only_as_many_columns():
     assert refusal(fits_columns, Thing(), [1.0], 3) == (
-        "width of Thing must be one number or 3, one per column; got 1 numbers. Choose columns with .on(...), or use "
-        "one width per column."
+        "width of Thing must be one number, or 3 numbers (one per column of X); got 1 numbers. Use 3 numbers, or "
+        "choose columns with .on(...)."
     )

@@ -317,15 +317,17 @@ def test_parameters_whose_inverse_overflows_are_refused(family, name):
     "width", [0, -1.0, math.nan, math.inf, 1e-200, 1e200, None, "wide", [], [1.0, -1.0], [[1.0, 2.0]], [1.0, None], 1j]
 )
 def test_a_width_that_is_none_is_refused_in_one_sentence(family, width):
-    must_be = "between 1e-150 and 1e150" if width in (1e-200, 1e200) else "a positive number"
-    assert refusal(family, width) == f"width of {family.__name__} must be {must_be}, or one per column; got {width!r}."
+    must_be = "a number between 1e-150 and 1e150" if width in (1e-200, 1e200) else "a positive number"
+    assert refusal(family, width) == (
+        f"width of {family.__name__} must be {must_be}, or a list of such numbers (one per column); got {width!r}."
+    )
 
 
 def test_a_wrong_number_of_widths_is_refused_when_rows_are_seen(rng):
     said = refusal(Gaussian([1.0, 2.0]), rng.normal(size=(4, 3)))
     assert said == (
-        "width of Gaussian must be one number or 3, one per column; got 2 numbers. Choose columns with .on(...), or "
-        "use one width per column."
+        "width of Gaussian must be one number, or 3 numbers (one per column of X); got 2 numbers. Use 3 numbers, or "
+        "choose columns with .on(...)."
     )
     assert refusal(Gaussian([1.0, 2.0]).diag, rng.normal(size=(4, 3))) == said
 

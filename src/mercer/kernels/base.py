@@ -280,13 +280,13 @@ class Kernel(Value):
         >>> from mercer.kernels import Gaussian, Linear
         >>> print((Gaussian() + 2.0 * Linear()).certificate())
         valid: Gaussian(width=1.0) + 2.0 * Linear()
-          because a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)
+          because a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)
           valid: Gaussian(width=1.0)
             because it is the limit of sums of products of scalar products (its power series)
           valid: 2.0 * Linear()
-            because a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)
+            because a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by ...
             valid: Linear()
-              because it is the scalar product itself (phi is the identity)
+              because it is the scalar product itself (its feature map is the identity)
 
         Where it is none, rows that show it stand beside, as ``.witness``:
 
