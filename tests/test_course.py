@@ -96,7 +96,7 @@ def test_krr_prints_as_it_is_made_and_takes_lists(data):
     ("model", "sentence"),
     [
         (krr("gausian"), "There is no kernel 'gausian'. Did you mean 'gaussian'?"),
-        (krr("polynomial", 2.5), "kernelparameter of the polynomial kernel must be a whole number; got 2.5."),
+        (krr("polynomial", 2.5), "kernelparameter of the polynomial kernel must be an integer; got 2.5."),
     ],
 )
 def test_mistakes_are_refused_in_a_sentence(model, sentence, data):
@@ -303,7 +303,7 @@ def test_a_parameter_that_does_not_exist_is_refused(data):
     with pytest.raises(InputError, match=r"^krr has no parameter 'kernelparam'\. Did you mean 'kernelparameter'\?$"):
         cv(*data, krr, {"kernelparam": [1.0]}, **QUIET)
     with pytest.raises(
-        InputError, match=r"^parameters must be lists of values to try; got \{'regularization': \[\]\}\.$"
+        InputError, match=r"^Every value of parameters must be a non-empty list; got \{'regularization': \[\]\}\.$"
     ):
         cv(*data, krr, {"regularization": []}, **QUIET)
     with pytest.raises(
@@ -416,14 +416,14 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
     ("work", "sentence"),
     [
         (lambda X, y: krr().predict(X), "This krr is not fitted yet. Call fit(X, y) before predict."),
-        (lambda X, y: krr().fit(X, y).predict(X[:, :2]), "X must be of 3 columns, as in fit; got 2."),
+        (lambda X, y: krr().fit(X, y).predict(X[:, :2]), "X must have 3 columns, as in fit; got 2."),
         (
             lambda X, y: krr("gaussian", None, 0.1).fit(X, y),
             "kernelparameter of the gaussian kernel must be a positive number; got None.",
         ),
         (
             lambda X, y: krr("polynomial", "2", 0.1).fit(X, y),
-            "kernelparameter of the polynomial kernel must be a whole number; got '2'.",
+            "kernelparameter of the polynomial kernel must be an integer; got '2'.",
         ),
         (
             lambda X, y: cv(X, y, krr, {"regularization": 1.0}, **QUIET),

@@ -28,7 +28,7 @@ import numpy as np
 
 from mercer.data.checks import checked_size
 from mercer.data.folds import Split, draw
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.parameters import is_real
@@ -118,7 +118,7 @@ class krr:  # noqa: N801 - the course's own name
         if self.kernel in ("polynomial", "gaussian"):
             given, whole = self.kernelparameter, self.kernel == "polynomial"
             if not is_real(given) or (whole and given != int(given)):
-                must_be = "a whole number" if whole else "a positive number"
+                must_be = "an integer" if whole else "a positive number"
                 raise InputError(sentence(f"kernelparameter of the {self.kernel} kernel", must_be, repr(given)))
             return Polynomial(int(given)) if whole else Gaussian(float(given), per_dimension=True)
         raise InputError(f"There is no kernel {self.kernel!r}. {nearest(str(self.kernel), _KERNELS)}")
@@ -166,7 +166,7 @@ class krr:  # noqa: N801 - the course's own name
             raise InputError("This krr is not fitted yet. Call fit(X, y) before predict.")
         rows = as_rows(X)
         if rows.width != self.rows_.width:
-            raise InputError(sentence("X", f"of {self.rows_.width} columns, as in fit", f"{rows.width}"))
+            raise InputError(f"X must have {self.rows_.width} columns, as in fit; got {rows.width}.")
         values = times(self.kernel_, rows, self.rows_, self.alpha_.reshape(len(self.rows_), -1))
         return values[:, 0] if self.alpha_.ndim == 1 else values
 
@@ -210,7 +210,7 @@ def cv(
     nrepetitions: int = 5,
     loss_function: Callable[[Any, Any], Any] = mean_absolute_error,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 1,
 ) -> Any:
     """Choose parameters by repeated cross-validation, and fit the method with the best ones to all rows.
@@ -257,7 +257,7 @@ def cv(
     table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method, parameters)).values
     names, combinations = list(parameters), list(itertools.product(*_lists(parameters)))
     if not combinations:
-        raise InputError(sentence("parameters", "lists of values to try", repr(dict(parameters))))
+        raise InputError(sentence("Every value of parameters", "a non-empty list", repr(dict(parameters))))
     folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_shuffled(random_state))
     clock = _Clock(len(combinations), verbose)
     losses: list[Any] = [None] * len(combinations)
@@ -306,7 +306,7 @@ def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
-def _shuffled(random_state: Any) -> Any:
+def _shuffled(random_state: Seed) -> Any:
     """The course reshuffles always: without a seed, from fresh entropy."""
     return int(np.random.default_rng().integers(2**31 - 1)) if random_state is None else random_state
 

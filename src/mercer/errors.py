@@ -59,12 +59,12 @@ def python_terms(column: str) -> dict[str, str]:
         "category": f"kinds={{{column!r}: 'category'}}",
         "comma_or_point": "decimal=',' or decimal='.'",
         "decimal": "decimal",
-        "drop": "drop",
+        "drop": f"drop=[{column!r}]" if column else "the parameter drop",
         "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
         "others": "Extend the grid",
-        "separator": "separator",
-        "style": "decimal or thousands",
+        "separator": "the parameter separator",
+        "style": "the parameters decimal and thousands",
         "without": "",
     }
 
@@ -92,7 +92,7 @@ class _Printable(Exception):
         >>> from mercer.errors import InputError
         >>> error = InputError("Cells may be separated by a comma or a bar.", hint="Set $separator.")
         >>> print(error)
-        Cells may be separated by a comma or a bar. Set separator.
+        Cells may be separated by a comma or a bar. Set the parameter separator.
         >>> print(error.worded(lambda column: {"separator": "--separator"}))
         Cells may be separated by a comma or a bar. Set --separator.
         """

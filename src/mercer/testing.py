@@ -75,7 +75,7 @@ def _check_values(kernel: Kernel, X: Any) -> None:
     K = kernel(X)
     n = len(kernel.read(X))
     assert K.shape == (n, n), f"{kernel!r}: k(X) must be {n} x {n}; got {K.shape}."
-    assert K.dtype == np.float64, f"{kernel!r}: k(X) must be float64 unless asked otherwise; got {K.dtype}."
+    assert K.dtype == np.float64, f"{kernel!r}: k(X) without dtype= must be float64; got {K.dtype}."
     assert np.isfinite(K).all(), f"{kernel!r}: k(X) must be finite."
     if kernel.kind != "gram":
         assert (K == K.T).all(), f"{kernel!r}: k(X) must be exactly symmetric."
@@ -125,18 +125,20 @@ def _search_counterexample(kernel: Kernel, seed: int) -> None:
 
 
 def _check_value_semantics(kernel: Kernel) -> None:
-    assert kernel == kernel.set_params(**kernel.get_params(deep=False)), f"{kernel!r}: parameters must rebuild it."
+    assert kernel == kernel.set_params(**kernel.get_params(deep=False)), (
+        f"{kernel!r}: set_params(**get_params()) must give an equal kernel."
+    )
     assert hash(kernel) == hash(kernel.set_params(**kernel.get_params(deep=False))), (
-        f"{kernel!r}: equal kernels must hash alike."
+        f"{kernel!r}: equal kernels must have equal hashes."
     )
     try:
         again = parse(repr(kernel))
     except KernelTextError:
         again = kernel  # it holds a function, or is a kernel of your own: no text can rebuild it
-    assert again == kernel, f"{kernel!r}: repr must rebuild it; got {again!r}."
+    assert again == kernel, f"{kernel!r}: the kernel read from its repr must be equal; got {again!r}."
     if _holds_function(kernel) or not _findable(type(kernel)):
         return  # not everything can be pickled, and that is not the kernel's fault
-    assert pickle.loads(pickle.dumps(kernel)) == kernel, f"{kernel!r}: pickling must keep it."  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(kernel)) == kernel, f"{kernel!r}: the unpickled kernel must be equal."  # noqa: S301 - our own bytes
 
 
 def _findable(cls: type) -> bool:

@@ -42,7 +42,7 @@ def test_explain_says_what_it_would_cost_and_stops(run, folder):
     assert "KernelRidgeCV (because of --kernel and --alphas)." in said
     assert "1 kernel x 2 alphas on 40 rows" in said
     said = run("explain", "houses.csv", "--target", "price").stdout
-    assert "4. Error: the model's own estimate, part of the fit.\nTime: roughly " in said
+    assert "4. Error: estimated from the three folds of step 2.\nTime: roughly " in said
     said = run("explain", "houses.csv", "--target", "price", "--time-budget", "0.5").stdout
     assert "Time: roughly 600 ms" in said
     assert not (folder / "model.mercer").exists()

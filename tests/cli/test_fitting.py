@@ -24,7 +24,7 @@ def test_two_commands_take_a_table_to_predictions(run):
     assert said.startswith("houses.csv: 40 rows, 6 columns (comma between cells).\nTarget price: ")
     assert "Regression: its values are numbers, 39 distinct." in said
     assert "house    identifier, dropped" in said
-    assert "Model: AutoRegressor (no settings were given)" in said
+    assert "Model: AutoRegressor (the default)" in said
     assert "(root mean squared error; outer cross-validation, 2 folds, all steps repeated in each)." in said
     assert "Baseline (predicting the mean): " in said
     assert "In units of price: half of the predictions are off by less than " in said
@@ -231,7 +231,7 @@ def test_automatic_classes(run, folder):
     lines = [f"{i},{'big' if i > 20 else 'small'}" for i in range(40)]
     (folder / "sizes.csv").write_text("\n".join(["size,kind", *lines]))
     said = run("fit", "sizes.csv", "--target", "kind", "--folds", "2").stdout
-    assert "Model: AutoClassifier (no settings were given), " in said
+    assert "Model: AutoClassifier (the default), " in said
     assert "(share of wrong labels; outer cross-validation, 2 folds, all steps repeated in each)." in said
     assert " errors in 100 rows; the baseline makes " in said
     printed = run("predict", "model.mercer", "sizes.csv").stdout

@@ -56,7 +56,10 @@ def test_what_a_model_without_data_cannot_do_is_refused_with_the_reason(run, fol
         "KernelRidgeCV without its training rows: Linear()\nno training rows, 5 columns; "
     )
     said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
-    assert said == "mercer: Prediction intervals need the training rows; this model was saved without them.\n"
+    assert said == (
+        "mercer: Prediction intervals need the training rows; this model was saved without them. Save it with "
+        "rows=True (on the command line: fit without --without-data).\n"
+    )
     (folder / "model.mercer").unlink()
     for kernel, got in (
         ("gaussian", "Gaussian(width=1.0)"),
@@ -222,7 +225,7 @@ def test_the_file_behind_standard_input_is_no_output(folder):
 
 def test_an_empty_name_is_no_table(run, folder):
     run("fit", "houses.csv", "--target", "price", *FAST)
-    said = "mercer: The name of a table must be a path, or - for standard input; got an empty text.\n"
+    said = "mercer: The name of a table must be a path, or - for standard input; got an empty string.\n"
     for words in (("fit", "", "--target", "y"), ("explain", "", "--target", "y"), ("predict", "model.mercer", "")):
         assert run(*words, code=2).stderr == said
 
@@ -319,15 +322,16 @@ def test_ctrl_c_on_a_terminal_leaves_nothing_behind(folder):
     assert left_behind(folder) == []
 
 
+WAY_OUT = " Use another copy of the file, or save the model again."
 BROKEN = {
-    "cut off": (lambda raw: raw[: len(raw) // 2], "it is truncated, or not a model file."),
+    "cut off": (lambda raw: raw[: len(raw) // 2], "it is truncated, or not a model file." + WAY_OUT),
     "one bit altered": (
         lambda raw: raw[:-9] + bytes([raw[-9] ^ 4]) + raw[-8:],
-        "the file was changed or damaged.",
+        "the file was changed or damaged." + WAY_OUT,
     ),
     "newer": (lambda raw: raw.replace(b'"mercer":"1"', b'"mercer":"2"', 1), "Update mercer."),
-    "a table": (lambda raw: b"a,b\n1,2\n", "it is truncated, or not a model file."),
-    "empty": (lambda raw: b"", "it is truncated, or not a model file."),
+    "a table": (lambda raw: b"a,b\n1,2\n", "it is truncated, or not a model file." + WAY_OUT),
+    "empty": (lambda raw: b"", "it is truncated, or not a model file." + WAY_OUT),
 }
 
 

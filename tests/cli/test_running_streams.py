@@ -129,7 +129,8 @@ def test_a_process_without_a_limit_is_not_refused(run, monkeypatch):
 )
 def test_what_the_machine_refuses_is_told_as_such(error):
     assert words(error) == (
-        "Out of memory. Use fewer rows or columns. With --memory-limit, mercer checks the memory before it starts."
+        "Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: a fit that is "
+        "too large then stops before it starts."
     )
 
 
@@ -232,7 +233,7 @@ def test_what_pyarrow_cannot_do_is_a_refusal(run, folder, monkeypatch):
     monkeypatch.setattr("mercer.cli.running.prepare", cannot)
     assert run("fit", "houses.csv", "--target", "price", code=2).stderr == (
         "mercer: pyarrow cannot read or write this table: Function 'array_take' has no kernel matching input types "
-        "(odd, int64). Drop this column, or convert it.\n"
+        "(odd, int64). Drop or convert the column that it names.\n"
     )
 
 

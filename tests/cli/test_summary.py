@@ -65,7 +65,8 @@ def test_a_directory_is_predicted_as_its_files_are(run, folder):
     other = made[25:].set_column(0, "x", pa.array(["?"] * 35))
     parquet.write_table(other, "parts/b.parquet")
     said = run("predict", "model.mercer", "parts", code=2).stderr
-    assert said.startswith("mercer: The Parquet files of parts cannot be concatenated: ")
+    assert said.startswith("mercer: The Parquet files of parts cannot be read as one table: ")
+    assert said.endswith(". Save every file with the same column types.\n")
     (folder / "nothing").mkdir()
     assert "must be a file; got a directory." in run("predict", "model.mercer", "nothing", code=2).stderr
 

@@ -48,7 +48,7 @@ def test_a_wrong_number_of_alphas_is_refused():
         refusal(checked_alpha, "Model", [1, 2], 1) == "alpha of Model must be one number; got an array of shape (2,)."
     )
     assert refusal(checked_alpha, "Model", [1, 2], 3) == (
-        "alpha of Model must be one number or 3, one per target; got an array of shape (2,)."
+        "alpha of Model must be one number, or an array of 3 numbers (one per target); got an array of shape (2,)."
     )
     assert (
         refusal(checked_alpha, "Model", [[1]], 1) == "alpha of Model must be one number; got an array of shape (1, 1)."
@@ -135,14 +135,14 @@ def test_a_negative_diagonal_is_a_bad_pair():
 def test_a_value_larger_than_both_lengths_allow_is_a_bad_pair():
     K = np.eye(3)
     K[0, 2] = K[2, 0] = 1.5
-    assert bad_pair(K) == "K[0, 2] = 1.5 with 1 and 1 on the diagonal"
-    assert bad_pair(1.0 - np.eye(2)) == "K[0, 1] = 1 with 0 and 0 on the diagonal"
+    assert bad_pair(K) == "|K[0, 2]| = 1.5, above sqrt(K[0, 0] K[2, 2]) = 1"
+    assert bad_pair(1.0 - np.eye(2)) == "|K[0, 1]| = 1, above sqrt(K[0, 0] K[1, 1]) = 0"
 
 
 def test_a_bad_pair_far_down_a_large_matrix_is_found():
     K = np.eye(1203)
     K[1201, 1100] = K[1100, 1201] = -2.0
-    assert bad_pair(K) == "K[1100, 1201] = -2 with 1 and 1 on the diagonal"
+    assert bad_pair(K) == "|K[1100, 1201]| = 2, above sqrt(K[1100, 1100] K[1201, 1201]) = 1"
 
 
 def test_a_bad_pair_proves_a_negative_eigenvalue(rng):

@@ -189,7 +189,7 @@ def test_more_folds_than_groups_are_refused():
 
 @pytest.mark.parametrize("repeats", [0, -1, 1.5, "2"])
 def test_repeats_that_are_none_are_refused(repeats):
-    with pytest.raises(InputError, match=r"^repeats must be a whole number of at least 1; got "):
+    with pytest.raises(InputError, match=r"^repeats must be an integer of at least 1; got "):
         draw(3, X, Y, repeats=repeats)
 
 
@@ -307,8 +307,8 @@ def test_given_splits_must_not_cut_a_group():
     whole = [(np.flatnonzero(GROUPS != 2), np.flatnonzero(GROUPS == 2))]
     assert draw(whole, X, Y, groups=GROUPS).label == "given splits"
     sentence = (
-        "cv must be splits that keep each group on one side; got group 0 on both sides of split 0. Use a group "
-        "splitter such as GroupKFold."
+        "cv must not put rows of one group into both the training set and the test set; got group 0 in both sets of "
+        "split 0. Use a group splitter such as GroupKFold."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         draw([([0, 3], [1])], X, Y, groups=GROUPS)
@@ -322,8 +322,14 @@ MIXED = (
 @pytest.mark.parametrize(
     ("groups", "sentence"),
     [
-        ([0, None, *[1] * 10], "groups has missing values, the first in row 1. Fill in or drop such rows first."),
-        ([0.0, np.nan, *[1.0] * 10], "groups has missing values, the first in row 1. Fill in or drop such rows first."),
+        (
+            [0, None, *[1] * 10],
+            "groups has missing values, the first in row 1. Impute the missing values, or drop these rows.",
+        ),
+        (
+            [0.0, np.nan, *[1.0] * 10],
+            "groups has missing values, the first in row 1. Impute the missing values, or drop these rows.",
+        ),
         ([0, "a", *[1] * 10], MIXED),
         (np.array([0, "a", *[1] * 10], dtype=object), MIXED),
         ([0, True, *[1] * 10], MIXED.replace("text", "booleans", 1)),
@@ -340,6 +346,7 @@ def test_groups_of_pandas_may_not_be_missing():
     import pandas as pd
 
     with pytest.raises(
-        InputError, match=(r"^groups has missing values, the first in row 1\. Fill in or drop such rows first\.$")
+        InputError,
+        match=(r"^groups has missing values, the first in row 1\. Impute the missing values, or drop these rows\.$"),
     ):
         draw(2, X, Y, groups=pd.Series([0, pd.NA, *[1] * 10], dtype=object))

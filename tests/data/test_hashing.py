@@ -130,7 +130,7 @@ def test_days_count_by_value():
 def test_a_missing_key_is_refused(keys):
     with pytest.raises(InputError) as refused:
         fold_of(0, 2, 5, 0, keys)
-    expected = "groups must not have missing values. Fill in or drop such rows first."
+    expected = "groups must not have missing values. Impute the missing values, or drop these rows."
     assert str(refused.value) == expected
 
 

@@ -159,7 +159,7 @@ def test_what_is_neither_table_nor_sequence_is_refused_in_a_sentence(X):
 def test_the_first_bad_number_is_named_with_its_place(bad):
     X = TABLE.copy()
     X[1, 0] = X[1, 2] = bad
-    said = f"X must be finite; got {bad} in row 1, column 0. Fill in or drop such rows first."
+    said = f"X must be finite; got {bad} in row 1, column 0. Impute the missing values, or drop these rows."
     assert refusal(as_rows, X) == said
     assert refusal(as_rows, pd.DataFrame(X)) == said
     assert refusal(as_rows, X.astype(object)) == said
@@ -168,10 +168,10 @@ def test_the_first_bad_number_is_named_with_its_place(bad):
 
 def test_missing_numbers_of_data_frames_are_refused():
     assert refusal(as_rows, pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})) == (
-        "X must be finite; got nan in row 1, column 0. Fill in or drop such rows first."
+        "X must be finite; got nan in row 1, column 0. Impute the missing values, or drop these rows."
     )
     assert refusal(as_rows, pl.DataFrame({"a": [1.0, None]})) == (
-        "X must be finite; got nan in row 1, column 0. Fill in or drop such rows first."
+        "X must be finite; got nan in row 1, column 0. Impute the missing values, or drop these rows."
     )
 
 

@@ -201,4 +201,6 @@ def test_a_committee_that_does_not_know_its_folds_refuses_cv_plus(fitted):
         words = refusal(model.predict_interval, new, 0.9, "cv+")
     finally:
         object.__setattr__(model.committee_, "by_fold", kept)
-    assert words.startswith("method='cv+' needs the kernels that were tuned without each fold; the file of this model")
+    assert words.startswith(
+        "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; this model file does not"
+    )

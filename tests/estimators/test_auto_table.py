@@ -33,7 +33,7 @@ def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
     with pytest.raises(ValueError, match="could not convert string to float"):
         AutoRegressor().fit(X, ["a"] * 10)
     words = refusal(AutoClassifier().fit, X, np.array(["a", None, "b"] * 3 + ["a"], dtype=object))
-    assert words == "y has missing values, the first in row 1. Fill in or drop such rows first."
+    assert words == "y has missing values, the first in row 1. Impute the missing values, or drop these rows."
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         AutoRegressor().fit(X, y[:5])
 
@@ -74,7 +74,7 @@ def test_other_columns_than_those_of_training_are_refused(kind, rng):
 def test_folds_that_are_none_are_refused(kind, folds, rng):
     X, y = smooth(rng, 20)
     words = refusal(kind().evaluate, X, targets_for(kind, y), folds)
-    assert words == f"folds of evaluate must be a whole number of at least 2; got {folds!r}."
+    assert words == f"folds of evaluate must be an integer of at least 2; got {folds!r}."
 
 
 @BOTH

@@ -61,9 +61,9 @@ def test_rounding_of_a_gram_matrix_is_no_asymmetry(data):
 @pytest.mark.parametrize(
     ("K", "got"),
     [
-        ([[1.0, 2.0], [2.0, 1.0]], "K[0, 1] = 2 with 1 and 1 on the diagonal"),
+        ([[1.0, 2.0], [2.0, 1.0]], "|K[0, 1]| = 2, above sqrt(K[0, 0] K[1, 1]) = 1"),
         ([[1.0, 0.0], [0.0, -3.0]], "K[1, 1] = -3"),
-        ([[0.0, 0.5], [0.5, 1.0]], "K[0, 1] = 0.5 with 0 and 1 on the diagonal"),
+        ([[0.0, 0.5], [0.5, 1.0]], "|K[0, 1]| = 0.5, above sqrt(K[0, 0] K[1, 1]) = 0"),
     ],
 )
 def test_two_rows_that_give_an_indefinite_matrix_away_are_named(K, got):
@@ -73,7 +73,7 @@ def test_two_rows_that_give_an_indefinite_matrix_away_are_named(K, got):
     assert len(caught) == 1
     assert str(caught[0].message) == (
         f"The precomputed kernel matrix must be positive semi-definite; got {got}. Clip its negative eigenvalues with "
-        "mercer.repair before fit."
+        "mercer.repair(K) before fit."
     )
     assert caught[0].filename == __file__
     np.testing.assert_allclose(model.dual_coef_, kernel_ridge(K, y, 0.1)[0][:, 0], rtol=1e-12)
@@ -87,7 +87,7 @@ def test_an_indefinite_matrix_without_such_rows_is_told_by_its_eigenvalue():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "K + alpha I of KernelRidge must be positive definite (alpha = 0.1); got an eigenvalue of "
-        f"{lowest + 0.1:.3g}, so the objective may be unbounded below. Use a Mercer kernel, alpha above "
+        f"{lowest + 0.1:.3g}, so the least-squares problem has no minimum. Use a Mercer kernel, alpha above "
         f"{-lowest:.3g}, or mercer.repair on the matrix."
     )
     assert caught[0].filename == __file__

@@ -53,9 +53,9 @@ def test_a_bad_alpha_is_refused_in_a_sentence(estimator, alpha, sentence, data):
 @pytest.mark.parametrize(
     ("alpha", "sentence"),
     [
-        ([1.0, 2.0, 3.0], "one number or 2, one per target; got an array of shape (3,)."),
+        ([1.0, 2.0, 3.0], "one number, or an array of 2 numbers (one per target); got an array of shape (3,)."),
         ([1.0, -2.0], f"finite, non-negative numbers; got [1.0, -2.0]. {SMALL}"),
-        ([[1.0, 2.0]], "one number or 2, one per target; got an array of shape (1, 2)."),
+        ([[1.0, 2.0]], "one number, or an array of 2 numbers (one per target); got an array of shape (1, 2)."),
     ],
     ids=str,
 )

@@ -300,9 +300,9 @@ def test_token_lists_and_sets_stand_in_columns():
 def test_kernels_of_different_kinds_do_not_mix():
     for mix in (lambda: Words() * Gaussian(), lambda: Gaussian() + Jaccard(), lambda: Spectrum() + Words().on("text")):
         assert (
-            "cannot be combined: they take different input (objects and vectors). Select a column for each"
+            "cannot be combined: one takes objects such as texts, another rows of numbers. Select a column for each"
         ) in refusal(mix)
-    with pytest.raises(InputError, match="Compute the other kernel matrix too"):
+    with pytest.raises(InputError, match="Compute the matrices of all kernels, combine these, and use"):
         Words() + Precomputed()
 
 

@@ -137,8 +137,8 @@ def test_strings_that_are_no_mercer_kernels_are_told_once(name, rng):
     assert caught[0].filename == __file__
     _, reason = model.kernel_.verdict()
     assert str(caught[0].message) == (
-        f"{model.kernel_!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer "
-        "kernel."
+        f"{model.kernel_!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
+        "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
     )
 
 

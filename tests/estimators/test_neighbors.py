@@ -178,7 +178,7 @@ def test_a_matrix_that_is_no_gram_matrix_is_refused_in_a_sentence(estimator):
 def test_a_bad_number_of_neighbours_is_refused_in_a_sentence(estimator, count, rng):
     with pytest.raises(InputError) as caught:
         estimator("linear", count).fit(rng.normal(size=(5, 2)), [0, 1, 0, 1, 0])
-    must, got = f"n_neighbors of {estimator.__name__} must be a whole number between 1 and", re.escape(repr(count))
+    must, got = f"n_neighbors of {estimator.__name__} must be an integer between 1 and", re.escape(repr(count))
     assert re.fullmatch(rf"{must} .*\b5\b.*; got {got}\.", str(caught.value))
 
 

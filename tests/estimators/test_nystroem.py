@@ -86,7 +86,7 @@ def test_seven_pieces_one_after_the_other_are_the_whole(rng):
     np.testing.assert_allclose(pieces.predict(X), whole.predict(X), atol=1e-8)
     begun = NystroemRidge(0.01, kernel=KERNEL, landmarks=X[:25]).fit(X[:200], Y[:200], w[:200])
     np.testing.assert_allclose(begun.partial_fit(X[200:], Y[200:], w[200:]).predict(X), whole.predict(X), atol=1e-8)
-    with pytest.raises(InputError, match="The number of targets must be 2, as at the first fit; got 1"):
+    with pytest.raises(InputError, match="The number of targets must be 2, as in the first fit; got 1"):
         pieces.partial_fit(X, Y[:, 0])
 
 
@@ -166,7 +166,7 @@ def test_tables_on_disk_and_blocks_give_the_model_of_the_array(rng, tmp_path):
         stored.predict(tmp_path / "less.parquet")
     with pytest.raises(InputError, match="X must be a table of 3 columns; got 4 columns"):
         mapped.predict(lambda: iter([np.zeros((5, 4))]))
-    with pytest.raises(InputError, match="X must be a table of 3 columns, as at the first fit; got 2 columns"):
+    with pytest.raises(InputError, match=r"X must have 3 columns, as in the first fit; got 2\."):
         mapped.partial_fit(lambda: iter([(X[:9, :2], y[:9])]))
     with pytest.raises(InputError, match="y of NystroemRidge must be given to fit; got None"):
         clone(model).fit(tmp_path / "X.npy")
@@ -243,8 +243,8 @@ def test_warnings_say_what_is_wrong(rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"landmarks": 0}, "must be None, a whole number above 0, or a table of rows; got 0."),
-        ({"landmarks": "many"}, "landmarks of NystroemRidge must be None, a whole number above 0"),
+        ({"landmarks": 0}, "must be None, an integer above 0, or a table of rows; got 0."),
+        ({"landmarks": "many"}, "landmarks of NystroemRidge must be None, an integer above 0"),
         ({"landmarks": np.eye(2)}, "must be rows of 3 finite numbers, as X has; got a table of 2 x 2"),
         ({"landmarks": np.full((1, 3), np.nan)}, "got a table of 1 x 3 with NaN or inf"),
         ({"method": "pivot"}, "must be 'pivoted', 'kmeans' or 'uniform'; got 'pivot'. Did you mean 'pivoted'?"),
@@ -253,7 +253,7 @@ def test_warnings_say_what_is_wrong(rng):
             "must be a kernel for numeric rows; got Precomputed(). Use KernelRidge for this kernel."
         )),
         ({"kernel": Words()}, "must be a kernel for numeric rows; got Words()"),
-        ({"block_rows": 0}, "block_rows of NystroemRidge must be a whole number above 0, or None; got 0"),
+        ({"block_rows": 0}, "block_rows of NystroemRidge must be an integer above 0, or None; got 0"),
         ({"budget": -1.0}, "budget of NystroemRidge must be a number of seconds above 0; got -1.0"),
         ({"verbose": "yes"}, "verbose of NystroemRidge must be 0, 1 or 2; got 'yes'"),
         ({"backend": "cloud"}, "backend must be"),

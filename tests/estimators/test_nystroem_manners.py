@@ -38,7 +38,7 @@ def test_pieces_whose_columns_stand_otherwise_are_refused(frame, tmp_path):
     frame[:60].to_parquet(tmp_path / "first.parquet")
     frame.loc[60:, ["w", "v", "u", "y"]].to_parquet(tmp_path / "second.parquet")
     model = NystroemRidge(kernel=KERNEL, landmarks=9).partial_fit(tmp_path / "first.parquet", "y")
-    message = "Column 0 of X must be 'u', as at the first fit; got 'w'. Use the columns in the same order."
+    message = "Column 0 of X must be 'u', as in the first fit; got 'w'. Use the columns in the same order."
     with pytest.raises(InputError, match=re.escape(message)):
         model.partial_fit(tmp_path / "second.parquet", "y")
 
@@ -81,7 +81,7 @@ def test_rows_that_overflow_leave_the_sums_as_they_were(rng):
 def test_another_model_does_not_go_on_from_these_sums(change, rng):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     model = NystroemRidge(kernel=KERNEL, landmarks=9).partial_fit(X, y).set_params(**change)
-    with pytest.raises(InputError, match="must be those of the first fit"):
+    with pytest.raises(InputError, match="must be the same as in the first fit, "):
         model.partial_fit(X, y)
     assert model.set_params(alpha=3.0, kernel=KERNEL, fit_intercept=False).partial_fit(X, y).n_rows_ == 120
 

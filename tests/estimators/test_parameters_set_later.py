@@ -59,12 +59,15 @@ def test_setting_the_number_of_neighbours_changes_the_next_fit(rng):
 @pytest.mark.parametrize(
     ("changed", "got"),
     [
-        ({"landmarks": 7}, "landmarks of NystroemRidge must be as at the first fit; got 7."),
+        ({"landmarks": 7}, "landmarks of NystroemRidge must be the same as in the first fit, 5; got 7."),
         (
             {"landmarks": np.zeros((3, 2))},
-            "landmarks of NystroemRidge must be as at the first fit; got another table of shape (3, 2).",
+            "landmarks of NystroemRidge must be the same as in the first fit, 5; got another table of shape (3, 2).",
         ),
-        ({"method": "uniform"}, "method of NystroemRidge must be as at the first fit; got 'uniform'."),
+        (
+            {"method": "uniform"},
+            "method of NystroemRidge must be the same as in the first fit, 'pivoted'; got 'uniform'.",
+        ),
     ],
 )
 def test_more_rows_on_other_landmarks_are_refused(changed, got, rng):

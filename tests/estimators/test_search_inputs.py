@@ -134,7 +134,7 @@ def test_arrays_are_never_changed(data):
             {"kernels": [Gaussian(), Precomputed()]},
             "kernels must be all precomputed or none; got both.",
         ),
-        ({"repeats": 0}, "repeats must be a whole number of at least 1; got 0."),
+        ({"repeats": 0}, "repeats must be an integer of at least 1; got 0."),
         ({"scoring": "acuracy"}, "Unknown scoring 'acuracy'. Did you mean 'accuracy'?"),
     ],
 )

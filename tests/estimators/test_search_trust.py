@@ -311,8 +311,8 @@ def test_ctrl_c_while_the_grid_is_extended_keeps_what_was_finished(data):
 @pytest.mark.parametrize(
     ("first", "sentence"),
     [
-        (None, "y has missing values, the first in row 0. Fill in or drop such rows first."),
-        (pd.NA, "y has missing values, the first in row 0. Fill in or drop such rows first."),
+        (None, "y has missing values, the first in row 0. Impute the missing values, or drop these rows."),
+        (pd.NA, "y has missing values, the first in row 0. Impute the missing values, or drop these rows."),
         (
             1,
             (
@@ -350,7 +350,8 @@ def test_splits_that_are_read_once_are_not_used_up_by_explain(data):
 def test_probabilities_of_a_model_without_are_refused(labelled):
     sentence = (
         "scoring of KernelRidgeClassifier must be a scorer of labels or decision values; got neg_log_loss, which "
-        "needs probabilities. Use KernelRidgeClassifierCV, which has predict_proba."
+        "needs probabilities. Use cross_validate(KernelRidgeClassifierCV(), X, y, scoring='neg_log_loss'), which has "
+        "probabilities."
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         cross_validate(KernelRidgeClassifier(), *labelled, cv=3, scoring="neg_log_loss")

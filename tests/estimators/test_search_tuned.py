@@ -90,7 +90,7 @@ def test_several_targets_are_tuned_together(rng):
 def test_nested_cross_validation_tunes_in_pipelines_alone(rng):
     X, y = signal(rng, 90, noise=0.02)
     search = KernelRidgeCV([Gaussian(1.0)], ALPHAS, tune=True, random_state=0)
-    with pytest.raises(InputError, match=r"^tune of the search must be False in nested_cross_validate"):
+    with pytest.raises(InputError, match=r"^tune of KernelRidgeCV must be False in nested_cross_validate"):
         nested_cross_validate(search, X, y, cv=3)
     result = nested_cross_validate(make_pipeline(StandardScaler(), search), X, y, cv=3)
     assert len({repr(choice["kernel"]) for choice in result.chosen}) == 3

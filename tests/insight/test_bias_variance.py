@@ -419,7 +419,8 @@ def test_samplers_and_labels_that_will_not_do_are_refused_in_a_sentence(rng):
         "noise must be the probability of a wrong label for a classifier, at least 0 and below 1; got 1.0."
     )
     assert refusal(lambda: bias_variance(tree, X, truth, 0.1, method="bootstrap")) == (
-        "noise must be 0 for a classifier with method='bootstrap', which counts label noise as bias."
+        "noise must be 0 for a classifier with method='bootstrap', because the bootstrap counts label noise as bias; "
+        "got 0.1. Remove noise, or use method='monte_carlo'."
     )
     draws = iter([(X, truth), (X, truth), (X, np.full(25, 5))])
     assert refusal(lambda: bias_variance(tree, X, truth, 0.1, sampler=lambda rng: next(draws), draws=3)) == (

@@ -199,7 +199,7 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         ),
         (
             np.ma.masked_array(np.eye(2), mask=[[0, 1], [0, 0]]),
-            "K must not have missing values (masked entries). Fill them in first.",
+            "K must not have missing values (masked entries). Impute them first.",
         ),
     ],
 )
@@ -228,11 +228,11 @@ def test_options_that_make_no_sense_are_refused(options, said):
 def test_options_of_the_search_are_checked():
     kernel = Custom(distance)
     assert refusal(lambda: check_mercer(kernel, columns=0)) == (
-        "columns of check_mercer must be a positive whole number or a list of them; got 0."
+        "columns of check_mercer must be a positive integer or a list of them; got 0."
     )
     assert refusal(lambda: check_mercer(kernel, columns=[1, 2.5])).endswith("got [1, 2.5].")
     assert refusal(lambda: check_mercer(kernel, random_state="x")) == (
-        "random_state of check_mercer must be a non-negative whole number, a generator or None; got 'x'."
+        "random_state of check_mercer must be a non-negative integer, a generator or None; got 'x'."
     )
 
 

@@ -68,5 +68,5 @@ def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
         "y of noise_estimate must be 25 numbers, one per row; got 3."
     )
     assert refusal(lambda: noise_estimate(X, wave(X), KernelRidge(1e-9, kernel=Gaussian(0.01)))).startswith(
-        "The residual degrees of freedom, n - tr(2S - SS'), must be positive; got"
+        "The residual degrees of freedom, n - tr(2S - SS') with predictions S y, must be positive; got"
     )

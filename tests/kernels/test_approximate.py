@@ -319,16 +319,16 @@ def test_kernels_without_a_series_are_refused(kernel, columns):
 def test_a_product_of_sums_is_to_be_written_out():
     kernel = (Gaussian() + Linear()) * (Gaussian() + Linear())
     assert ask(kernel, np.ones((2, 2))) == (
-        f"{kernel!r} is a product of two kernels that both need random features, which is not supported. Write it as "
-        "a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
+        f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
+        "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
 
 
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"count": 0}, "count of approximate_features must be a whole number of at least 1; got 0."),
-        ({"count": 2.0}, "count of approximate_features must be a whole number of at least 1; got 2.0."),
+        ({"count": 0}, "count of approximate_features must be an integer of at least 1; got 0."),
+        ({"count": 2.0}, "count of approximate_features must be an integer of at least 1; got 2.0."),
         ({"count": 7}, "count of Fourier features must be even, a cosine and a sine for each frequency; got 7."),
         (
             {"method": "fourrier"},
@@ -337,7 +337,7 @@ def test_a_product_of_sums_is_to_be_written_out():
         ({"probability": 1.0}, "probability must be a number between 0 and 1; got 1.0."),
         (
             {"random_state": "x"},
-            "random_state must be a non-negative whole number, a numpy.random.Generator or None; got 'x'.",
+            "random_state must be a non-negative integer, a numpy.random.Generator or None; got 'x'.",
         ),
     ],
 )

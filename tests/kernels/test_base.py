@@ -190,7 +190,7 @@ def test_a_precision_that_is_none_is_refused_in_the_same_sentence(rng):
 
 def test_missing_numbers_are_refused_with_their_place():
     X = [[1.0, 2.0], [3.0, np.nan]]
-    said = "X must be finite; got nan in row 1, column 1. Fill in or drop such rows first."
+    said = "X must be finite; got nan in row 1, column 1. Impute the missing values, or drop these rows."
     assert refusal(Linear(), X) == said
     assert refusal(Linear().diag, X) == said
     assert refusal(Linear(), [[1.0, 2.0]], X) == said
@@ -326,7 +326,7 @@ def test_several_nested_parameters_can_be_set_at_once():
 
 def test_a_parameter_set_badly_is_refused_as_in_the_constructor():
     assert refusal((Gaussian() + Linear()).set_params, k1__width=-1.0) == (
-        "width of Gaussian must be a positive number, or one per column; got -1.0."
+        "width of Gaussian must be a positive number, or a list of such numbers (one per column); got -1.0."
     )
     assert refusal((Gaussian() + Linear()).set_params, k1="a") == "k1 of Sum must be a kernel; got 'a'."
 
@@ -348,7 +348,7 @@ def test_an_unknown_parameter_of_a_kernel_without_any_is_answered_in_a_sentence(
 
 def test_a_number_has_no_parameters_of_its_own():
     assert refusal(Gaussian().set_params, width__x=2.0) == (
-        "'width' of Gaussian is not a kernel, so it has no parameters."
+        "Gaussian has no parameter 'width__x': width is not a kernel. Use 'width'."
     )
 
 

@@ -166,12 +166,30 @@ def test_a_kernel_of_ones_own_claims_nothing_unless_it_says_so():
         (Sigmoid(2.0, 1.0), "the rows 1 and 2 have a kernel matrix with a negative determinant"),
         (Sigmoid(0.1, 0.5), "the rows 0.99 and 17 have a kernel matrix with a negative determinant"),
         (Sigmoid(1.0, 25.0), "no counterexample was found beyond rounding error"),
-        (YES + YES, "a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)"),
-        (YES * YES, "a product of Mercer kernels is a Mercer kernel (phi: all products of two features)"),
-        (2.0 * YES, "a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)"),
+        (YES + YES, "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"),
+        (YES * YES, "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"),
+        (
+            2.0 * YES,
+            (
+                "a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by the "
+                "square root of the factor)"
+            ),
+        ),
         (YES**2, "a whole power of a Mercer kernel is a product of Mercer kernels"),
-        (YES.exp(), "exp is a power series with positive coefficients: sums, products, limits"),
-        (YES.map(np.abs), "a Mercer kernel of mapped rows is a Mercer kernel (phi after f)"),
+        (
+            YES.exp(),
+            (
+                "exp is a power series with positive coefficients, and sums, products and limits of Mercer kernels are "
+                "Mercer kernels"
+            ),
+        ),
+        (
+            YES.map(np.abs),
+            (
+                "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the "
+                "function)"
+            ),
+        ),
         (YES.on(0), "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"),
         (YES.normalized(), "it is a Mercer kernel with features scaled to length one"),
         (Outer(np.sum), "its one feature is f(x)"),

@@ -374,8 +374,8 @@ def test_an_empty_matrix_stays_empty():
 
 def test_the_diagonal_of_new_rows_cannot_be_read_off_a_matrix():
     assert refusal(Precomputed().diag, np.ones((2, 3))) == (
-        "The matrix for Precomputed().diag must be square; got 2 x 3. k(x, x) of new rows is not in this matrix: pass "
-        "it as diag=."
+        "The matrix for Precomputed().diag must be square; got 2 x 3. For new rows, pass their k(x, x) as "
+        "diag= to the method of the model."
     )
 
 

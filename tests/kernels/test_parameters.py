@@ -35,16 +35,16 @@ def test_widths_of_every_make_are_taken():
     "width", [0, -1, math.nan, math.inf, -math.inf, 1e-151, 1e151, None, "a", [], [[1.0]], [1, 0], {}, object()]
 )
 def test_other_widths_are_refused(width):
-    must_be = "between 1e-150 and 1e150" if width in (1e-151, 1e151) else "a positive number"
+    must_be = "a number between 1e-150 and 1e150" if width in (1e-151, 1e151) else "a positive number"
     assert (
         refusal(positive_width, Thing(), width)
-        == f"width of Thing must be {must_be}, or one per column; got {width!r}."
+        == f"width of Thing must be {must_be}, or a list of such numbers (one per column); got {width!r}."
     )
 
 
 def test_a_width_is_refused_by_the_name_it_goes_by():
     assert refusal(positive_width, Thing(), -1, "gamma") == (
-        "gamma of Thing must be a positive number, or one per column; got -1."
+        "gamma of Thing must be a positive number, or a list of such numbers (one per column); got -1."
     )
 
 
@@ -88,14 +88,12 @@ def test_whole_numbers_are_checked_against_their_bound():
     for value in (1, 7, np.int64(3), np.uint8(2)):
         whole_number(Thing(), "n", value)
     whole_number(Thing(), "n", 0, least=0)
-    assert refusal(whole_number, Thing(), "n", 2, least=3) == "n of Thing must be a whole number of at least 3; got 2."
+    assert refusal(whole_number, Thing(), "n", 2, least=3) == "n of Thing must be an integer of at least 3; got 2."
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 1.5, True, "1", None, math.nan, np.float64(2)])
 def test_what_is_no_positive_whole_number_is_refused(value):
-    assert (
-        refusal(whole_number, Thing(), "n", value) == f"n of Thing must be a whole number of at least 1; got {value!r}."
-    )
+    assert refusal(whole_number, Thing(), "n", value) == f"n of Thing must be an integer of at least 1; got {value!r}."
 
 
 def test_functions_are_what_can_be_called():
@@ -121,6 +119,6 @@ def test_one_width_fits_any_number_of_columns():
 
 def test_several_widths_fit_only_as_many_columns():
     assert refusal(fits_columns, Thing(), [1.0], 3) == (
-        "width of Thing must be one number or 3, one per column; got 1 numbers. Choose columns with .on(...), or use "
-        "one width per column."
+        "width of Thing must be one number, or 3 numbers (one per column of X); got 1 numbers. Use 3 numbers, or "
+        "choose columns with .on(...)."
     )

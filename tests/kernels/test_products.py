@@ -249,7 +249,7 @@ def test_values_beyond_floating_point_are_refused_in_a_sentence(kernel, X):
 @pytest.mark.parametrize("degree", [0, -1, 1.5, 2.0, True, "2", None, math.nan])
 def test_a_degree_is_a_positive_whole_number(degree):
     assert refusal(Polynomial, degree=degree) == (
-        f"degree of Polynomial must be a whole number of at least 1; got {degree!r}."
+        f"degree of Polynomial must be an integer of at least 1; got {degree!r}."
     )
 
 

@@ -38,7 +38,7 @@ STEP = 1e-5
 
 
 class Cauchy(Kernel):
-    """A kernel of one's own: a positive number to tune, a whole number and a text that are none."""
+    """A kernel of one's own: a positive number to tune, an integer and a text that are none."""
 
     reach: float = 1.5
     power: int = 2

@@ -317,15 +317,17 @@ def test_parameters_whose_inverse_overflows_are_refused(family, name):
     "width", [0, -1.0, math.nan, math.inf, 1e-200, 1e200, None, "wide", [], [1.0, -1.0], [[1.0, 2.0]], [1.0, None], 1j]
 )
 def test_a_width_that_is_none_is_refused_in_one_sentence(family, width):
-    must_be = "between 1e-150 and 1e150" if width in (1e-200, 1e200) else "a positive number"
-    assert refusal(family, width) == f"width of {family.__name__} must be {must_be}, or one per column; got {width!r}."
+    must_be = "a number between 1e-150 and 1e150" if width in (1e-200, 1e200) else "a positive number"
+    assert refusal(family, width) == (
+        f"width of {family.__name__} must be {must_be}, or a list of such numbers (one per column); got {width!r}."
+    )
 
 
 def test_a_wrong_number_of_widths_is_refused_when_rows_are_seen(rng):
     said = refusal(Gaussian([1.0, 2.0]), rng.normal(size=(4, 3)))
     assert said == (
-        "width of Gaussian must be one number or 3, one per column; got 2 numbers. Choose columns with .on(...), or "
-        "use one width per column."
+        "width of Gaussian must be one number, or 3 numbers (one per column of X); got 2 numbers. Use 3 numbers, or "
+        "choose columns with .on(...)."
     )
     assert refusal(Gaussian([1.0, 2.0]).diag, rng.normal(size=(4, 3))) == said
 
@@ -358,7 +360,7 @@ def test_shape_and_period_must_be_above_zero(family, name, value):
 def test_a_gamma_that_is_none_is_refused_by_its_own_name():
     assert (
         refusal(Gaussian.from_gamma, -1.0)
-        == "gamma of Gaussian must be a positive number, or one per column; got -1.0."
+        == "gamma of Gaussian must be a positive number, or a list of such numbers (one per column); got -1.0."
     )
 
 
@@ -369,7 +371,10 @@ def test_per_dimension_must_be_true_or_false(value):
 
 @pytest.mark.parametrize("width", ["2", True, ["1", "2"]])
 def test_a_width_that_is_text_or_a_truth_value_is_no_number(width):
-    assert refusal(Gaussian, width) == f"width of Gaussian must be a positive number, or one per column; got {width!r}."
+    assert (
+        refusal(Gaussian, width)
+        == f"width of Gaussian must be a positive number, or a list of such numbers (one per column); got {width!r}."
+    )
 
 
 @pytest.mark.parametrize("kernel", ONE_WIDTH, ids=named)
@@ -402,5 +407,8 @@ def test_a_stationary_kernel_of_ones_own_is_its_profile(rng):
     X = rng.normal(size=(6, 3))
     wide = [0.5, 1.0, 2.0]
     assert worst(Cauchy(wide)(X), table(lambda x, z: 1 / (1 + formulas.squared_distance(x, z, wide)), X)) < 1e-13
-    assert refusal(Cauchy, -1.0) == "width of Cauchy must be a positive number, or one per column; got -1.0."
+    assert (
+        refusal(Cauchy, -1.0)
+        == "width of Cauchy must be a positive number, or a list of such numbers (one per column); got -1.0."
+    )
     assert worst((Cauchy(wide) + Linear())(X), Cauchy(wide)(X) + X @ X.T) < 1e-13

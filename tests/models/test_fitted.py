@@ -313,7 +313,7 @@ def test_what_needs_its_rows_is_refused_without_them(data, path):
     bare = mercer.load(path)
     with pytest.raises(InputError, match="Prediction intervals need the training rows"):
         bare.predict_interval(X)
-    with pytest.raises(InputError, match="X must be rows of 2 columns, as in training; got 1"):
+    with pytest.raises(InputError, match="X must have 2 columns, as in fit; got 1"):
         bare.predict(X[:, :1])
     mercer.save(KernelRidgeClassifier().fit(X, labels), path, rows=False)
     with pytest.raises(InputError, match="predict_proba needs a calibrated model"):

@@ -163,7 +163,7 @@ def test_places_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     reasons = {
         tmp_path: "it is a directory.",
         tmp_path / "none": "no such file or directory.",
-        empty: "it is truncated, or not a model file.",
+        empty: "it is truncated, or not a model file. Use another copy of the file, or save the model again.",
         pipe: "it is not a regular file.",
         tmp_path / "empty" / "x": "not a directory.",
         Path("x" * 5000): "file name too long.",

@@ -40,6 +40,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 
 # -- files that lie ---------------------------------------------------------------------------------
 
+WAY_OUT = " Use another copy of the file, or save the model again."
+
 
 def refused(path, data):
     path.write_bytes(data)
@@ -79,7 +81,7 @@ def test_other_files_are_no_models(small):
     from safetensors.numpy import save as others
 
     words = refused(small, others({"weight": np.zeros((2, 2))}, {"format": "np"}))
-    assert words == "it is not a model file."
+    assert words == "it is not a model file." + WAY_OUT
 
 
 NAN, INF = ({"is": "float", "of": text} for text in ("nan", "inf"))
@@ -110,8 +112,8 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "_primal"), 1, "weights of features must be present exactly when the solver is 'primal'."),
         ((*FITTED, "_one_target"), 1, "targets and the shape of y are inconsistent."),
-        ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the columns of X_fit_."),
-        ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the columns of X_fit_."),
+        ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the number of columns of X_fit_."),
+        ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the number of columns of X_fit_."),
         ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must be strings."),
         (
             (*FITTED, "kernel_"),
@@ -160,7 +162,7 @@ def test_arrays_that_nobody_asks_for_are_refused(small):
     spare = np.arange(5.0)
     arrays[entry_of(spare).name] = spare
     data = b"".join(map(bytes, packed(dumps(record), [entry_of(array) for array in arrays.values()], arrays)))
-    assert refused(small, data) == "it contains unused arrays, or arrays in the wrong order."
+    assert refused(small, data) == "it contains unused arrays, or arrays in the wrong order." + WAY_OUT
 
 
 def in_place_of(data, old, new):
@@ -183,14 +185,16 @@ def test_json_in_another_spelling_is_refused(small):
         "deep": (rb"\"alpha\":0.1", rb"\"alpha\":" + b"[" * 100_000 + b"]" * 100_000),
         "deep objects": (rb"\"alpha\":0.1", rb"\"alpha\":" + rb"{\"a\":" * 50_000 + b"1" + b"}" * 50_000),
     }
+    words = "its record is not valid JSON in mercer's format." + WAY_OUT
     for old, new in spellings.values():
-        assert refused(small, in_place_of(data, old, new)) == "its record is not valid JSON in mercer's format."
+        assert refused(small, in_place_of(data, old, new)) == words
     deep = b'{"is":"tuple","of":['.replace(b'"', rb"\"") * 200 + b"]}" * 200
     assert "its parts do not fit" in refused(small, in_place_of(data, rb"\"alpha\":0.1", rb"\"alpha\":" + deep)) or deep
     for old, new in ((b'"dtype":"F64"', b'"dtype":"F64","dtype":"F64"'), (b'"shape":[3', b'"shape": [3')):
-        assert refused(small, in_place_of(data, old, new)) == "its header is invalid."
+        assert refused(small, in_place_of(data, old, new)) == "its header is invalid." + WAY_OUT
     for new in (b'"shape":[-3', b'"shape":[3.0', b'"shape":[1,1,1,1,1,3', b'"shape":[1' + b"0" * 17):
-        assert refused(small, in_place_of(data, b'"shape":[3', new)) == "its header describes an invalid array."
+        words = "its header describes an invalid array." + WAY_OUT
+        assert refused(small, in_place_of(data, b'"shape":[3', new)) == words
 
 
 def test_a_small_file_that_claims_much_is_refused_without_memory(small):
@@ -238,7 +242,8 @@ def test_sparse_tables_that_point_outside_are_refused(data, path):
     for part, place, value in ((1, 0, 2), (1, 0, -1), (2, 1, 10**6), (2, 0, 1), (2, 5, 0)):
         spoilt = arrays[parts[part]].copy()
         spoilt[place] = value
-        assert refused(path, renamed(record, arrays, parts[part], spoilt)) == "a sparse matrix is inconsistent."
+        words = "a sparse matrix is inconsistent." + WAY_OUT
+        assert refused(path, renamed(record, arrays, parts[part], spoilt)) == words
 
 
 @pytest.fixture(scope="module")

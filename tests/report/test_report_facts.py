@@ -121,8 +121,8 @@ def test_folds_that_are_no_partition_want_an_outer_loop_of_yours(lines):
     with pytest.raises(InputError) as caught:
         judge(subject)
     assert str(caught.value) == (
-        "evaluation of a report is required when the folds of the search overlap or do not cover all rows; the folds "
-        "are given splits. Run nested_cross_validate with suitable outer folds, and pass its result."
+        "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are given "
+        "splits. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
     )
     nested = mercer.nested_cross_validate(search, lines.Z, lines.y, cv=splits, inner=4)
     judged = judge(subject, nested)
@@ -360,7 +360,8 @@ def test_what_no_report_is_about_is_refused(lines):
         subject_of(lines.model, Z, np.column_stack([y, y]), target="y")
     with pytest.raises(InputError, match="the training data of the model; got 50 rows in X and 50 in y"):
         subject_of(lines.model, Z[:50], y[:50], target="y")
-    with pytest.raises(InputError, match="a numeric table, or a table with an encoder; got list"):
+    wanted = "a numeric table, or the table that an AutoRegressor, AutoClassifier or TableModel was fitted to; got list"
+    with pytest.raises(InputError, match=wanted):
         subject_of(lines.model, [["a", "b"]] * 60, y, target="y")
 
 

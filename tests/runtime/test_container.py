@@ -35,12 +35,15 @@ def test_a_header_that_is_too_large_is_refused_before_it_is_parsed(text, monkeyp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x" * LONGEST, "The header of a model file must be at most 16777216 bytes; got 16777336."),
-        ("0," * MOST_VALUES, "The header of a model file must be at most 1048576 values; got 1048580."),
+        ("x" * LONGEST, "16777216 bytes; got 16777336."),
+        ("0," * MOST_VALUES, "1048576 values; got 1048580."),
     ],
 )
 def test_a_header_that_could_not_be_read_is_not_written(text, words):
-    assert refusal(Header(text, ()).packed, kind=InputError) == words
+    assert refusal(Header(text, ()).packed, kind=InputError) == (
+        "The model file cannot be written: its description (parameters, names of columns, categories) must have at "
+        f"most {words} Use fewer columns or categories."
+    )
 
 
 def test_a_header_of_real_size_is_read():

@@ -66,7 +66,7 @@ def test_the_variable_of_our_own_decides(monkeypatch):
 @pytest.mark.parametrize("value", ["0", "-2", "two", "1.5", " "])
 def test_a_variable_that_is_no_count_is_refused(monkeypatch, value):
     monkeypatch.setenv("MERCER_THREADS", value)
-    assert refusal(thread_count) == f"MERCER_THREADS must be a whole number of at least 1; got {value!r}."
+    assert refusal(thread_count) == f"MERCER_THREADS must be an integer of at least 1; got {value!r}."
 
 
 def test_an_empty_variable_says_nothing(monkeypatch):
@@ -104,7 +104,7 @@ def test_the_count_is_restored_after_an_error():
 @pytest.mark.parametrize("count", [0, -1, 1.5, 2.0, None, "x", True])
 def test_a_count_that_is_none_is_refused(count):
     assert refusal(threads(count).__enter__) == (
-        f"The number of threads must be a whole number of at least 1; got {count!r}."
+        f"The number of threads must be an integer of at least 1; got {count!r}."
     )
 
 

@@ -27,7 +27,8 @@ def test_errors_whose_squares_are_no_numbers_are_refused_by_a_sentence(scale, rn
     with pytest.raises(InputError) as refusal:
         KernelRidgeCV([Gaussian(1.0)], ALPHAS, cv=5).fit(X, y * scale)
     assert re.fullmatch(
-        r"Residuals must be between 1e-150 and 1e150 in absolute value, so that their squares are finite; got \S+\. "
+        r"The largest absolute residual must be between 1e-150 and 1e150, so that squares are finite and non-zero; "
+        r"got \S+\. "
         r"Rescale y, or use scoring='neg_mean_absolute_error'\.",
         str(refusal.value),
     )
@@ -54,7 +55,10 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     splits = [(np.setdiff1d(np.arange(13), test), test) for test in folds]
     K = Gaussian(1.0)(X)
     expected = [r2_score(y[test], held_out(K, y, 0.1, train, test)[:, 0]) for train, test in splits[:4]] + [np.nan]
-    sentence = "r2 is not defined for a test set of one row; its score is NaN."
+    sentence = (
+        "r2 is not defined for a test set of one row; its score is NaN. Use folds of at least 2 rows, or another "
+        "scoring, such as 'neg_mean_squared_error'."
+    )
     if how == "search":
         sentence = (
             "All scores are NaN (r2 is not defined for a test set of one row). Use another scoring or other folds."

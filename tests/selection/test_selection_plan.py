@@ -69,8 +69,7 @@ def test_what_fits_by_no_route_is_refused_with_its_bytes():
     with pytest.raises(MemoryRefusal) as refused:
         plan(work, 10**8)
     message = str(refused.value)
-    assert f"needs at least {readable(least.bytes)} of memory (method {least.name})" in message
-    assert "100.0 MB is available" in message
+    assert f"needs at least {readable(least.bytes)} of memory; 100.0 MB is available. Use at most about " in message
 
 
 @pytest.mark.slow
@@ -83,7 +82,7 @@ def test_as_many_rows_as_the_refusal_says_do_fit(kernels, alphas, refit_only):
             how = {"cv": cv, "kernels": kernels, "alphas": alphas, "threads": threads, "refit_only": refit_only}
             with pytest.raises(MemoryRefusal) as refused:
                 plan(work_of(n=20_000, **how), memory)
-            rows = int(str(refused.value).split("About ")[1].split(" rows")[0])
+            rows = int(str(refused.value).split("at most about ")[1].split(" rows")[0])
             assert rows > 300
             assert plan(work_of(n=rows, **how), memory).chosen.bytes <= memory
 

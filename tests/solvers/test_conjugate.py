@@ -133,7 +133,9 @@ def test_more_targets_than_there_is_memory_for_are_refused(rng, monkeypatch):
     rows = Rows(rng.normal(size=(100, 2)))
     system = StreamedSystem(Gaussian(1.0), rows, None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
-    with pytest.raises(MemoryRefusal, match=r"Conjugate gradients on 100 rows and 5000 targets needs 88\.0 MB"):
+    with pytest.raises(
+        MemoryRefusal, match=r"The conjugate gradient method on 100 rows and 5000 targets needs 88\.0 MB"
+    ):
         system.solve(np.ones((100, 5000)), 0.1)
 
 

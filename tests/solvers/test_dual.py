@@ -291,7 +291,7 @@ def test_rounding_below_zero_is_not_called_negative(rng):
 def test_a_matrix_that_is_not_finite_is_refused():
     with pytest.raises(InputError) as caught:
         Eigendecomposition(np.full((2, 2), np.nan))
-    assert str(caught.value) == "The Gram matrix must be finite; got NaN or infinity."
+    assert str(caught.value) == "The kernel matrix must be finite; got NaN or infinity. Scale X."
 
 
 def test_one_decomposition_serves_many_alphas(rng):

@@ -95,14 +95,16 @@ def test_the_refusal_names_what_is_needed_what_there_is_and_what_would_fit(monke
         KernelRidge(kernel="rbf", solver="cholesky").fit(X, y)
     message = str(caught.value)
     assert message.startswith(
-        "KernelRidge on 1000 rows (cholesky) needs 8.8 MB of memory; 1.0 MB is available. "
-        "About 337 rows would fit by Cholesky. For more rows, use NystroemRidge, or a kernel with few explicit "
-        "features "
+        "KernelRidge on 1000 rows with solver='cholesky' needs 8.8 MB of memory; 1.0 MB is available. "
+        "Use at most about 337 rows. For more rows, use NystroemRidge, or a kernel with few explicit features "
     )
     assert isinstance(caught.value, MemoryError)
     with pytest.raises(
         MemoryRefusal,
-        match=r"\(cg\) needs 5\.9 MB of memory; 1\.0 MB is available\. About 337 rows would fit\. For more rows",
+        match=(
+            r"with solver='cg' needs 5\.9 MB of memory; 1\.0 MB is available\. Use at most about 337 rows\. "
+            r"For more rows"
+        ),
     ):
         KernelRidge(kernel="rbf").fit(X, y)
     KernelRidge(kernel="linear").fit(X[:5], y[:5])  # what fits is not refused
@@ -116,9 +118,11 @@ def test_a_primal_fit_that_does_not_fit_is_not_told_to_use_the_primal(monkeypatc
     with pytest.raises(MemoryRefusal) as caught:
         KernelRidge(kernel="linear").fit(X, y)
     message = str(caught.value)
-    assert message.startswith("KernelRidge on 1000 rows (primal) needs 3.5 MB of memory; 1.0 MB is available. ")
+    assert message.startswith(
+        "KernelRidge on 1000 rows with solver='primal' needs 3.5 MB of memory; 1.0 MB is available. "
+    )
     assert "fit any number" not in message
-    assert message.endswith("would fit.")
+    assert message.endswith(" is available. Use fewer features, or at most about 211 rows.")
 
 
 @pytest.mark.parametrize(("kernel", "columns"), [("rbf", 2), ("linear", 100), ("linear", 20)])

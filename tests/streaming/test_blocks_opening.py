@@ -23,7 +23,7 @@ def table(rng):
 def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path):
     X = rng.normal(size=(10, 2))
     X[7, 1] = bad
-    fill = "Impute missing values or drop these rows first."
+    fill = "Impute the missing values, or drop these rows."
     assert refusal(X) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
     assert refusal(np.zeros((10, 1)), X) == f"Column 1 of y must be finite; got {bad} in row 7. {fill}"
     whole = pd.DataFrame(X, columns=["a", "b"])
@@ -50,7 +50,7 @@ def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path
 
 def test_gaps_in_files_are_named(tmp_path):
     parquet.write_table(pa.table({"a": [1.0, None], "b": [1, 2]}), tmp_path / "t.parquet")
-    fill = "Impute missing values or drop these rows first."
+    fill = "Impute the missing values, or drop these rows."
     assert refusal(tmp_path / "t.parquet") == f"Column 'a' of t.parquet has missing values, the first in row 2. {fill}"
     for gap in ("", "NA", "nan"):
         (tmp_path / "t.csv").write_text(f"a,b\n1,2\n3,{gap}\n5,6\n")
@@ -61,7 +61,7 @@ def test_gaps_in_files_are_named(tmp_path):
     whole = pd.DataFrame({"a": [1, 2], "l": ["x", None]})
     assert refusal(whole, "l", labels=True).startswith("y has missing values, the first in row")
     assert refusal(whole[["a"]], groups=["x", pd.NA]).startswith(
-        "groups has missing values, the first in row 1. Impute missing values or drop these rows first."
+        "groups has missing values, the first in row 1. Impute the missing values, or drop these rows."
     )
     gaps = pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})
     assert refusal(gaps).startswith("Column 'a' of X must be ")

@@ -59,12 +59,9 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
 
 def test_blocks_that_do_not_fit_are_named():
     X, y = np.zeros((4, 2)), np.zeros(4)
-    assert refusal([(X, y), (np.zeros((4, 3)), y)]) == "X of block 1 must be 2 columns wide; got 3."
+    assert refusal([(X, y), (np.zeros((4, 3)), y)]) == "X of block 1 must have 2 columns; got 3."
     assert refusal([(X, y), (X, y[:3])]) == "y of block 1 must be as long as its X (4 rows); got 3 rows."
-    assert (
-        refusal([(X, y), (X,)])
-        == "Block 1 must have the same form as block 0; got a different choice of X, y, weights and groups."
-    )
+    assert refusal([(X, y), (X,)]) == "Block 1 must have the same items as block 0, such as (X, y); got other items."
     assert refusal([(X, y, y, y, y)]).endswith("(X, y, weights, groups); got 5 items.")
     assert refusal([(X, y), (y, y)]) == "X of block 1 must be a table with rows and columns; got 1 dimensions."
     assert refusal(lambda: 3) == "X() must be an iterator over blocks; got int."
@@ -122,7 +119,11 @@ def test_what_a_block_or_a_sample_takes_is_promised(monkeypatch):
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000")
     source = as_source(np.zeros((500, 3)))
     with pytest.raises(
-        MemoryRefusal, match=r"^A block of 500 rows needs 24\.0 kB of memory; .* Read fewer rows at once\.$"
+        MemoryRefusal,
+        match=(
+            r"^A block of 500 rows needs 24\.0 kB of memory; .* Use a table with fewer columns, or a machine with more "
+            r"memory\.$"
+        ),
     ):
         next(source.blocks(1000))
     with pytest.raises(MemoryRefusal, match=r"^A sample of 400 rows needs 19\.2 kB of memory; .* Draw fewer rows\.$"):

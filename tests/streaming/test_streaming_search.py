@@ -192,7 +192,10 @@ def test_sums_that_fit_nowhere_are_refused():
     assert grouped([10, 10, 30], 80) == [[0, 1], [2]]
     with pytest.raises(
         MemoryRefusal,
-        match=("Accumulating the sums of one kernel needs 50 bytes of memory; at most half of the available 80 bytes"),
+        match=(
+            "Fitting one kernel needs 50 bytes of memory for its landmarks and folds; at most half of the available 80 "
+            "bytes is used"
+        ),
     ):
         grouped([50], 80)
 

@@ -95,7 +95,7 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     assert "got '1.234' in row 0" in refusal(found.transform, {"a": ["1.234", 1.234]})
     assert refusal(found.transform, {"a": ["2.5"]}) == (
         "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; "
-        "got '2.5' in row 0. Set the decimal sign of this table with decimal."
+        "got '2.5' in row 0. Set the decimal sign of this table: decimal=',' or decimal='.'."
     )
     assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
         "Column 'a' is ambiguous: '1,234' in row 1 may have a decimal comma or a thousands separator. Set decimal=',' "
@@ -104,11 +104,12 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
     assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5"], "b": ["1.5", "2.5"]}) == (
-        "The decimal sign must be the same in all columns; got '1.5' in column 'b', but '1,5' in 'a'. Set decimal."
+        "The decimal sign must be the same in all columns; got '1.5' in column 'b', but '1,5' in 'a'. Set "
+        "decimal=',' or decimal='.'."
     )
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
-        "Column 'a' must be numbers in one format; got '1,5' in row 0. Set the format with decimal or thousands, or "
-        "use kinds={'a': 'category'}."
+        "Column 'a' must be numbers in one format; got '1,5' in row 0. Set the format with the parameters decimal and "
+        "thousands, or use kinds={'a': 'category'}."
     )
     free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
     assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})

@@ -105,8 +105,8 @@ REFUSED = {
         b"a,b\n123456789012345678901234567891,1\n",
         (
             "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
-            "'123456789012345678901234567891' in line 2 of t.csv. Drop the column with drop, or keep it as text with "
-            "kinds={'a': 'category'}."
+            "'123456789012345678901234567891' in line 2 of t.csv. Drop the column with drop=['a'], or keep it as "
+            "text with kinds={'a': 'category'}."
         ),
     ),
     "empty": (b"", "t.csv is empty."),
@@ -140,18 +140,24 @@ REFUSED = {
     ),
     "points and commas": (
         b"a;b\n1,5;2.5\n",
-        ("The decimal sign must be the same in all columns; got '2.5' in column 'b', but '1,5' in 'a'. Set decimal."),
+        (
+            "The decimal sign must be the same in all columns; got '2.5' in column 'b', but '1,5' in 'a'. Set "
+            "decimal=',' or decimal='.'."
+        ),
     ),
     "thousands with blanks": (
         b"a;b\n1 234;1\n5 678;1\n",
         (
-            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with decimal or "
-            "thousands, or use kinds={'a': 'category'}."
+            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with the "
+            "parameters decimal and thousands, or use kinds={'a': 'category'}."
         ),
     ),
     "two separators": (
         b"a|b;c\n1|2;3\n",
-        "Cells of t.csv may be separated by a semicolon or a bar: the header has both. Set separator.",
+        (
+            "The separator of t.csv is ambiguous: the header contains a semicolon and a bar. Set the parameter "
+            "separator."
+        ),
     ),
     "no header": (
         b"1.5,2\n3,4\n",
@@ -281,7 +287,7 @@ def test_files_that_are_not_there(tmp_path, monkeypatch):
         read_table(str(tmp_path))
     with pytest.raises(InputError, match=r"cannot be read: File name too long\."):
         read_table(str(tmp_path / ("x" * 300)))
-    said = "The name of a table must be a path, or - for standard input; got an empty text."
+    said = "The name of a table must be a path, or - for standard input; got an empty string."
     for read in (read_table, lambda source: LongTable.found(source, 0), as_source):
         with pytest.raises(InputError) as caught:
             read("")
@@ -340,7 +346,7 @@ def test_parquet_that_is_refused(read):
 
     assert said(as_parquet(a=[[1], [2]])) == (
         "Column 'a' must be numbers, booleans, dates or text; got list in row 1 of t.parquet. Turn the column into "
-        "text, or drop it with drop."
+        "text, or drop it with drop=['a']."
     )
     assert read(as_parquet(a=[[1], [2]]), unused=["a"]).exactly("a") == [[1], [2]]
     assert said(as_parquet(a=[1.0, float("inf")])) == (
@@ -349,7 +355,7 @@ def test_parquet_that_is_refused(read):
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
         "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got '9007199254740993' in "
-        "row 2 of t.parquet. Drop the column with drop, or keep it as text with kinds={'a': 'category'}."
+        "row 2 of t.parquet. Drop the column with drop=['a'], or keep it as text with kinds={'a': 'category'}."
     )
     assert read(as_parquet(a=[1, 2**53 + 1]), unused=["a"]).rows == 2
     assert said(as_parquet(a=pa.array([], pa.int64()))) == (
@@ -423,7 +429,7 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
         arrow_reading(far, "t.parquet", Rules())
     assert str(caught.value) == (
         "Column 'x' must be dates within 292 million years of 1970; got 36534630048-05-13T13:56:16 in row 2 of "
-        "t.parquet. Drop the column with drop."
+        "t.parquet. Drop the column with drop=['x']."
     )
     names = arrow_reading(far, "t.parquet", Rules(unused=frozenset("x"))).exactly("x")
     assert names == ["1970-01-01T00:00:00", "36534630048-05-13T13:56:16"]

@@ -263,11 +263,11 @@ BAD = {
         {"objective": "aic"},
         "objective of tune must be 'loo' or 'evidence'; got 'aic'.",
     ),
-    "no starts": ({"starts": 0}, "starts of tune must be a whole number from 1 to 4; got 0."),
-    "many starts": ({"starts": 9}, "starts of tune must be a whole number from 1 to 4; got 9."),
-    "half a start": ({"starts": 1.5}, "starts of tune must be a whole number from 1 to 4; got 1.5."),
-    "steps": ({"steps": 0}, "steps of tune must be a whole number of at least 1; got 0."),
-    "max_rows": ({"max_rows": 1}, "max_rows of tune must be a whole number of at least 3; got 1."),
+    "no starts": ({"starts": 0}, "starts of tune must be an integer from 1 to 4; got 0."),
+    "many starts": ({"starts": 9}, "starts of tune must be an integer from 1 to 4; got 9."),
+    "half a start": ({"starts": 1.5}, "starts of tune must be an integer from 1 to 4; got 1.5."),
+    "steps": ({"steps": 0}, "steps of tune must be an integer of at least 1; got 0."),
+    "max_rows": ({"max_rows": 1}, "max_rows of tune must be an integer of at least 3; got 1."),
     "length of y": ({"y": Y5[:3]}, "y of tune must be 5 finite numbers, one per row of X; got ndarray of shape (3,)."),
     "y with NaN": (
         {"y": [1.0, 2.0, math.nan, 3.0, 4.0]},
@@ -283,7 +283,7 @@ BAD = {
     ),
     "X with NaN": (
         {"X": np.where(X5 == 3.0, np.nan, X5)},
-        "X must be finite; got nan in row 1, column 1. Fill in or drop such rows first.",
+        "X must be finite; got nan in row 1, column 1. Impute the missing values, or drop these rows.",
     ),
     "two rows": ({"X": X5[:2], "y": Y5[:2]}, "tune needs at least 3 rows with positive weight; got 2."),
     "two rows with weight": (
@@ -332,7 +332,10 @@ BAD = {
     ),
     "a given matrix": (
         {"kernel": 2.0 * Precomputed(), "X": np.eye(5)},
-        "2.0 * Precomputed() is precomputed and has no parameters to tune. Use another kernel with rows X.",
+        (
+            "2.0 * Precomputed() is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
+            "Gaussian(1.0)."
+        ),
     ),
     "infinite": (
         {"kernel": Polynomial(3).exp()},

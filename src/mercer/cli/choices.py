@@ -166,4 +166,4 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     if asked:
         name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
         return name, f"because of {' and '.join(asked)}"
-    return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "no settings were given"
+    return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "the default"

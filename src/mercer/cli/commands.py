@@ -28,7 +28,7 @@ def _examples(*lines: str, head: str = "Examples:") -> str:
 )
 @click.version_option(package_name="mercer", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Kernel models for tables, with an out-of-sample error for each."""
+    """Kernel models for tables; every model comes with an estimate of its out-of-sample error."""
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -59,7 +59,7 @@ _COLUMNS = _options(
     ),
     click.option(
         "--as", "kinds", multiple=True, metavar="COLUMN=KIND",
-        help="Kind of a column: number, category, date, text or drop.",
+        help="Kind of a column: number, category, date or text, or drop to leave it out; may be repeated.",
     ),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Drop a column; may be repeated."),
     click.option("--id", "row_id", metavar="COLUMN", help="Column with row identifiers; not used as a feature."),
@@ -68,8 +68,8 @@ _COLUMNS = _options(
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
-        "the rows, or stop with an error (refuse). Infinite values are an error, unless --missing mark, mean or "
-        "drop is given on the command line: then they count as missing.",
+        "the rows, or stop with an error (refuse). Infinite values are an error by default; with "
+        "--missing mark, mean or drop on the command line they count as missing.",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -87,15 +87,20 @@ _SETTINGS = _options(
         "--rule",
         type=click.Choice(["best", "one_se"]),
         help="best: the alpha with the best score. one_se: the largest alpha within one standard error of the best "
-        "score.",
+        "score. Default: best.",
     ),
-    click.option("--scoring", metavar="NAME", help="A scikit-learn scorer, such as r2."),
+    click.option(
+        "--scoring",
+        metavar="NAME",
+        help="A scikit-learn scorer, such as r2. Default: neg_mean_squared_error, or accuracy.",
+    ),
     click.option(
         "--folds",
         type=click.IntRange(2),
         metavar="N",
-        help="Number of folds for the error estimate. Default: 10; none for automatic models (without --kernel, "
-        "--alphas or similar options), which estimate their error during the fit.",
+        help="Number of folds for the error estimate. Default: 10. The automatic model needs none: it estimates its "
+        "error during the fit. It is fitted unless --kernel, --alphas, --rule, --scoring, --repeats, --checkpoint, "
+        "--group, --weight or --without-data is given.",
     ),
     click.option(
         "--repeats",
@@ -108,8 +113,8 @@ _SETTINGS = _options(
         "--time-budget",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Time limit. Automatic models stop tuning, landmark models use fewer landmarks, and a search that would "
-        "take longer is an error.",
+        help="Time limit. The automatic model stops tuning; a Nystroem model (more than 50 000 rows, or --dask) uses "
+        "fewer landmarks; a search over kernels and alphas that would take longer stops with an error.",
     ),
     click.option(
         "--memory-limit", metavar="SIZE", help="Memory limit, such as 2GB; a fit that needs more stops with an error."
@@ -120,7 +125,7 @@ _SETTINGS = _options(
     click.option(
         "--without-data",
         is_flag=True,
-        help="Save the model without training rows. Needs a kernel with a finite feature map, such as linear().",
+        help="Save the model without training rows. Needs a kernel with finitely many features, such as linear().",
     ),
 )
 
@@ -181,7 +186,7 @@ def predict(**options: Any) -> None:
 @_COLUMNS
 @_SETTINGS
 def explain(**options: Any) -> None:
-    """Show the model, time and memory that `fit` with the same options would need, without fitting."""
+    """Show which model `fit` would choose with the same options, and its time and memory. Nothing is fitted."""
     from mercer.cli.running import run_explain
 
     run_explain(options)
@@ -196,9 +201,9 @@ def explain(**options: Any) -> None:
 )
 @click.argument("kernel")
 def certify(kernel: str) -> None:
-    """Prove that KERNEL is a Mercer kernel, or show why not.
+    """Prove that KERNEL is a Mercer kernel (all its kernel matrices are positive semi-definite), or show why not.
 
-    The exit code is 0 if the proof succeeds, and 1 otherwise.
+    The answer is valid, not valid or unknown. The exit code is 0 for valid, and 1 otherwise.
     """
     from mercer.kernels import parse
 

@@ -23,7 +23,7 @@ def auto_plan(table: Prepared, asked: FitOptions) -> str:
     seconds = once + folds * _seconds(min(tuned, tuned * (folds - 1) // folds)) if folds else once
     if asked.time_budget is not None:
         seconds = min(seconds, 1.2 * asked.time_budget)
-    judged = f"all steps repeated in {folds} outer folds" if folds else "the model's own estimate, part of the fit"
+    judged = f"all steps repeated in {folds} outer folds" if folds else "estimated from the three folds of step 2"
     lines = [
         f"1. Encode {len(table.encoder.columns_)} columns as {len(table.encoder.names_out_)} columns of numbers.",
         "2. In three folds: tune four to six kernels on the other rows; weigh them by how they predict the fold.",

@@ -39,7 +39,10 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
     try:
         table = pa.concat_tables(parts.blocks(parts.names), promote_options="permissive")
     except pa.ArrowException as error:
-        raise InputError(f"The Parquet files of {parts.what} cannot be concatenated: {one_line(error)}.") from None
+        raise InputError(
+            f"The Parquet files of {parts.what} cannot be read as one table: {one_line(error)}. Save every file with "
+            "the same column types."
+        ) from None
     return arrow_reading(table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style))
 
 

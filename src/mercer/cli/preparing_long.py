@@ -68,8 +68,8 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
 
     if not said.rows_kept:
         raise InputError(
-            f"--without-data is not supported for tables that are read in blocks ({table.rows} rows). Remove "
-            "--without-data: the model file contains only the landmark rows."
+            f"--without-data is not supported for tables that are read in blocks ({table.rows} rows): their Nystroem "
+            "model stores some of the training rows, its landmarks. Remove --without-data, or fit a smaller table."
         )
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     endless = infinite_cells(said) == "missing"

@@ -205,10 +205,11 @@ def words(error: Exception) -> str:
         return said
     if _exhausted(error):
         return (
-            "Out of memory. Use fewer rows or columns. With --memory-limit, mercer checks the memory before it starts."
+            "Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: a fit that "
+            "is too large then stops before it starts."
         )
     if _of_arrow(error):
-        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Drop this column, or convert it."
+        return f"pyarrow cannot read or write this table: {said.rstrip('.')}. Drop or convert the column that it names."
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         place = repr(str(error.filename)) if error.filename else "the output"

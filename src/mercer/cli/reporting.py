@@ -22,7 +22,7 @@ def refuse_landmarks(table: Prepared, asked: FitOptions, report: str | None) -> 
     name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
     if report is not None and name.startswith("Nystroem"):
         raise InputError(
-            f"--report is not supported for {name} ({why}), because it does not store held-out predictions. Remove "
+            f"--report is not supported for {name} ({why}): this model does not store held-out predictions. Remove "
             "--report, or fit a sample of the rows."
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 
-_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is a whole number for Python, too
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an integer for Python, too
     ("booleans", (bool, np.bool_)),
     ("durations", (dt.timedelta, np.timedelta64)),
     ("dates", (dt.date, np.datetime64)),
@@ -110,7 +110,7 @@ def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
         raise InputError(
             sentence(
                 what,
-                "one number" if targets == 1 else f"one number or {targets}, one per target",
+                "one number" if targets == 1 else f"one number, or an array of {targets} numbers (one per target)",
                 f"an array of shape {given.shape}",
             )
         )
@@ -174,7 +174,7 @@ def checked_gram(K: Array) -> Array:
 
 
 def bad_pair(K: Array) -> str | None:
-    """Two rows whose 2 x 2 Gram matrix has a negative eigenvalue, in words: then K has one, too."""
+    """Two rows whose 2 x 2 kernel matrix has a negative eigenvalue, in words: then K has one, too."""
     diagonal = np.asarray(K.diagonal(), dtype=np.float64)
     slack = 1e-8 * float(np.abs(diagonal).max(initial=0.0))
     if diagonal.min(initial=0.0) < -slack:
@@ -186,7 +186,9 @@ def bad_pair(K: Array) -> str | None:
         if excess.max() > slack:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
             i, j = start + int(row), int(column)
-            return f"K[{i}, {j}] = {K[i, j]:.6g} with {K[i, i]:.6g} and {K[j, j]:.6g} on the diagonal"
+            return (
+                f"|K[{i}, {j}]| = {abs(K[i, j]):.6g}, above sqrt(K[{i}, {i}] K[{j}, {j}]) = {length[i] * length[j]:.6g}"
+            )
     return None
 
 
@@ -197,10 +199,12 @@ def checked_size(what: str, Y: Array) -> None:
     >>> checked_size("y", np.array([1e-200, 2e-200]))
     Traceback (most recent call last):
     ...
-    mercer.errors.InputError: y must be between 1e-100 and 1e100 in absolute value, so that squares are finite and ...
+    mercer.errors.InputError: The largest absolute value of y must be between 1e-100 and 1e100, so that squares are ...
     """
     sizes = np.abs(np.asarray(Y, dtype=np.float64)).reshape(len(Y), -1).max(axis=0, initial=0.0)
     bad = (sizes > 0) & ~((sizes >= _SMALLEST) & (sizes <= _LARGEST))
     if bad.any():
-        must_be = "between 1e-100 and 1e100 in absolute value, so that squares are finite and non-zero"
-        raise InputError(sentence(what, must_be, f"{sizes[bad][0]:.3g}", "Rescale y."))
+        must_be = "between 1e-100 and 1e100, so that squares are finite and non-zero"
+        raise InputError(
+            sentence(f"The largest absolute value of {what}", must_be, f"{sizes[bad][0]:.3g}", "Rescale y.")
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_names, kind_of_names
-from mercer.data.rows import Array, row_count
+from mercer.data.rows import Array, Seed, row_count
 from mercer.errors import InputError, sentence
 
 # How None and what pandas and NumPy have for it are written.
@@ -124,7 +124,7 @@ def draw(
     *,
     repeats: int = 1,
     groups: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     classifier: bool = False,
 ) -> Folds:
     """The splits that `cv` stands for.
@@ -153,7 +153,7 @@ def draw(
     n = row_count(X)
     groups = None if groups is None else checked_names("groups", groups, n)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
-        raise InputError(sentence("repeats", "a whole number of at least 1", repr(repeats)))
+        raise InputError(sentence("repeats", "an integer of at least 1", repr(repeats)))
     if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
         raise InputError(
             sentence(
@@ -202,17 +202,19 @@ def checked_names(what: str, given: Any, n: int) -> Array:
     except TypeError:
         kind = type(names[0]).__name__
         raise InputError(
-            sentence(what, "numbers or text", kind, "Convert all values to text or all to numbers.")
+            sentence(what, "numbers or strings", kind, "Convert all values to strings or all to numbers.")
         ) from None
     return names
 
 
 def _missing(what: str, row: int) -> InputError:
     """The error for the first missing label or group."""
-    return InputError(f"{what} has missing values, the first in row {row}. Fill in or drop such rows first.")
+    return InputError(
+        f"{what} has missing values, the first in row {row}. Impute the missing values, or drop these rows."
+    )
 
 
-def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Any) -> Folds:
+def _by_splitter(cv: Any, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed) -> Folds:
     from sklearn.utils import check_random_state
 
     n = row_count(X)
@@ -243,11 +245,13 @@ def _refuse_cut_groups(splits: tuple[Split, ...], groups: Array | None) -> None:
     for i, split in enumerate(splits):
         both = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test]).tolist()
         if both:
-            must_be, way_out = "splits that keep each group on one side", "Use a group splitter such as GroupKFold."
-            raise InputError(sentence("cv", must_be, f"group {both[0]!r} on both sides of split {i}", way_out))
+            raise InputError(
+                f"cv must not put rows of one group into both the training set and the test set; got group {both[0]!r} "
+                f"in both sets of split {i}. Use a group splitter such as GroupKFold."
+            )
 
 
-def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
+def by_chance(cv: Any, repeats: int, random_state: Seed) -> bool:
     """Whether the folds that `draw` makes would be others in the next run."""
     if random_state is not None or cv is None:
         return False
@@ -256,7 +260,7 @@ def by_chance(cv: Any, repeats: int, random_state: Any) -> bool:
     return getattr(cv, "random_state", 0) is None and bool(getattr(cv, "shuffle", True))
 
 
-def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Any, *, classifier: bool) -> Folds:
+def _by_number(folds: int, X: Any, y: Any, repeats: int, groups: Any, random_state: Seed, *, classifier: bool) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 

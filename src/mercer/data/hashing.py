@@ -160,4 +160,4 @@ def _is_float(whole: int) -> bool:
 
 def _refuse_gaps(missing: Array) -> None:
     if missing.any():
-        raise InputError("groups must not have missing values. Fill in or drop such rows first.")
+        raise InputError("groups must not have missing values. Impute the missing values, or drop these rows.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Array: TypeAlias = npt.NDArray[Any]
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None  # what draws are made by
+File: TypeAlias = str | os.PathLike[str] | None
 Columns: TypeAlias = tuple[int | str, ...]
 
 # A column's mean is its centre if it is this close to the median, in units of the range of the middle half of the rows.
@@ -211,7 +214,9 @@ def _refuse_what_has_no_rows(X: Any) -> None:
         way_out = "For a single row, use [row]."
         raise InputError(sentence("X", "a table or a sequence of rows", f"{type(X).__name__}", way_out))
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must not have missing values (masked entries). Fill in or drop such rows first.")
+        raise InputError(
+            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
+        )
 
 
 def _as_array(X: Any) -> Array:
@@ -264,7 +269,7 @@ def _checked_numbers(values: Array) -> Array:
                 "X",
                 "finite",
                 f"{table[row, column]} in row {row}, column {column}",
-                "Fill in or drop such rows first.",
+                "Impute the missing values, or drop these rows.",
             )
         )
     return table

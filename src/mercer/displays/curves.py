@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import learning_curve
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.displays.look import BAND, BLACK, BLUE, VERMILION, Display, grid_lines, named
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
@@ -77,7 +77,7 @@ class ComplexityDisplay(_Curves):
         parameter: str = "alpha",
         cv: Any = 10,
         repeats: int = 1,
-        random_state: Any = None,
+        random_state: Seed = None,
         x_label: str | None = None,
         y_label: str | None = None,
         ax: Any = None,
@@ -177,7 +177,7 @@ class LearningCurveDisplay(_Curves):
         *,
         sizes: Any = None,
         cv: Any = 5,
-        random_state: Any = None,
+        random_state: Seed = None,
         x_label: str = "rows trained on",
         y_label: str | None = None,
         ax: Any = None,

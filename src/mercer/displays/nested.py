@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, larger, named
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 
@@ -74,7 +74,7 @@ class NestedDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, search: Any, X: Any, y: Any, *, cv: Any = 10, random_state: Any = None, ax: Any = None
+        cls, search: Any, X: Any, y: Any, *, cv: Any = 10, random_state: Seed = None, ax: Any = None
     ) -> Self:
         """Run `nested_cross_validate` and draw what it returns.
 

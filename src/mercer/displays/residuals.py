@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.displays.look import BLACK, BLUE, Display, grid_lines, named
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
@@ -81,7 +81,7 @@ class ResidualDisplay(Display):
         y: Any,
         *,
         cv: Any = 10,
-        random_state: Any = None,
+        random_state: Seed = None,
         kind: str = "observed",
         y_label: str = "y",
         ax: Any = None,

@@ -31,12 +31,12 @@ from mercer.tuning.committee import REGRESSION
 
 
 class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
-    """Kernel ridge regression without settings: a small committee, tuned by exact leave-one-out.
+    """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
 
-    Tables are encoded (numbers standardised, categories, dates and missing values taken in, see `encoder_`), four
-    kernels are tuned by the gradient of their leave-one-out error, and their votes are weighted by what they predict
-    out of fold, tuned anew in every fold. `summary` says what was tried and chosen; `evaluate` repeats all of it in an
-    outer loop.
+    Tables are encoded (numbers standardised, categories, dates and missing values included, see `encoder_`). Four
+    kernels are tuned by the gradient of an error on held-out rows, separately without each of three folds; the weights
+    are those with which their out-of-fold predictions have the least squared error. `summary` shows what was tried and
+    chosen; `evaluate` repeats all of it in an outer cross-validation.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     time_budget : float, default=None
         Seconds after which tuning stops where it is.
     encoder : TableEncoder, default=None
-        How columns are to be taken, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it learns from
-        the table, in every fold of `evaluate` anew; None decides by the rules for all columns.
+        How columns are read, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it is fitted to the
+        table, and again in every fold of `evaluate`; None detects the kind of every column.
     random_state : int, default=0
-        Of the folds.
+        Random seed of the folds.
     verbose : int, default=0
         1: progress on a terminal. 2: everywhere.
 
     Attributes
     ----------
     encoder_ : TableEncoder
-        What each column was taken for.
+        The kind of each column, and how it becomes numbers.
     members_, models_ : list of Member, list of KernelRidge
         The committee.
     error_, error_standard_error_ : float, or ndarray of shape (n_targets,)

@@ -24,23 +24,23 @@ from mercer.tuning.committee import CLASSIFICATION
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
-    """Kernel ridge classification without settings: regression on labels by a small committee of kernels.
+    """Kernel ridge classification without settings: regression on the labels by a weighted mean of tuned models.
 
-    Five kernels have one width for all columns, one has a width per column; weights come from folds in which each was
-    tuned anew, so that widths per column get none where they overfit. Probabilities are calibrated on out-of-fold
-    votes, with a lean towards common classes that is calibrated too, so that those of a rare class add up to about as
-    many rows as it has.
+    Five kernels have one width for all columns, one has a width per column. Each is tuned separately without each of
+    three folds before it is weighted, so that widths per column get no weight where they overfit. Probabilities are
+    calibrated on out-of-fold decision values, with a term for the frequency of the classes, so that the probabilities
+    of a rare class add up to about the number of its rows.
 
-    `predict` gives the most probable label. Of a class that one row in a hundred belongs to, few rows or none are
-    more probable than not; that keeps wrong labels few and is often not what is wanted. With `class_weight="balanced"`
-    a wrong label counts the more the rarer its true class is, and each row gets the label that is then expected to
-    cost least. Probabilities stay those of the table.
+    `predict` gives the most probable label, which minimizes the expected number of wrong labels. A class that one row
+    in a hundred belongs to is hardly ever the most probable one. With `class_weight="balanced"` the cost of a wrong
+    label is inversely proportional to the frequency of its true class, and each row gets the label with the least
+    expected cost. The probabilities do not change.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None, default=None
-        What a wrong label costs by its true class: the same, n / (classes rows of the class), or as the dict has it.
-        It moves the labels that `predict` gives, and `error_`, not what is learned.
+        Cost of a wrong label by its true class: 1 (None), n / (n_classes * rows of the class) ("balanced"), or as in
+        the dict. It changes the labels of `predict` and `error_`, not the fit.
     committee, time_budget, encoder, random_state, verbose
         As for `AutoRegressor`.
 
@@ -51,9 +51,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     encoder_, members_, models_
         As for `AutoRegressor`.
     temperature_, costs_ : Temperature, ndarray of shape (n_classes,)
-        How votes become probabilities, and what a wrong label costs by its true class.
+        How decision values become probabilities, and the cost of a wrong label by its true class.
     error_, baseline_ : float
-        Share of wrong labels out of fold, and that of the best single label; rows count by `class_weight`.
+        Share of wrong labels out of fold, and that of the best single label; with `class_weight`, every row counts with
+        the cost of its true class.
     signal_ : float
         z of the paired difference in log loss between the baseline, the shares of the classes, and the out-of-fold
         predictions; above 2 the model is better than the baseline.

@@ -89,7 +89,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _outer_folds(self, n: int, strata: Array | None, folds: Any, groups: Any = None) -> Array:
         """The folds of `evaluate`; rows of one group are in one fold."""
         if not is_whole(folds, 2):
-            raise InputError(sentence("folds of evaluate", "a whole number of at least 2", repr(folds)))
+            raise InputError(sentence("folds of evaluate", "an integer of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
         names = checked_groups(self, groups, n, least=4)  # at least three are left in every training part
         return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=names)

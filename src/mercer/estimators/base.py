@@ -220,16 +220,16 @@ class RidgeCore(KernelEstimator):
         """Warn if the kernel, or the precomputed matrix, is known not to be a Mercer kernel."""
         valid, reason = self.kernel_.verdict()
         message = (
-            f"{self.kernel_!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer "
-            "kernel."
+            f"{self.kernel_!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. "
+            "The least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
         )
         if self.kernel_.kind == "gram":
             K = checked_gram(rows.dense())
             bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
             valid = None if bad is None else False
             message = (
-                f"The precomputed kernel matrix must be positive semi-definite; got {bad}. "
-                "Clip its negative eigenvalues with mercer.repair before fit."
+                f"The precomputed kernel matrix must be positive semi-definite; got {bad}. Clip its negative "
+                "eigenvalues with mercer.repair(K) before fit."
             )
         if valid is False:
             warnings.warn(message, NotMercerWarning, stacklevel=4)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer.data.checks import checked_alpha, checked_gram, checked_weights
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.inputs import refuse_mixed_labels, width_of
@@ -75,7 +75,7 @@ def cross_validate(
     groups: Any = None,
     sample_weight: Any = None,
     scoring: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> CrossValidation:
     """Cross-validate a fixed model: exactly and from one factor where it is ours, by refitting otherwise.
 
@@ -167,7 +167,7 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
 
 def _refuse_probabilities(owner: str, how: Scoring) -> None:
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
-        way_out = "Use KernelRidgeClassifierCV, which has predict_proba."
+        way_out = f"Use cross_validate(KernelRidgeClassifierCV(), X, y, scoring={how.name!r}), which has probabilities."
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
 

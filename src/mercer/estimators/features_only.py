@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Rows, as_rows
-from mercer.errors import InputError, MercerError, sentence
+from mercer.errors import InputError, MercerError
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
@@ -64,7 +64,7 @@ class FeatureRegressor:
     def _values(self, X: Any) -> Array:
         rows = as_rows(X)
         if rows.width != self.columns:
-            raise InputError(sentence("X", f"rows of {self.columns} columns, as in training", rows.width))
+            raise InputError(f"X must have {self.columns} columns, as in fit; got {rows.width}.")
         rows = Rows(rows.values, list(self.names) or None)
         result = np.empty((len(rows), len(self.intercept)))
         for part in blocks(len(rows)):
@@ -80,7 +80,10 @@ class FeatureRegressor:
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
         """Refused: intervals come from the errors at training rows."""
-        raise InputError("Prediction intervals need the training rows; this model was saved without them.")
+        raise InputError(
+            "Prediction intervals need the training rows; this model was saved without them. Save it with rows=True "
+            "(on the command line: fit without --without-data)."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ class KernelNeighbors(KernelEstimator):
 
     def _check_count(self, count: Any, n: int) -> None:
         if not is_whole(count, 1) or int(count) > n:
-            must_be = f"a whole number between 1 and n_samples = {n}"
+            must_be = f"an integer between 1 and n_samples = {n}"
             raise InputError(sentence(f"n_neighbors of {type(self).__name__}", must_be, repr(count)))
 
     def _fit_neighbors(self, X: Any) -> None:

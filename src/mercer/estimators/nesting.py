@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
@@ -110,7 +110,7 @@ def nested_cross_validate(
     inner: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> NestedCrossValidation:
     """How good a search is on data that neither its models nor its choices have seen.
 
@@ -166,8 +166,9 @@ def nested_cross_validate(
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
-                f"{name} of the search must be False in nested_cross_validate, where all outer folds share one grid; "
-                "got True. Widen the grid, or put the search in a Pipeline, which is refitted in every outer fold."
+                f"{name} of {type(search).__name__} must be False in nested_cross_validate, because all outer folds "
+                f"use the same grid; got True. Set {name}=False, or use make_pipeline(search), which is fitted again "
+                "in every outer fold."
             )
     model = copy.copy(search)
     model.set_params(cv=cv, repeats=repeats, random_state=random_state, verify=False, checkpoint=None)
@@ -221,7 +222,7 @@ def _nested_result(
     )
 
 
-def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Any, search: SearchCore) -> Any:
+def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Seed, search: SearchCore) -> Any:
     """A function that draws inner folds on given rows, or None for the other outer folds."""
     if inner is None:
         return None
@@ -253,7 +254,7 @@ def _nested_pipeline(
     inner: Any,
     groups: Any,
     sample_weight: Any,
-    random_state: Any,
+    random_state: Seed,
 ) -> NestedCrossValidation:
     last = pipeline.steps[-1][1]
     if not isinstance(last, SearchCore):

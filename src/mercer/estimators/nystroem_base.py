@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import refuse_mixed_labels
@@ -48,9 +48,9 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool,
         budget: float,
         backend: Any,
-        checkpoint: Any,
+        checkpoint: File,
         block_rows: Any,
-        random_state: Any,
+        random_state: Seed,
         verbose: int,
     ) -> None:
         self.landmarks = landmarks
@@ -147,8 +147,7 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
         return
     if source.width != estimator.n_features_in_:
-        got = f"{source.width} columns"
-        raise InputError(sentence("X", f"a table of {estimator.n_features_in_} columns, as at the first fit", got))
+        raise InputError(f"X must have {estimator.n_features_in_} columns, as in the first fit; got {source.width}.")
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
@@ -186,7 +185,7 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if given is None or is_whole(given, 1):
         return LandmarkChoice(given, method, float(estimator.budget))
     if np.ndim(given) != 2:
-        must_be = "None, a whole number above 0, or a table of rows"
+        must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
     rows = _as_numbers(owner, _in_order(owner, given, getattr(estimator, "feature_names_in_", None)), columns)
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
@@ -252,7 +251,8 @@ def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
     valid, reason = kernel.verdict()
     if valid is False:
         message = (
-            f"{kernel!r} is not a Mercer kernel: {reason}. The objective may be unbounded below. Use a Mercer kernel."
+            f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
+            "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
         )
         warnings.warn(message, NotMercerWarning, stacklevel=stacklevel)
 
@@ -265,8 +265,8 @@ def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
     return kernel
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """`random_state` as the seed of landmarks and folds."""
-    if is_whole(random_state, 0):
+    if isinstance(random_state, int | np.integer) and is_whole(random_state, 0):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

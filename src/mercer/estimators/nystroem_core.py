@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_alpha
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import InputError, SingularSystemWarning, sentence
 from mercer.estimators.names import resolve
 from mercer.estimators.nystroem_base import (
@@ -60,9 +60,9 @@ class NystroemCore(StreamingEstimator):
         fit_intercept: bool = False,
         budget: float = 120.0,
         backend: Any = None,
-        checkpoint: Any = None,
+        checkpoint: File = None,
         block_rows: Any = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -111,7 +111,7 @@ class NystroemCore(StreamingEstimator):
             before=reading_passes(source) + self._classifies, rates=rates,
         )  # fmt: skip
 
-    def _summed(self, source: Source, work: FoldSums, checkpoint: Any = None) -> State:
+    def _summed(self, source: Source, work: FoldSums, checkpoint: File = None) -> State:
         side = work.sides[0]
         reading = PassReading(source, self.backend, checkpoint, self.block_rows, int(self.verbose))
         classes = getattr(work.targets, "classes", None)
@@ -237,7 +237,7 @@ class NystroemCore(StreamingEstimator):
             )
         source, work = self._opened(X, y, sample_weight, reset=False), self._work
         if not self._classifies and source.targets != len(work.targets.offset):
-            must_be = f"{len(work.targets.offset)}, as at the first fit"
+            must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
         self._refuse_another(work)
         # added to the new sums, so that the old ones are still there if these will not do
@@ -251,12 +251,14 @@ class NystroemCore(StreamingEstimator):
             now = getattr(self, name)
             if now is not before and not np.array_equal(now, before):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
-                raise InputError(sentence(f"{name} of {owner}", "as at the first fit", got, "Call fit to start again."))
+                must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
+                raise InputError(sentence(f"{name} of {owner}", must_be, got, "Call fit to start again."))
         kernel = resolve(owner, self.kernel, self.n_features_in_)
-        if kernel != work.sides[0].features.kernel or bool(self.fit_intercept) != work.intercept:
-            must_be, way_out = "those of the first fit", "Call fit to start again."
-            got = f"{kernel!r}, {self.fit_intercept}"
-            raise InputError(sentence(f"kernel and fit_intercept of {owner}", must_be, got, way_out))
+        before = {"kernel": work.sides[0].features.kernel, "fit_intercept": work.intercept}
+        for name, now in (("kernel", kernel), ("fit_intercept", bool(self.fit_intercept))):
+            if now != before[name]:
+                must_be = f"the same as in the first fit, {before[name]!r}"
+                raise InputError(sentence(f"{name} of {owner}", must_be, repr(now), "Call fit to start again."))
 
     # -- prediction -------------------------------------------------------------------------------
 

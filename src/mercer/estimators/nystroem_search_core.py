@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import (
@@ -57,9 +57,9 @@ class NystroemSearchCore(StreamingEstimator):
         rule: str = "best",
         budget: float = 120.0,
         backend: Any = None,
-        checkpoint: Any = None,
+        checkpoint: File = None,
         block_rows: Any = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         verbose: int = 0,
     ) -> None:
         super().__init__(

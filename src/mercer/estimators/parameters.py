@@ -44,7 +44,7 @@ def _none_or(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 _FLAG = Allowed("True or False", is_flag)
 ALLOWED = {
     "alpha_per_target": _FLAG,
-    "block_rows": Allowed("a whole number above 0, or None", _none_or(lambda value: is_whole(value, 1))),
+    "block_rows": Allowed("an integer above 0, or None", _none_or(lambda value: is_whole(value, 1))),
     "budget": Allowed("a number of seconds above 0", is_seconds),
     "encoder": Allowed("a TableEncoder, or None", _none_or(lambda value: isinstance(value, TableEncoder))),
     "extend_grid": _FLAG,

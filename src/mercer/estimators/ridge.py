@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.names import KernelSettings
@@ -169,7 +169,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         method: str = "jackknife+",
         *,
         cv: Any = 10,
-        random_state: Any = None,
+        random_state: Seed = None,
         diag: Any = None,
     ) -> tuple[Array, Array]:
         """Intervals that hold the target of a new row with this confidence; nothing is refitted.
@@ -231,7 +231,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         method: str = "jackknife+",
         *,
         cv: Any = 10,
-        random_state: Any = None,
+        random_state: Seed = None,
         diag: Any = None,
     ) -> Coverage:
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File, Seed
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.ridge import KernelRidge
@@ -110,8 +110,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         extend_grid: bool = False,
         tune: bool = False,
         verify: bool = False,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        checkpoint: File = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -164,7 +164,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         method: str = "jackknife+",
         *,
         cv: Any = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         diag: Any = None,
     ) -> tuple[Array, Array]:
         """Intervals of the best candidate, as `KernelRidge.predict_interval` makes them; nothing is refitted.
@@ -214,7 +214,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         method: str = "jackknife+",
         *,
         cv: Any = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         diag: Any = None,
     ) -> Coverage:
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.

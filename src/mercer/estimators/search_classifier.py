@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import LabelsMixin
 from mercer.estimators.calibration import Temperature
@@ -75,8 +75,8 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         rule: str = "best",
         extend_grid: bool = False,
         verify: bool = False,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        checkpoint: File = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Folds, by_chance, draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
@@ -57,8 +57,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         rule: str,
         extend_grid: bool,
         verify: bool,
-        checkpoint: Any,
-        random_state: Any,
+        checkpoint: File,
+        random_state: Seed,
         verbose: int,
     ) -> None:
         self.kernels = kernels
@@ -292,13 +292,18 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warnings.warn(EdgeOfGridWarning(said, hint="$grid."), stacklevel=4)
-        warn_if_ill(f"The best candidate of {owner}", table.worst_condition(choice), 5, self.plan_.chosen.name)
+        warn_if_ill(
+            f"The linear system of the best candidate of {owner}",
+            table.worst_condition(choice),
+            5,
+            self.plan_.chosen.name,
+        )
         if failures:
             warn_of_failures(table.scoring, failures, stacklevel=5)
         if self.rule == "one_se" and table.scores.shape[2] < 2:
             warnings.warn(
-                f"rule='one_se' of {owner} is the same as 'best' here: a single score has no standard error. "
-                "Use at least two folds of several rows each.",
+                f"rule='one_se' of {owner} gives the same as 'best' here: there is only one test score, and so no "
+                "standard error. Set cv to at least 2 folds.",
                 MercerWarning,
                 stacklevel=4,
             )
@@ -391,8 +396,8 @@ def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -
     """
     if condition * EPS > _WORTH_A_WORD and route not in (*ITERATED, "primal"):
         warnings.warn(
-            f"{what} is nearly singular: condition number about {condition:.1g}, so about {digits_left(condition):.0f} "
-            "digits of its scores are correct. Use larger alphas for more accuracy.",
+            f"{what} is nearly singular: condition number about {condition:.1g}, so only about "
+            f"{digits_left(condition):.0f} digits of its scores are correct. Use larger alphas for more accuracy.",
             IllConditionedWarning,
             stacklevel=stacklevel,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
 from mercer.tables import Column, TableEncoder
 from mercer.tables.report import EncoderReport
 from mercer.tables.values import NumberStyle
@@ -62,11 +62,17 @@ class TableModel:
         """Validate the fields, which may come from a file."""
         texts = [self.target, self.row_id, *self.ignored]
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.summary, dict):
-            raise InputError("target, row_id and ignored of TableModel must be strings, and summary a dict.")
+            raise InputError(
+                "target and row_id of TableModel must be strings, ignored a tuple of strings and summary a dict; got "
+                f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.summary).__name__}."
+            )
         if not isinstance(self.style, NumberStyle | None):
-            raise InputError("style of TableModel must be a NumberStyle or None.")
+            raise InputError(sentence("style of TableModel", "a NumberStyle or None", repr(self.style)))
         if not isinstance(self._encoder, TableEncoder):
-            raise InputError("TableModel needs an encoder: set encoder, or use a model with encoder_.")
+            raise InputError(
+                "TableModel needs a TableEncoder: pass encoder=, or use a model with encoder_ (AutoRegressor, "
+                "AutoClassifier)."
+            )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Everything it is made of, by name."""

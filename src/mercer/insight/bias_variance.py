@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import checked_alpha
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance_draws import by_drawing
 from mercer.insight.bias_variance_result import BiasVariance, Question, ask
@@ -32,7 +32,7 @@ def bias_variance(
     method: str = "auto",
     sampler: Any = None,
     draws: int = 200,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> BiasVariance:
     """Where the expected error of an estimator comes from, when the truth is known.

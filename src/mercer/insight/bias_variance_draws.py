@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.bias_variance_result import BiasVariance, Question
 from mercer.runtime import promise
@@ -32,7 +32,7 @@ def by_drawing(
     sampler: Any,
     sample_weight: Any,
     draws: int,
-    random_state: Any,
+    random_state: Seed,
     verbose: int,
     classifier: bool,
 ) -> BiasVariance:
@@ -47,7 +47,7 @@ def by_drawing(
     m = len(question.truth_test)
     promise(
         6 * 8 * draws * m * width * len(models),  # deviations, their squares and what each draw adds
-        f"The predictions of {draws} draws at {m} rows",
+        f"Storing the predictions of {draws} draws at {m} rows",
         "Use fewer test rows or draws.",
     )
     found = np.full((len(models), draws, m, width), np.nan)
@@ -95,7 +95,8 @@ class _Source:
         self.sampler: Any = None if self.bootstrap else sampler
         if self.bootstrap and classifier and question.noise_test.any():
             raise InputError(
-                "noise must be 0 for a classifier with method='bootstrap', which counts label noise as bias."
+                "noise must be 0 for a classifier with method='bootstrap', because the bootstrap counts label noise as "
+                f"bias; got {question.noise_test.max():.3g}. Remove noise, or use method='monte_carlo'."
             )
         self.weights = None if sample_weight is None else np.asarray(sample_weight)
         self.everywhere = np.arange(len(question.truth_test))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array, as_rows
+from mercer.data.rows import Array, Seed, as_rows
 from mercer.errors import InputError, sentence
 from mercer.insight.counterexample import search
 from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
@@ -67,7 +67,7 @@ def check_mercer(
     *,
     columns: int | Sequence[int] = (1, 2, 3),
     precision: float | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> MercerCheck:
     """Check that a matrix, or a kernel on some rows, is symmetric and has no negative eigenvalue.
 
@@ -223,17 +223,15 @@ def _is_number(value: object) -> bool:
 def _widths(columns: Any) -> list[int]:
     listed = list(columns) if isinstance(columns, list | tuple | range) else [columns]
     if not listed or not all(isinstance(width, int | np.integer) and width > 0 for width in listed):
-        raise InputError(
-            sentence("columns of check_mercer", "a positive whole number or a list of them", repr(columns))
-        )
+        raise InputError(sentence("columns of check_mercer", "a positive integer or a list of them", repr(columns)))
     return [int(width) for width in listed]
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        must_be = "a non-negative whole number, a generator or None"
+        must_be = "a non-negative integer, a generator or None"
         raise InputError(sentence("random_state of check_mercer", must_be, repr(random_state))) from None

@@ -60,14 +60,14 @@ def leave_out_of(solved: Penalised, Y: Array) -> LeaveOut:
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
     if not isinstance(solved, DualSolved):
-        raise MercerError(f"Leave-one-out predictions are not available for {type(solved).__name__}.")
+        raise MercerError(f"Internal error: no leave-one-out predictions for {type(solved).__name__}.")
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     if isinstance(inverse, SpectralInverse):
         U = inverse.spectrum.vectors
         return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
-    raise MercerError(f"Leave-one-out predictions are not available for {type(inverse).__name__}.")
+    raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
 
 
 class LeftOut:

@@ -138,7 +138,7 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
     rest = (y - model.predict(X))[used]
     if degrees < 1e-6 * len(used):
         way_out = "The model interpolates the targets: use a larger alpha."
-        what = "The residual degrees of freedom, n - tr(2S - SS'),"
+        what = "The residual degrees of freedom, n - tr(2S - SS') with predictions S y,"
         raise InputError(sentence(what, "positive", f"{degrees:.2g}", way_out))
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
 

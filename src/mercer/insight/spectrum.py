@@ -35,7 +35,7 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         promise(8 * math.prod(K.shape), f"A dense copy of a matrix of {K.shape[0]} rows", "Use fewer rows.")
         K = K.toarray()
     if np.ma.isMaskedArray(K) and np.ma.getmaskarray(K).any():
-        raise InputError("K must not have missing values (masked entries). Fill them in first.")
+        raise InputError("K must not have missing values (masked entries). Impute them first.")
     table, kind = _numbers(K)
     if table.ndim != 2 or not table.size:
         got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"

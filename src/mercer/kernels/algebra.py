@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class Sum(Chain):
     """k1 + k2."""
 
-    because: ClassVar[str] = "a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)"
+    because: ClassVar[str] = (
+        "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"
+    )
     binding: ClassVar[int] = SUM
 
     def block(self, pair: Pair) -> Array:
@@ -66,7 +68,9 @@ class Sum(Chain):
 class Product(Chain):
     """k1 k2."""
 
-    because: ClassVar[str] = "a product of Mercer kernels is a Mercer kernel (phi: all products of two features)"
+    because: ClassVar[str] = (
+        "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"
+    )
     binding: ClassVar[int] = PRODUCT
 
     def block(self, pair: Pair) -> Array:
@@ -109,7 +113,8 @@ class Scaled(Composed):
     """factor k, for a factor that is not negative."""
 
     because: ClassVar[str] = (
-        "a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)"
+        "a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by the square "
+        "root of the factor)"
     )
     binding: ClassVar[int] = PRODUCT
 
@@ -226,7 +231,10 @@ class Power(Composed):
 class Exp(Composed):
     """exp(k)."""
 
-    because: ClassVar[str] = "exp is a power series with positive coefficients: sums, products, limits"
+    because: ClassVar[str] = (
+        "exp is a power series with positive coefficients, and sums, products and limits of Mercer kernels are Mercer "
+        "kernels"
+    )
 
     base: Kernel
 

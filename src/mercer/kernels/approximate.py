@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.maps import EPS, Exact, FeatureMap, Fourier, Multiple, Paired, Stacked, Taylor, Through
@@ -115,12 +115,12 @@ class ApproximateFeatures:
 
 
 def approximate(
-    kernel: Kernel, X: Any, count: int, method: str, random_state: Any, probability: float
+    kernel: Kernel, X: Any, count: int, method: str, random_state: Seed, probability: float
 ) -> ApproximateFeatures:
     """What `Kernel.approximate_features` returns."""
     rows = kernel.read(X)
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-        raise InputError(sentence("count of approximate_features", "a whole number of at least 1", repr(count)))
+        raise InputError(sentence("count of approximate_features", "an integer of at least 1", repr(count)))
     if method not in METHODS:
         way_out = nearest(str(method), METHODS)
         raise InputError(sentence("method", f"one of {', '.join(METHODS)}", repr(method), way_out))
@@ -168,11 +168,11 @@ def _has_series(kernel: Kernel, rows: Rows) -> bool:
     return isinstance(kernel, Gaussian) and rows.width == 1
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        must_be = "a non-negative whole number, a numpy.random.Generator or None"
+        must_be = "a non-negative integer, a numpy.random.Generator or None"
         raise InputError(sentence("random_state", must_be, repr(random_state))) from None
 
 
@@ -206,8 +206,8 @@ def _paired(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> 
     if right.limits([rows[:0]]).spread == 0:
         return Paired(right, left)
     raise InputError(
-        f"{kernel!r} is a product of two kernels that both need random features, which is not supported. "
-        "Write it as a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
+        f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
+        "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 
-from mercer.data.rows import Array, Rows, as_rows
+from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Value
@@ -197,7 +197,7 @@ class Kernel(Value):
     def feature_names(self, X: Any) -> list[str]:
         """A name for every column of `feature_map(X)`: the DataFrame's columns, or x1, x2, ..., and their products.
 
-        Factors stand in front: a whole number, sqrtN for the root of one, otherwise a short decimal.
+        Factors stand in front: an integer, sqrtN for the root of one, otherwise a short decimal.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class Kernel(Value):
         count: int = 200,
         *,
         method: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: float = 0.95,
     ) -> ApproximateFeatures:
         """Finitely many features with phi(x)'phi(z) near k(x, z), and how near.
@@ -280,13 +280,13 @@ class Kernel(Value):
         >>> from mercer.kernels import Gaussian, Linear
         >>> print((Gaussian() + 2.0 * Linear()).certificate())
         valid: Gaussian(width=1.0) + 2.0 * Linear()
-          because a sum of Mercer kernels is a Mercer kernel (phi: both feature maps side by side)
+          because a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)
           valid: Gaussian(width=1.0)
             because it is the limit of sums of products of scalar products (its power series)
           valid: 2.0 * Linear()
-            because a non-negative multiple of a Mercer kernel is a Mercer kernel (phi scaled by the square root)
+            because a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by ...
             valid: Linear()
-              because it is the scalar product itself (phi is the identity)
+              because it is the scalar product itself (its feature map is the identity)
 
         Where it is none, rows that show it stand beside, as ``.witness``:
 

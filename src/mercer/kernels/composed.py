@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 
+_INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
+
+
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
 
@@ -24,10 +27,10 @@ class Composed(Kernel):
         if len(kinds) > 1:
             way_out = "Select a column for each with .on('column')."
             if "gram" in kinds:
-                way_out = "Compute the other kernel matrix too, and use Precomputed() with the combined matrix."
+                way_out = "Compute the matrices of all kernels, combine these, and use Precomputed()."
             raise InputError(
-                f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: they take "
-                f"different input ({' and '.join(sorted(kinds))}). {way_out}"
+                f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: one takes "
+                f"{', another '.join(_INPUTS[kind] for kind in sorted(kinds))}. {way_out}"
             )
 
     # The kind and trust of a composed kernel are those of its members.

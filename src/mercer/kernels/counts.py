@@ -241,8 +241,8 @@ class Jaccard(Counts):
     """
 
     because: ClassVar[str] = (
-        "the number of shared members is a scalar product, and 1 / |x union z| is a power series with positive "
-        "coefficients in the number of members that neither x nor z has"
+        "the size of the intersection is a scalar product, and 1 / (size of the union) is a power series with positive "
+        "coefficients in the number of elements that are in neither set"
     )
     finite: ClassVar[bool] = False
 

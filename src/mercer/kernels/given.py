@@ -51,7 +51,7 @@ class Precomputed(Kernel):
                     "The matrix for Precomputed().diag",
                     "square",
                     f"{len(rows)} x {rows.width}",
-                    "k(x, x) of new rows is not in this matrix: pass it as diag=.",
+                    "For new rows, pass their k(x, x) as diag= to the method of the model.",
                 )
             )
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()

@@ -121,7 +121,7 @@ class SquaredDistance(Kernel):
 
     mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = (
-        "k(x, x) = 0, so every Gram matrix has trace 0, so its eigenvalues have both signs (or all are 0)"
+        "every kernel matrix has trace 0, because k(x, x) = 0; so its eigenvalues have both signs, or all are 0"
     )
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True

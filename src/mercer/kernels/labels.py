@@ -90,7 +90,7 @@ def _text(factor: float, powers: Powers) -> str:
 
 
 def _number(factor: float) -> str:
-    """3, sqrt2 or 1.58: a whole number, the root of one, or a short decimal.
+    """3, sqrt2 or 1.58: an integer, the root of one, or a short decimal.
 
     >>> [_number(factor) for factor in (3.0, 2**0.5, 2.5**0.5, 0.0)]
     ['3', 'sqrt2', '1.58', '0']

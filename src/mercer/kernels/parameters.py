@@ -26,8 +26,9 @@ def positive_width(owner: object, value: Width, name: str = "width") -> None:
         array = None
     positive = array is not None and array.ndim <= 1 and array.size > 0 and bool(((array > 0) & (array < np.inf)).all())
     if array is None or not positive or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
-        must_be = "between 1e-150 and 1e150" if positive else "a positive number"
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"{must_be}, or one per column", repr(value)))
+        must_be = "a number between 1e-150 and 1e150" if positive else "a positive number"
+        must_be += ", or a list of such numbers (one per column)"
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
 
 
 def positive_number(owner: object, name: str, value: Any) -> None:
@@ -62,9 +63,7 @@ def truth_value(owner: object, name: str, value: Any) -> None:
 def whole_number(owner: object, name: str, value: Any, *, least: int = 1) -> None:
     """A whole number of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise InputError(
-            sentence(f"{name} of {type(owner).__name__}", f"a whole number of at least {least}", repr(value))
-        )
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", f"an integer of at least {least}", repr(value)))
 
 
 def _brief(value: Any) -> str:
@@ -93,8 +92,8 @@ def fits_columns(owner: object, value: Width, columns: int, name: str = "width")
         raise InputError(
             sentence(
                 f"{name} of {type(owner).__name__}",
-                f"one number or {columns}, one per column",
+                f"one number, or {columns} numbers (one per column of X)",
                 f"{len(array)} numbers",
-                "Choose columns with .on(...), or use one width per column.",
+                f"Use {columns} numbers, or choose columns with .on(...).",
             )
         )

@@ -61,7 +61,7 @@ def _monomials(variables: int, degree: int, first: int = 0) -> Iterator[tuple[fl
 
 
 def _root(number: int) -> float:
-    """The square root of a whole number that may itself be beyond floating point numbers."""
+    """The square root of an integer that may itself be beyond floating point numbers."""
     return math.sqrt(number) if number.bit_length() <= 1000 else math.exp(0.5 * math.log(number))
 
 
@@ -86,7 +86,7 @@ class Linear(Kernel):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is the scalar product itself (phi is the identity)"
+    because: ClassVar[str] = "it is the scalar product itself (its feature map is the identity)"
     finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
@@ -118,7 +118,7 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        A positive whole number.
+        A positive integer.
     offset : float, default=1.0
         0 for the homogeneous kernel; must not be negative.
     scale : float, default=1.0
@@ -133,7 +133,9 @@ class Polynomial(Kernel):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "its features are all monomials, with the square roots of multinomial numbers"
+    because: ClassVar[str] = (
+        "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
+    )
     finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
@@ -215,7 +217,9 @@ class Cosine(Kernel):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is the scalar product of rows scaled to length one, and maps keep Mercer kernels"
+    because: ClassVar[str] = (
+        "it is the scalar product of rows scaled to length one, and a Mercer kernel of mapped rows is a Mercer kernel"
+    )
     finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True

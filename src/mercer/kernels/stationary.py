@@ -247,7 +247,9 @@ class Laplacian(Stationary):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is a product over columns of exp(-|delta|), whose Fourier transform is positive"
+    because: ClassVar[str] = (
+        "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
+    )
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -285,7 +287,9 @@ class Periodic(Stationary):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is the Gaussian kernel of (cos, sin) of every column, and maps keep Mercer kernels"
+    because: ClassVar[str] = (
+        "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
+    )
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 

@@ -80,7 +80,10 @@ class Value:
         for head, inner in nested.items():
             member = own.get(head, getattr(self, head))
             if not isinstance(member, Value):
-                raise InputError(f"{head!r} of {type(self).__name__} is not a kernel, so it has no parameters.")
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {head + '__' + next(iter(inner))!r}: {head} is not a "
+                    f"kernel. Use {head!r}."
+                )
             own[head] = member.set_params(**inner)
         return dataclasses.replace(self, **own) if own else self  # type: ignore[type-var]
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class Mapped(Composed):
     """k(f(x), f(z)) for a function f of whole tables."""
 
-    because: ClassVar[str] = "a Mercer kernel of mapped rows is a Mercer kernel (phi after f)"
+    because: ClassVar[str] = (
+        "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
+    )
 
     base: Kernel
     function: Callable[[Any], Any]

@@ -15,6 +15,8 @@ from mercer.runtime.disk import checked_path, opened, write_whole
 
 __all__ = ["ModelFile", "inspect", "load", "save"]
 
+_WAY_OUT = " Use another copy of the file, or save the model again."
+
 
 def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
     """Write a fitted model to a file that `load` reads; predictions will be the same to the last bit.
@@ -87,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ...
     mercer.errors.ModelFileError: The model file nowhere.mercer cannot be read: no such file or directory.
     """
-    with opened(checked_path(path)) as (file, size):
+    with opened(checked_path(path), way_out=_WAY_OUT) as (file, size):
         header = read_header(file, size)
         arrays = read_arrays(file, header)
         return restored(header.text, header.entries, arrays)
@@ -161,7 +163,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     3 training rows, 1 column; ... kB, format version 1
     written ...-...-...T...:...:...+00:00 with ...
     """
-    with opened(checked_path(path)) as (file, size):
+    with opened(checked_path(path), way_out=_WAY_OUT) as (file, size):
         return _described(read_header(file, size), size)
 
 

@@ -47,7 +47,7 @@ def check_names(model: Any) -> None:
     if names is not None:
         texts = isinstance(names, np.ndarray) and names.dtype == object and names.ndim == 1
         need(texts and all(type(name) is str for name in names), "feature_names_in_ must be strings")
-        need(len(names) == count or count is None, "feature_names_in_ must be one for each column")
+        need(len(names) == count or count is None, "feature_names_in_ must have one name for each column")
 
 
 def _rows(model: Any) -> int:
@@ -62,7 +62,7 @@ def _rows(model: Any) -> int:
     n = int(X.shape[0])
     need(n > 0 and (X.ndim == 1 or X.shape[1] > 0), "X_fit_ must have rows and columns")
     if X.ndim == 2:
-        need(vars(model).get("n_features_in_") == X.shape[1], "n_features_in_ must be the columns of X_fit_")
+        need(vars(model).get("n_features_in_") == X.shape[1], "n_features_in_ must be the number of columns of X_fit_")
         need(kernel.kind != "gram" or n == X.shape[1], "the kernel matrix must be square")
     kernel.check(Rows(X, vars(model).get("feature_names_in_")))
     return n
@@ -111,7 +111,10 @@ def attribute(model: Any, name: str) -> Any:
 def _ridge(model: Any) -> int:
     n, held = _rows(model), vars(model)
     Y, alphas, weights, choice = held["_targets"], held["_alphas"], held["_weights"], held["_system_of"]
-    need(is_finite_array(Y, n, None) and Y.shape[1] > 0, "the targets must be finite, a row for each of X_fit_")
+    need(
+        is_finite_array(Y, n, None) and Y.shape[1] > 0,
+        "the targets must be finite, with one row for each row of X_fit_",
+    )
     t = int(Y.shape[1])
     need(is_finite_array(held["_dual"], n, t), "the dual coefficients must be finite, one for each target")
     need(is_finite_array(held["_intercept"], t), "the intercepts must be finite, one for each target")
@@ -119,7 +122,10 @@ def _ridge(model: Any) -> int:
     some = weights is None or (is_finite_array(weights, n) and (weights >= 0).all() and weights.any())
     need(some, "sample weights must be finite and not negative, one for each row")
     need(type(held["_per_target"]) is bool, "_per_target must be a boolean")
-    need(isinstance(choice, SolverChoice) and isinstance(model.route_, Route), "the route is missing")
+    need(
+        isinstance(choice, SolverChoice) and isinstance(model.route_, Route),
+        "route_ (how the linear system was solved) is missing",
+    )
     _primal(model, held["_primal"], choice, t)
     fields = {field: held.pop(name) for name, field in RIDGE_FIELDS.items()}
     model.fitted_ = FittedRidge(
@@ -141,7 +147,7 @@ def _primal(model: Any, primal: Any, choice: SolverChoice, t: int) -> None:
     if primal is not None:
         need(is_finite_array(primal, None, t), "weights of features must be finite, one for each target")
         count = model.kernel_.feature_count(Rows(model.X_fit_).width)
-        need(count is None or count == len(primal), "weights of features must be as many as features")
+        need(count is None or count == len(primal), "the number of feature weights must be the number of features")
 
 
 def check_ridge(model: KernelRidge) -> None:
@@ -168,14 +174,17 @@ def check_features(model: FeatureRegressor) -> None:
     need(is_finite_array(model.weights, None, t), "weights of features must be finite, one for each target")
     names = model.names
     sound = type(names) is tuple and all(type(name) is str for name in names) and len(names) in (0, model.columns)
-    need(sound, "names must be one for each column")
+    need(sound, "there must be one name for each column")
     need(
         type(model.one_target) is bool and (t == 1 or not model.one_target),
         "targets and the shape of y are inconsistent",
     )
     rows = Rows(np.zeros((1, model.columns)), list(names) or None)
     model.kernel.check(rows)
-    need(model.kernel.count_features(rows) == len(model.weights), "weights of features must be as many as features")
+    need(
+        model.kernel.count_features(rows) == len(model.weights),
+        "the number of feature weights must be the number of features",
+    )
 
 
 def _neighbors(model: Any) -> int:

@@ -129,7 +129,7 @@ def _search(model: Any, winner: type) -> None:
         is_positive(model.alpha_) or is_finite_array(model.alpha_, best.fitted_.dual.shape[1]), "alpha_ must be finite"
     )
     need(is_number(model.best_score_) and is_number(model.digits_), "best_score_ and digits_ must be numbers")
-    need(is_whole(model.best_index_), "best_index_ must be a whole number")
+    need(is_whole(model.best_index_), "best_index_ must be an integer")
     need(type(model.kernels_) is list and all(map(is_kernel, model.kernels_)), "kernels_ must be kernels")
     need(is_finite_array(model.alphas_, None), "alphas_ must be finite")
     parts = {"folds_": Folds, "plan_": KeptPlan, "table_": KeptTable, "choice_": Winner}
@@ -138,7 +138,7 @@ def _search(model: Any, winner: type) -> None:
     need(model.folds_.n == n, "the folds must have as many rows as X_fit_")
     values = model.cv_predictions_
     sound = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim in (2, 3)
-    need(sound and values.shape[1] == n, "held-out predictions must be one for each row")
+    need(sound and values.shape[1] == n, "there must be one held-out prediction for each row")
     if "verified_" in held:
         need(is_positive(model.verified_) and is_whole(held.get("_replayed")), "verified_ must be a number")
 
@@ -174,7 +174,7 @@ def _auto(model: Any) -> tuple[int, int]:
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be a boolean")
-    need("rows_used_" not in held or _ascending(model.rows_used_, n), "the rows used must be in order")
+    need("rows_used_" not in held or _ascending(model.rows_used_, n), "rows_used_ must be increasing")
     return n, t
 
 
@@ -212,7 +212,10 @@ def _auto_classifier(model: AutoClassifier) -> None:
     need(isinstance(model.temperature_, Temperature), "the calibration is missing")
     need(len(model.temperature_.shifts) in (0, labels), "calibration and classes are inconsistent")
     model.costs_ = vars(model).get("costs_", np.ones(labels))
-    need(is_finite_array(model.costs_, labels) and (model.costs_ >= 0).all(), "costs must be one for each class")
+    need(
+        is_finite_array(model.costs_, labels) and (model.costs_ >= 0).all(),
+        "there must be one cost for each class, not negative",
+    )
 
 
 def _feature_classifier(model: FeatureClassifier) -> None:

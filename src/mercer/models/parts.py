@@ -32,7 +32,7 @@ def is_text(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is a whole number, not negative."""
+    """Whether this is an integer, not negative."""
     return type(value) is int and value >= 0
 
 

@@ -88,7 +88,7 @@ class Writer:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"is": "float", "of": str(value)}
         if abs(value) >= LARGEST:
-            raise InputError(f"{what} cannot be saved: it must be a whole number of at most 63 bits; got {value:.6g}.")
+            raise InputError(f"{what} cannot be saved: it must be an integer of at most 63 bits; got {value:.6g}.")
         return value
 
     def kernel(self, kernel: Kernel) -> Any:
@@ -248,7 +248,7 @@ def _cells(array: Array, what: str) -> Array:
     writer = Writer()
     text = dumps([writer.value(item, what) for item in array.ravel()])
     if writer.arrays:
-        raise InputError(sentence(what, "a text, a number or a collection to be saved", "an array", "Use lists."))
+        raise InputError(sentence(what, "a string, a number or a collection to be saved", "an array", "Use lists."))
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 

@@ -188,8 +188,8 @@ def _outer_folds(subject: Subject, *, given: bool) -> dict[str, Any]:
     model, folds, groups = subject.model, subject.model.folds_, subject.groups
     if not folds.partition and not given:
         raise InputError(
-            "evaluation of a report is required when the folds of the search overlap or do not cover all rows; the "
-            f"folds are {folds.label}. Run nested_cross_validate with suitable outer folds, and pass its result."
+            "evaluation= is required when the folds of the search overlap or do not cover all rows; the folds are "
+            f"{folds.label}. Pass evaluation=nested_cross_validate(search, X, y, cv=5)."
         )
     own = 3 <= len(folds.repeats[0]) <= _MOST_FOLDS
     if own and not hasattr(model.cv, "__next__"):

@@ -135,7 +135,12 @@ def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...]]:
     if Z.ndim != 2 or any(kernel.kind == "gram" for kernel in model.kernels_):
         way_out = "For other data, use the plots in mercer.displays."
         raise InputError(
-            sentence("X of a report", "a numeric table, or a table with an encoder", type(X).__name__, way_out)
+            sentence(
+                "X of a report",
+                "a numeric table, or the table that an AutoRegressor, AutoClassifier or TableModel was fitted to",
+                type(X).__name__,
+                way_out,
+            )
         )
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{j + 1}" for j in range(Z.shape[1])] if given is None else [str(name) for name in given]

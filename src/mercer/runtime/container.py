@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError, ModelFileError, sentence
+from mercer.errors import InputError, ModelFileError
 from mercer.runtime.memory import promise
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -82,8 +82,10 @@ class Header:
         text += b" " * (-len(text) % 8)
         for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text), "values")):
             if got > most:
-                must_be = f"at most {most} {unit}"
-                raise InputError(sentence(f"The header of a {NOUNS[self.kind]}", must_be, f"{got}"))
+                raise InputError(
+                    f"The {NOUNS[self.kind]} cannot be written: its description (parameters, names of columns, "
+                    f"categories) must have at most {most} {unit}; got {got}. Use fewer columns or categories."
+                )
         return sealed(len(text).to_bytes(8, "little") + text)
 
 

@@ -180,7 +180,8 @@ def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[
     except ModelFileError as problem:
         raise ModelFileError(f"The {what} {path} cannot be read: {problem}{way_out}") from None
     except OSError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{way_out}") from None
+        end = "" if isinstance(problem, FileNotFoundError) else way_out
+        raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None
 
 
 def _refuse_others(path: Path) -> None:

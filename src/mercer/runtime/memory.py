@@ -28,7 +28,7 @@ def available_bytes() -> int:
     asked = os.environ.get("MERCER_MEMORY_LIMIT", "")
     if asked:
         if not (asked.isascii() and asked.isdigit()):
-            raise InputError(sentence("MERCER_MEMORY_LIMIT", "a whole number of bytes", repr(asked)))
+            raise InputError(sentence("MERCER_MEMORY_LIMIT", "an integer of bytes", repr(asked)))
         found.append(int(asked))
     if found:
         return max(0, min(found))

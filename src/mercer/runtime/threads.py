@@ -70,7 +70,7 @@ def _positive(what: str, value: object) -> int:
     except ValueError:
         count = 0
     if count < 1:
-        raise InputError(sentence(what, "a whole number of at least 1", repr(value)))
+        raise InputError(sentence(what, "an integer of at least 1", repr(value)))
     return count
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.folds import Folds, draw
-from mercer.data.rows import row_count
+from mercer.data.rows import Seed, row_count
 from mercer.errors import InputError, sentence
 
 METHODS = ("gcv", "held-out")
@@ -32,7 +32,7 @@ def method_of(cv: Any) -> str:
     return cv
 
 
-def named_folds(cv: str, X: Any, y: Any, *, groups: Any = None, random_state: Any = None, repeats: int = 1) -> Folds:
+def named_folds(cv: str, X: Any, y: Any, *, groups: Any = None, random_state: Seed = None, repeats: int = 1) -> Folds:
     """The splits that a name stands for.
 
     Parameters

@@ -33,8 +33,8 @@ def mse(y: Array, p: Array, removals: Removals) -> Array:
     bad = ((largest > 0) & (largest < _LEAST)) | ((largest > _MOST) & (largest < np.inf))
     if bad.any():
         way_out = "Rescale y, or use scoring='neg_mean_absolute_error'."
-        must_be = "between 1e-150 and 1e150 in absolute value, so that their squares are finite"
-        raise InputError(sentence("Residuals", must_be, f"{largest[bad][0]:.3g}", way_out))
+        must_be = "between 1e-150 and 1e150, so that squares are finite and non-zero"
+        raise InputError(sentence("The largest absolute residual", must_be, f"{largest[bad][0]:.3g}", way_out))
     return -means(errors**2, removals)
 
 

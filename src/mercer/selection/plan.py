@@ -272,9 +272,8 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     if not fitting:
         least = min(routes, key=lambda route: route.bytes)
         raise MemoryRefusal(
-            f"Model selection on {work.n} rows needs at least {readable(least.bytes)} of memory "
-            f"(method {least.name}); {readable(memory)} is available. "
-            f"About {_fitting_rows(work, rates, memory)} rows would fit{_leaner(work, memory)}."
+            f"Model selection on {work.n} rows needs at least {readable(least.bytes)} of memory; {readable(memory)} is "
+            f"available. Use at most about {_fitting_rows(work, rates, memory)} rows{_leaner(work, memory)}."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
 
@@ -297,7 +296,7 @@ def _leaner(work: SearchWork, memory: int) -> str:
     """Which other `cv` would do with the memory, if one does."""
     if not work.iterable or work.method != "folds" or iterated_bytes(work, 1) > memory:
         return ""
-    return "; with cv='gcv' or cv='held-out' all rows would fit"
+    return ", or cv='gcv' or cv='held-out', which need less memory"
 
 
 def iterated_bytes(work: SearchWork, vectors: int) -> float:

@@ -22,6 +22,7 @@ from mercer.selection.metrics import QUICK, accuracy, sizes
 from mercer.selection.problem import Removals, label_targets
 
 # Shares of the variance of y, which one row has not.
+_LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_squared_error'."
 _OF_VARIANCE = {
     "r2_score",
     "explained_variance_score",
@@ -156,7 +157,7 @@ class Scoring:
             if failures is not None:
                 failures += [reason] * int(single.sum())
             else:
-                warnings.warn(f"{reason}; its score is NaN.", MercerWarning, stacklevel=6)
+                warnings.warn(f"{reason}; its score is NaN. {_LARGER}", MercerWarning, stacklevel=6)
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
@@ -178,7 +179,9 @@ class Scoring:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
             warnings.warn(
-                f"{self.name} is not defined for a test set of one row; its score is NaN.", MercerWarning, stacklevel=5
+                f"{self.name} is not defined for a test set of one row; its score is NaN. {_LARGER}",
+                MercerWarning,
+                stacklevel=5,
             )
             return float("nan")
         if self.quick is None:
@@ -299,8 +302,8 @@ class _Stub:
     def predict_proba(self, X: Any) -> Array:
         """Raise an error: there are no probabilities before the calibration."""
         raise InputError(
-            "scoring must not need probabilities: they are calibrated after the search, on held-out decision values. "
-            "Use a score of labels or decision values, such as 'accuracy' or 'roc_auc'."
+            "scoring must be a scorer of labels or decision values; got one that needs probabilities, which are "
+            "calibrated after the search. Use a score such as 'accuracy' or 'roc_auc'."
         )
 
 

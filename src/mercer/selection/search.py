@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from mercer.data.folds import Folds
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, thread_count
@@ -161,7 +160,7 @@ class Search:
     # -- the search -------------------------------------------------------------------------------------
 
     def run(
-        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, *, verbose: int = 0, checkpoint: Any = None
+        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, *, verbose: int = 0, checkpoint: File = None
     ) -> SearchTable:
         """Score every candidate; with `checkpoint`, what is finished survives."""
         splits = len(self.folds.repeats) if self.pool_only else len(self.removals)

@@ -262,8 +262,9 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         border = bordered(G, root[:, None])
         if not 0 < border.scale < math.inf:
             raise NotSolved(
-                f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small beside the largest "
-                f"eigenvalue, {G.largest:.3g}. Use solver='cholesky', a larger alpha, or scale X."
+                f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small compared with the "
+                f"largest eigenvalue of the kernel matrix, {G.largest:.3g}. Use solver='cholesky', a larger alpha, or "
+                "scale X."
             )
         found = solve_bordered(G, root, border, Y)
     else:

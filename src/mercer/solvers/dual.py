@@ -27,7 +27,7 @@ class Eigendecomposition:
         from scipy.linalg import eigh
 
         if not np.isfinite(K.diagonal()).all():
-            raise InputError("The Gram matrix must be finite; got NaN or infinity.")
+            raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
         self.n = len(K)
         self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
 

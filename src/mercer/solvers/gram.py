@@ -295,9 +295,9 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     run(search, blocks(len(x)))
     if undecided.any():
         warnings.warn(
-            f"{kernel!r} is 0 between {int(undecided.sum())} of {len(x)} rows and some of their nearest neighbours, "
-            "so these neighbours cannot be ranked; those that come first in the training rows were used. Use a larger "
-            "width.",
+            f"For {int(undecided.sum())} of {len(x)} rows, {kernel!r} underflows to 0 for some of the nearest "
+            "neighbours, so these cannot be ranked; those that come first in the training rows were used. Use a "
+            "larger width.",
             MercerWarning,
             stacklevel=4,
         )

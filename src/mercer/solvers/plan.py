@@ -129,8 +129,8 @@ def promise_spectrum(n: int) -> None:
     """Memory for an eigendecomposition in place of a Cholesky factor that does not exist."""
     promise(
         int(17.6 * n * n),
-        f"An eigendecomposition of {n} rows, for a system that is not positive definite,",
-        "A larger alpha makes it positive definite.",
+        f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})",
+        "Use a larger alpha.",
     )
 
 
@@ -138,17 +138,17 @@ def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
     """Raise a MemoryRefusal before anything is allocated, with the number of rows that would fit."""
     there = available_bytes()
     largest = int(math.sqrt(there / 8.8))
-    way_out = f"About {largest} rows would fit by Cholesky"
+    way_out = f"Use at most about {largest} rows"
     if choice.name == "cg":
-        way_out = f"About {max(largest, _rows_that_fit(there))} rows would fit"
+        way_out = f"Use at most about {max(largest, _rows_that_fit(there))} rows"
     if choice.name == "primal":
         numbers = choice.bytes / 32  # D (n + D), and so many fit
         features = (math.sqrt(n * n + 4 * numbers) - n) / 2
         rows = int(there / 32 / features - features - 1)
-        way_out = f"Fewer features{f', or about {rows} rows,' if rows > features else ''} would fit."
+        way_out = f"Use fewer features{f', or at most about {rows} rows' if rows > features else ''}."
     else:
         way_out += (
             ". For more rows, use NystroemRidge, or a kernel with few explicit features (Linear, a low-degree "
             "Polynomial, FromFeatures)."
         )
-    promise(choice.bytes, f"{owner} on {n} rows ({choice.name})", way_out)
+    promise(choice.bytes, f"{owner} on {n} rows with solver='{choice.name}'", way_out)

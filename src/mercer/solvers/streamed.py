@@ -91,7 +91,11 @@ class StreamedSystem:
                 "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
         needed = 8 * self.n * targets * (SUMS + _TABLES)
-        promise(needed, f"Conjugate gradients on {self.n} rows and {targets} targets", "Fit fewer targets at a time.")
+        promise(
+            needed,
+            f"The conjugate gradient method on {self.n} rows and {targets} targets",
+            "Fit fewer targets at a time.",
+        )
         quick = self.quick if self.tiles.single else self.exact
         nearby = LowRank(self.F, self.inner, alpha)
         return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)

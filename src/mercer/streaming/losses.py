@@ -206,7 +206,7 @@ def collected_scores(
     n = int(source.rows or 0)
     promise(
         8 * n * work.alphas * work.targets * (len(work.features) + 1),
-        f"Held-out predictions of {n} rows for scoring by {scoring.name}",
+        f"Storing held-out predictions of {n} rows for scoring by {scoring.name}",
         f"Use a scoring that does not store predictions: {', '.join(('neg_mean_squared_error', 'r2', *BY_ROWS))}.",
     )
     parts: list[list[list[Array]]] = [[[] for _ in range(work.folds)] for _ in work.features]

@@ -83,8 +83,8 @@ def grouped(sizes: Sequence[int], memory: float) -> list[list[int]]:
     for k, size in enumerate(sizes):
         if size > room:
             raise MemoryRefusal(
-                f"Accumulating the sums of one kernel needs {readable(size)} of memory; at most half of the available "
-                f"{readable(memory)} can be used. Use fewer landmarks or folds."
+                f"Fitting one kernel needs {readable(size)} of memory for its landmarks and folds; at most half of the "
+                f"available {readable(memory)} is used. Use fewer landmarks or folds."
             )
         if held + size > room:
             groups.append([])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
@@ -251,7 +251,7 @@ class PassReading:
 
     source: Source
     backend: Any = None
-    checkpoint: Any = None
+    checkpoint: File = None
     at_once: int | None = None
     verbose: int = 0
 

@@ -189,7 +189,7 @@ def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
         return _date_cells(name, values, where)
     if kind not in "UTO":
         got = f"{values.dtype} values"
-        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Drop the column with $drop.")
+        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint="Drop the column with $drop.", column=name)
     return _object_cells(name, values.astype(object).tolist(), where, declared=declared)
 
 
@@ -275,7 +275,7 @@ def _date_cells(name: str, values: Array, where: Where) -> Cells:
     if far.size:
         got = f"{values[far[0]]} in {where(int(far[0]))}"
         must_be = "dates within 292 million years of 1970"
-        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Drop the column with $drop.")
+        raise InputError(sentence(f"Column {name!r}", must_be, got), hint="Drop the column with $drop.", column=name)
     moments = made.astype(np.int64)
     return Cells(name, "date", np.where(missing, np.nan, moments / 86_400_000), missing, where=where)
 
@@ -290,7 +290,7 @@ def _object_cells(name: str, cells: Sequence[Any], where: Where, *, declared: bo
         row = next(i for i, cell in enumerate(cells) if not missing[i] and _family(type(cell)) is None)
         got = f"{type(cells[row]).__name__} in {where(row)}"
         hint = "Turn the column into text, or drop it with $drop."
-        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint)
+        raise InputError(sentence(f"Column {name!r}", _FAMILIES, got), hint=hint, column=name)
     rows = np.flatnonzero(~missing)
     if families and families <= {"number", "truth"}:
         values = np.full(len(cells), np.nan)

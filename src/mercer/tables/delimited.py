@@ -170,8 +170,8 @@ def _separator(text: str, what: str) -> str:
     steady = [mark for mark in able if _is_steady(text, mark, what)]
     if len(steady) == 1:
         return steady[0]
-    said = " or a ".join(SEPARATORS[mark] for mark in able)
-    raise InputError(f"Cells of {what} may be separated by a {said}: the header has both.", hint="Set $separator.")
+    said = " and a ".join(SEPARATORS[mark] for mark in able)
+    raise InputError(f"The separator of {what} is ambiguous: the header contains a {said}.", hint="Set $separator.")
 
 
 def _first(text: str, mark: str) -> list[str]:

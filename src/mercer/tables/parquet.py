@@ -25,7 +25,7 @@ _PAGE = 2**20  # bytes read ahead of a column, so that no column of a large row 
 def table_path(source: str) -> Path:
     """The path of a table; an empty one, which would be the current directory, is refused."""
     if not source:
-        raise InputError(sentence("The name of a table", "a path, or - for standard input", "an empty text"))
+        raise InputError(sentence("The name of a table", "a path, or - for standard input", "an empty string"))
     return Path(source)
 
 

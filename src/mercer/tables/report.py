@@ -73,13 +73,13 @@ class EncoderReport:
             names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
             parts = {
                 "out of range": sum(each.outside for each in self.columns),
-                "with unseen categories": sum(each.unseen for each in self.columns),
+                "of unseen categories": sum(each.unseen for each in self.columns),
                 "newly missing": sum(each.missing for each in self.columns),
             }
-            said = ", ".join(f"{count} values {what}" for what, count in parts.items() if count)
+            said = ", ".join(f"{count} value{'s' * (count > 1)} {what}" for what, count in parts.items() if count)
             message = (
-                f"{self.rows} new rows differ from the training rows in {names}: {said}. Predictions for such rows "
-                "are extrapolations."
+                f"Some of the {self.rows} new rows are unlike the training rows in {names}: {said}. Predictions for "
+                "such rows are extrapolations."
             )
             warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights
-from mercer.data.rows import Rows
+from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
@@ -112,7 +112,7 @@ def tune(
     steps: int = 60,
     max_rows: int = 2000,
     check: bool = True,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> Tuned:
     """Tune every continuous parameter of a kernel, and alpha, by the gradient of the exact leave-one-out error.
@@ -170,10 +170,10 @@ def tune(
     if objective not in OBJECTIVES:
         raise InputError(sentence("objective of tune", "'loo' or 'evidence'", repr(objective)))
     if not isinstance(starts, int) or not 1 <= starts <= len(_FACTORS):
-        raise InputError(sentence("starts of tune", f"a whole number from 1 to {len(_FACTORS)}", repr(starts)))
+        raise InputError(sentence("starts of tune", f"an integer from 1 to {len(_FACTORS)}", repr(starts)))
     for name, number, least in (("steps", steps, 1), ("max_rows", max_rows, 3)):
         if not isinstance(number, int) or number < least:
-            raise InputError(sentence(f"{name} of tune", f"a whole number of at least {least}", repr(number)))
+            raise InputError(sentence(f"{name} of tune", f"an integer of at least {least}", repr(number)))
     rows, problem = _problem(kernel, X, y, sample_weight, intercept=fit_intercept)
     rng = np.random.default_rng(random_state)
     begin = per_column(kernel, rows.width) if per_column_widths else kernel
@@ -215,7 +215,10 @@ def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds
     if not names:
         raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
     if kernel.kind == "gram":
-        raise InputError(f"{kernel!r} is precomputed and has no parameters to tune. Use another kernel with rows X.")
+        raise InputError(
+            f"{kernel!r} is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
+            "Gaussian(1.0)."
+        )
     number = None if alpha is None else as_numbers(alpha)
     if alpha is not None and (number is None or number.ndim or not 0 < number < math.inf):
         raise InputError(sentence("alpha of tune", "a positive number, or None", repr(alpha)))

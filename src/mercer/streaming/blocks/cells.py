@@ -14,7 +14,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import FIFTEEN, is_rounded, rounded_rows
 
-FILL = "Impute missing values or drop these rows first."
+FILL = "Impute the missing values, or drop these rows."
 ENCODE = "Encode it as numbers (mercer.TableEncoder does), or drop the column."
 
 

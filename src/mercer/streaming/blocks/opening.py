@@ -132,7 +132,9 @@ def _path(path: Path, asked: RolesGiven) -> Source:
 
 def _table(X: Any) -> Store:
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError("X must not have missing values (masked entries). Fill in or drop such rows first.")
+        raise InputError(
+            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
+        )
     try:
         return as_store(X if isinstance(X, np.memmap) else np.asarray(X))
     except ValueError:

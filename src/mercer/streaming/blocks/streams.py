@@ -62,8 +62,8 @@ class StreamPart:
             now = [None if each is None else each.shape[1:] for each in block.columns()]
             if form is not None and now != form:
                 same = [each is None for each in now] == [each is None for each in form]
-                got = "a different number of targets" if same else "a different choice of X, y, weights and groups"
-                raise InputError(f"Block {place} must have the same form as block 0; got {got}.")
+                got = "another number of columns or targets" if same else "other items"
+                raise InputError(f"Block {place} must have the same items as block 0, such as (X, y); got {got}.")
             form = now
             for what, names in self._names(block):
                 kind = kind_of_names(what, names)
@@ -91,7 +91,7 @@ class StreamPart:
             got = "None" if X is None else f"{X.ndim} dimensions"
             raise InputError(sentence(f"X of block {place}", "a table with rows and columns", got))
         if self.width is not None and X.shape[1] != self.width:
-            raise InputError(sentence(f"X of block {place}", f"{self.width} columns wide", X.shape[1]))
+            raise InputError(f"X of block {place} must have {self.width} columns; got {X.shape[1]}.")
         for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
             if other is not None and (not other.ndim or len(other) != len(X)):
                 got = f"{len(other) if other.ndim else 0} rows"
