@@ -215,7 +215,7 @@ def claim_of_search(case, exact):
     splits = [(split.train, split.test) for split in search.folds_.splits]
     if how == "gcv":
         splits = [(range(exact.n), [i]) for i in range(exact.n)]
-    found = exact.generalised(kernel, alpha) if how == "gcv" else exact.held_out(kernel, alpha, splits)
+    found = exact.generalized(kernel, alpha) if how == "gcv" else exact.held_out(kernel, alpha, splits)
     true = scored(case, exact, found, splits, search.best_score_) | predicted(
         case, exact, found, splits, search.cv_predictions_[0]
     )

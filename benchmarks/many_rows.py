@@ -39,7 +39,7 @@ def burned(work):
     return seconds, time.process_time() - start, result
 
 
-def standardised(name):
+def standardized(name):
     stored = np.load(DATA / f"{name}.npz", allow_pickle=False)
     X = np.asarray(stored["X"], dtype=np.float64)
     spread = X.std(axis=0)
@@ -50,7 +50,7 @@ def standardised(name):
 
 def exact(n: int = 20_000) -> None:
     """Conjugate gradients against SciPy's exact solve, the Gram matrix included in both."""
-    X, y = standardised("kin40k")
+    X, y = standardized("kin40k")
     X, y, new = X[:n], y[:n], X[n : n + 1000]
     against = KERNEL(new, X)
     found = []
@@ -82,7 +82,7 @@ def exact(n: int = 20_000) -> None:
 
 def products(n: int = 20_000, turns: int = 5) -> None:
     """One product with K, by where its tiles come from."""
-    X, y = standardised("kin40k")
+    X, y = standardized("kin40k")
     rows, v = Rows(X[:n]), y[:n, None]
     seconds, tiles = timed(lambda: KeptTiles(KERNEL, rows, 4 * n * n))
     ways = {
@@ -118,7 +118,7 @@ def lean() -> None:
 
 
 def lean_child(alpha: float) -> None:
-    X, y = standardised("diamonds")
+    X, y = standardized("diamonds")
     model = KernelRidge(alpha, kernel=KERNEL, solver="cg")
     seconds, cpu, _ = burned(lambda: model.fit(X[:LEAN_ROWS], y[:LEAN_ROWS]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
@@ -127,8 +127,8 @@ def lean_child(alpha: float) -> None:
 
 
 def selection(n: int = 20_000) -> None:
-    """Alpha by generalised cross-validation and by held-out rows, and what each would have been on new rows."""
-    X, y = standardised("kin40k")
+    """Alpha by generalized cross-validation and by held-out rows, and what each would have been on new rows."""
+    X, y = standardized("kin40k")
     new, truth = X[n : n + 5000], y[n : n + 5000]
     alphas = np.geomspace(1e-3, 10.0, 9)
     for cv in ("gcv", "held-out"):

@@ -95,7 +95,7 @@ class ExactRidge:
         """Predictions of every split, by refitting."""
         return [self.values(kernel, self.fit(kernel, alpha, train), test) for train, test in splits]
 
-    def generalised(self, kernel, alpha):
+    def generalized(self, kernel, alpha):
         """Equation 37: y_i - n a_i / (w_i tr P) for rows with weight, f(x) for the others; as n splits of one row."""
         K, used = self.K(kernel), [i for i in range(self.n) if self.weights[i] > 0]
         root, eye = [mp.sqrt(self.weights[i]) for i in used], np.eye(len(used), dtype=int).tolist()

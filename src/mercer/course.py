@@ -193,7 +193,7 @@ def _checked(X: Any, y: Any) -> tuple[Rows, Array]:
 
 
 def by_leave_one_out(kernel: Kernel, rows: Rows, y: Array) -> float:
-    """The regularisation with the smallest exact leave-one-out squared error, of 60 spread over the spectrum."""
+    """The regularization with the smallest exact leave-one-out squared error, of 60 spread over the spectrum."""
     ladder = resolve_alphas(None, [kernel], rows)
     alphas = np.geomspace(ladder.min(), ladder.max(), _LADDER)
     problem = Problem(y.reshape(len(rows), -1), None, intercept=False)
@@ -330,7 +330,7 @@ def _with(method: Any, values: dict[str, Any]) -> Any:
 def _losses(
     candidates: Sequence[Any], X: Any, y: Array, splits: Sequence[Split], loss: Callable[[Any, Any], Any]
 ) -> Iterator[tuple[int, Array]]:
-    """Losses of every fold for each candidate: in closed form for krr with a given regularisation."""
+    """Losses of every fold for each candidate: in closed form for krr with a given regularization."""
     groups: dict[Any, list[int]] = {}
     for i, candidate in enumerate(candidates):
         closed = type(candidate) is krr and _checked_regularization(candidate.regularization) > 0

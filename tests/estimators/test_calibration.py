@@ -36,7 +36,7 @@ def loss_of(scale, values, numbers):
 
 
 def best_loss(values, numbers):
-    """By a general-purpose optimiser, on the logarithm of the scale; and without any."""
+    """By a general-purpose optimizer, on the logarithm of the scale; and without any."""
     tried = [loss_of(0.0, values, numbers)]
     for low, high in ((-8, 3), (0, 10), (5, 25)):
         found = minimize_scalar(lambda log: loss_of(np.exp(log), values, numbers), bounds=(low, high), method="bounded")

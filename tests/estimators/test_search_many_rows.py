@@ -1,4 +1,4 @@
-"""Searches over more rows than can be factored: by generalised cross-validation, held-out rows, or few folds."""
+"""Searches over more rows than can be factored: by generalized cross-validation, held-out rows, or few folds."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_generalised_cross_validation_chooses_as_leave_one_out_does(rng):
     assert found.best_score_ == pytest.approx(exact.best_score_, rel=0.05)
     assert found.best_score_ == pytest.approx(-np.mean((found.cv_predictions_[0] - y) ** 2))
     np.testing.assert_allclose(found.predict(X), exact.predict(X), atol=1e-6)
-    assert "generalised cross-validation" in found.summary()
+    assert "generalized cross-validation" in found.summary()
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from mercer.kernels.parameters import (
     positive_number,
     positive_width,
     real_number,
-    vectorised,
+    vectorized,
     whole_number,
 )
 
@@ -97,9 +97,9 @@ def test_what_is_no_positive_whole_number_is_refused(value):
 
 
 def test_functions_are_what_can_be_called():
-    vectorised(Thing(), "f", len)
-    vectorised(Thing(), "f", Thing)
-    assert refusal(vectorised, Thing(), "f", 3) == "f of Thing must be a function; got 3."
+    vectorized(Thing(), "f", len)
+    vectorized(Thing(), "f", Thing)
+    assert refusal(vectorized, Thing(), "f", 3) == "f of Thing must be a function; got 3."
 
 
 def test_the_inverse_of_a_width_multiplies_columns():

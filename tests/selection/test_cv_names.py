@@ -17,7 +17,7 @@ def test_names_are_told_from_folds():
 
 def test_generalised_cross_validation_leaves_out_every_row():
     folds = named_folds("gcv", X, Y)
-    assert folds.label == "generalised cross-validation"
+    assert folds.label == "generalized cross-validation"
     assert [split.test.tolist() for split in folds.splits] == [[i] for i in range(40)]
 
 

@@ -1,4 +1,4 @@
-"""Generalised cross-validation and held-out rows, without a factor: what the dense formulas say."""
+"""Generalized cross-validation and held-out rows, without a factor: what the dense formulas say."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from mercer.data import as_rows
 from mercer.errors import ConvergenceWarning, InputError
 from mercer.kernels import Gaussian
 from mercer.selection import iterated
-from mercer.selection.iterated import Generalised, Refitted
+from mercer.selection.iterated import Generalized, Refitted
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers import streamed
 from oracles import kernel_ridge
@@ -37,7 +37,7 @@ def test_with_a_vector_for_every_row_it_is_the_exact_score(weighted, intercept, 
     X, Y = rng.normal(size=(120, 2)), rng.normal(size=(120, 2))
     weights = rng.uniform(0.3, 3.0, size=120) if weighted else None
     problem = Problem(Y, weights, intercept)
-    scores = Generalised(KERNEL, as_rows(X), problem, Removals.singles(120), probes=120, tolerance=1e-9)
+    scores = Generalized(KERNEL, as_rows(X), problem, Removals.singles(120), probes=120, tolerance=1e-9)
     for alpha in (1.0, 0.05):
         expected, trace = dense_gcv(KERNEL(X), Y, alpha, weights, intercept)
         found = scores.at(alpha)
@@ -52,7 +52,7 @@ def test_it_equals_the_score_from_the_eigenvalues(rng):
     left = (0.3 / (d + 0.3))[:, None] * (U.T @ y)
     expected = 150 * float((left**2).sum()) / float((0.3 / (d + 0.3)).sum()) ** 2
     problem = Problem(y, None, intercept=False)
-    found = Generalised(KERNEL, as_rows(X), problem, Removals.singles(150), probes=150, tolerance=1e-10).at(0.3)
+    found = Generalized(KERNEL, as_rows(X), problem, Removals.singles(150), probes=150, tolerance=1e-10).at(0.3)
     assert float(np.mean((found.values - y) ** 2)) == pytest.approx(expected, rel=1e-8)
 
 
@@ -63,7 +63,7 @@ def test_the_standard_error_says_how_far_chance_goes(rng, monkeypatch):
     _, trace = dense_gcv(KERNEL(X), y, 0.1, intercept=True)
     off = []
     for seed in range(12):
-        scores = Generalised(KERNEL, as_rows(X), problem, singles, seed=seed)
+        scores = Generalized(KERNEL, as_rows(X), problem, singles, seed=seed)
         spread = scores.at(0.1).spread
         found = scores.traces[0.1]
         assert spread == pytest.approx(2 * found.error / found.value)
@@ -76,7 +76,7 @@ def test_what_the_nearby_system_knows_is_not_left_to_chance(rng, monkeypatch):
     """With enough pivots nothing is left to the random vectors; one of them is then as good as all."""
     X, y = np.linspace(0.0, 3.0, 200)[:, None], rng.normal(size=(200, 1))
     problem, singles = Problem(y, None, intercept=False), Removals.singles(200)
-    scores = Generalised(KERNEL, as_rows(X), problem, singles, probes=2)
+    scores = Generalized(KERNEL, as_rows(X), problem, singles, probes=2)
     scores.at(0.1)
     assert scores.traces[0.1].error < 1e-6 * scores.traces[0.1].value
     assert scores.traces[0.1].value == pytest.approx(dense_gcv(KERNEL(X), y, 0.1)[1], rel=1e-6)
@@ -87,7 +87,7 @@ def test_rows_of_no_weight_are_predicted_by_the_model_of_the_others(rng):
     weights = np.where(np.arange(90) % 7 == 0, 0.0, 1.5)
     a, b = kernel_ridge(KERNEL(X), y, 0.2, weights, intercept=True)
     problem = Problem(y, weights, intercept=True)
-    found = Generalised(KERNEL, as_rows(X), problem, Removals.singles(90)).at(0.2).values
+    found = Generalized(KERNEL, as_rows(X), problem, Removals.singles(90)).at(0.2).values
     np.testing.assert_allclose(found[weights == 0], (KERNEL(X) @ a + b)[weights == 0], atol=1e-4)
 
 
@@ -108,13 +108,13 @@ def test_splits_are_fitted_as_if_by_a_factor(splits, weighted, rng):
             np.testing.assert_allclose(found.values[removals.part(i)], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [Generalised, Refitted])
+@pytest.mark.parametrize("kind", [Generalized, Refitted])
 def test_alphas_that_take_too_long_are_not_scored_and_named(kind, rng, monkeypatch):
     few_pivots(monkeypatch, 2)
     monkeypatch.setattr(iterated, "_MOST", 20)
     X, y = rng.normal(size=(100, 2)), rng.normal(size=(100, 1))
     rows = np.arange(0, 100, 5)
-    removals = Removals.singles(100) if kind is Generalised else Removals([rows], [rows])
+    removals = Removals.singles(100) if kind is Generalized else Removals([rows], [rows])
     candidate = kind(Gaussian(0.3), as_rows(X), Problem(y, None, intercept=False), removals)
     assert np.isfinite(candidate.at(100.0).values).all()
     with pytest.warns(
@@ -126,7 +126,7 @@ def test_alphas_that_take_too_long_are_not_scored_and_named(kind, rng, monkeypat
 
 def test_alpha_zero_is_refused(rng):
     X, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
-    candidate = Generalised(KERNEL, as_rows(X), Problem(y, None, intercept=False), Removals.singles(20))
+    candidate = Generalized(KERNEL, as_rows(X), Problem(y, None, intercept=False), Removals.singles(20))
     with pytest.raises(InputError, match="needs alpha above 0"):
         candidate.at(0.0)
 

@@ -58,7 +58,7 @@ for ax, (degree, alpha) in zip(axes.flat, [(1, 0.0), (3, 0.0), (9, 0.0), (9, 1e-
 axes[0, 0].legend(loc="lower left")
 
 # %%
-# The last panel has the same ten features as the one before and ``alpha = 0.001``: it minimises
+# The last panel has the same ten features as the one before and ``alpha = 0.001``: it minimizes
 # ``||y - F w||^2 + alpha ||w||^2``. The weights may no longer be large with alternating signs, and the curve is
 # smooth again.
 #

@@ -6,7 +6,7 @@ The lecture *Bias / Variance Analysis, Kernel Methods* asks three questions abou
 ||w||^2``. What happens as alpha goes to infinity? As it goes to zero? And when it is negative?
 
 To infinity the penalty is all that counts, and the weights go to zero: the fit becomes the constant zero, or, with an
-intercept that is not penalised, the mean of y. To zero the data are all that counts, and a kernel as rich as the
+intercept that is not penalized, the mean of y. To zero the data are all that counts, and a kernel as rich as the
 Gaussian goes through every point. In between lie the useful fits.
 """
 

@@ -2,7 +2,7 @@
 Similarity decays with distance: Shepard's law and the Gaussian
 ===============================================================
 
-Roger Shepard proposed in 1987 a law for how people and animals generalise: the similarity of a new thing to a known one
+Roger Shepard proposed in 1987 a law for how people and animals generalize: the similarity of a new thing to a known one
 decays exponentially with their distance in a space of the mind. The lecture *Cognitive Algorithms: Kernel Methods*
 takes it as a motive for the Gaussian kernel. Taken at its word, ``exp(-r)``, the law is the *exponential* kernel
 (``Matern`` with ``nu=0.5``); the Gaussian, ``exp(-r^2 / 2)``, decays with the square of the distance.

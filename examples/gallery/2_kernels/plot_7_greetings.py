@@ -31,7 +31,7 @@ print("'morn' and 'hallihallo':", model.predict(["morn", "hallihallo"]))
 
 # %%
 # What was missing is that words can be alike. ``Spectrum(2)`` counts the pairs of letters that two words share,
-# ``Subsequence`` letters in the same order with gaps. Normalised, every word is as similar to itself as any other.
+# ``Subsequence`` letters in the same order with gaps. Normalized, every word is as similar to itself as any other.
 
 kernels = {
     "Words()": Words(),

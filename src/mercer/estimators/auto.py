@@ -1,4 +1,4 @@
-"""Regression without settings: standardise, tune, weigh, and say how good it is."""
+"""Regression without settings: standardize, tune, weigh, and say how good it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mercer.tuning.committee import REGRESSION
 class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
 
-    Tables are encoded (numbers standardised, categories, dates and missing values included, see `encoder_`). Four
+    Tables are encoded (numbers standardized, categories, dates and missing values included, see `encoder_`). Four
     kernels are tuned by the gradient of an error on held-out rows, separately without each of three folds; the weights
     are those with which their out-of-fold predictions have the least squared error. `summary` shows what was tried and
     chosen; `evaluate` repeats all of it in an outer cross-validation.

@@ -191,7 +191,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         return f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew"
 
     def unit(self) -> float:
-        """What standardised errors are multiplied by for those in the units of y."""
+        """What standardized errors are multiplied by for those in the units of y."""
         return 1.0
 
     def _error_words(self) -> str:

@@ -1,6 +1,6 @@
 """Prediction intervals of a committee: what each method takes for the models that have not seen a row.
 
-All is in units of standardised targets. `jackknife+` leaves single rows out of the fitted members, in closed form:
+All is in units of standardized targets. `jackknife+` leaves single rows out of the fitted members, in closed form:
 their widths, alphas and weights have seen the row. `cv+` takes the members that were tuned without a fold, fitted
 without it; only their weights have seen it. The guarantees of both are nominal for that.
 """

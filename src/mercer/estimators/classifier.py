@@ -47,11 +47,11 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation, not negative.
+        Regularization, not negative.
     kernel : Kernel, str or callable, default="linear"
         As for `KernelRidge`.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same.
     solver : {"auto", "cholesky", "spectral", "primal", "cg"}, default="auto"

@@ -26,7 +26,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     Parameters
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
-        Regularisation, not negative; the same as `KernelRidge` has.
+        Regularization, not negative; the same as `KernelRidge` has.
     kernel : Kernel, str or callable, default="gaussian"
         As for `KernelRidge`, of rows of numbers. "gaussian" has gamma = 1 / n_features.
     landmarks : int, array-like of shape (n_landmarks, n_features) or None, default=None
@@ -35,7 +35,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         How landmarks are drawn from a sample: by what those before leave open (randomly pivoted Cholesky), by the
         seeding of k-means++ in feature space, or by chance.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     budget : float, default=120.0
         Seconds that the pass may take, by prediction, where the number of landmarks is left open.
     backend : str, Client or None, default=None

@@ -39,7 +39,7 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         "neg_mean_absolute_error" and "max_error" take a second pass; any other a second pass that keeps all
         held-out predictions.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     rule : {"best", "one_se"}, default="best"
         "one_se" uses the kernel of the best candidate and the largest alpha within one standard error.
     backend, checkpoint, block_rows, verbose

@@ -20,13 +20,13 @@ from mercer.insight.left_out import interval_bounds
 class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
-    Minimises sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
-    unpenalised constant on request. `alpha` is what is added to the diagonal of the Gram matrix.
+    Minimizes sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
+    unpenalized constant on request. `alpha` is what is added to the diagonal of the Gram matrix.
 
     Parameters
     ----------
     alpha : float or array of shape (n_targets,), default=1.0
-        Regularisation, not negative; one number or one per target.
+        Regularization, not negative; one number or one per target.
     kernel : Kernel, str or callable, default="linear"
         A kernel of `mercer.kernels`; or scikit-learn's strings linear, rbf (gaussian), poly (polynomial),
         laplacian, cosine, sigmoid, chi2, additive_chi2, precomputed; or a function of two rows.
@@ -35,7 +35,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
     kernel_params : dict, default=None
         Further arguments of a kernel function.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant, solved inside the system.
+        Whether the model has an unpenalized constant, solved inside the system.
     solver : {"auto", "cholesky", "spectral", "primal", "cg"}, default="auto"
         `auto` takes the primal where an explicit feature map makes it cheaper, and the dual otherwise: by a factor, or
         from 10 000 rows on, and where a factor does not fit, by preconditioned conjugate gradients (`cg`).

@@ -41,7 +41,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     scoring : str, scorer, callable or None, default=None
         None is neg_mean_squared_error; a scikit-learn name or scorer; or a loss(y_true, y_pred), lower is better.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     rule : {"best", "one_se"}, default="best"
         "one_se" uses the kernel of the best candidate and the largest alpha within one standard error.
     alpha_per_target : bool, default=False

@@ -17,7 +17,7 @@ from mercer.selection.leave_out import LeaveOut
 from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.problem import Problem
-from mercer.solvers import Penalised, PrimalSystem, Solution
+from mercer.solvers import Penalized, PrimalSystem, Solution
 from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.dual import SpectralInverse
 from mercer.solvers.fitted import FittedRidge
@@ -37,7 +37,7 @@ def fold_numbers(folds: Folds) -> Array:
     return fold
 
 
-def leave_out_of(solved: Penalised, Y: Array) -> LeaveOut:
+def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     """Models without sets of rows, from a fitted model's own factor.
 
     Examples
@@ -79,7 +79,7 @@ class LeftOut:
         The model of all rows.
     targets : ndarray of int
         Those that share an alpha.
-    solved : Penalised
+    solved : Penalized
         Their system; folds that a singular one cannot do without are refitted.
     fold : ndarray of int, shape (n,), or None
         The fold of each row that was trained on; None leaves single rows out.
@@ -90,7 +90,7 @@ class LeftOut:
         Errors at the rows left out, y less what the model without them predicts.
     """
 
-    def __init__(self, fitted: FittedRidge, targets: Array, solved: Penalised, fold: Array | None) -> None:
+    def __init__(self, fitted: FittedRidge, targets: Array, solved: Penalized, fold: Array | None) -> None:
         Y = fitted.targets[np.ix_(fitted.numbers, targets)]
         self.fitted, self.solved, self.full = fitted, solved, solved.solve(Y)
         _, self.fold = np.unique(np.arange(len(Y)) if fold is None else fold, return_inverse=True)

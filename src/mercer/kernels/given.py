@@ -10,7 +10,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.labels import argument
-from mercer.kernels.parameters import vectorised
+from mercer.kernels.parameters import vectorized
 from mercer.kernels.value import Identity, short_name
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Custom(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorised(self, "function", self.function)
+        vectorized(self, "function", self.function)
 
     def block(self, pair: Pair) -> Array:
         """The function's answer for this tile, in an array of our own."""
@@ -146,7 +146,7 @@ class FromFeatures(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorised(self, "phi", self.phi)
+        vectorized(self, "phi", self.phi)
 
     def mapped(self, rows: Rows) -> Rows:
         """The features of these rows; of a table they are computed once."""
@@ -195,7 +195,7 @@ class Outer(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
-        vectorised(self, "f", self.f)
+        vectorized(self, "f", self.f)
 
     def _column(self, values: Any) -> Rows:
         table = _feature_table(self, self.f(values), values.shape[0])

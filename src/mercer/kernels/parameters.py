@@ -71,7 +71,7 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def vectorised(owner: object, name: str, value: Any) -> None:
+def vectorized(owner: object, name: str, value: Any) -> None:
     """Something that can be called."""
     if not callable(value):
         raise InputError(sentence(f"{name} of {type(owner).__name__}", "a function", repr(value)))

@@ -258,7 +258,7 @@ class Cosine(Kernel):
 
 
 class Constant(Kernel):
-    """The same value for every two rows; added to another kernel, a penalised intercept.
+    """The same value for every two rows; added to another kernel, a penalized intercept.
 
     Parameters
     ----------

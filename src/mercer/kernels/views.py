@@ -12,7 +12,7 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
-from mercer.kernels.parameters import vectorised
+from mercer.kernels.parameters import vectorized
 from mercer.kernels.value import ATOM, Identity, function_name, short_name
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Mapped(Composed):
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
         super().__post_init__()
-        vectorised(self, "function", self.function)
+        vectorized(self, "function", self.function)
         if self.base.kind == "gram":
             raise InputError(
                 "Precomputed().map(...) is not supported: the matrix contains kernel values, not rows. Transform the "

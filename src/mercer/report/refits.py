@@ -1,6 +1,6 @@
 """The chosen kernels refitted without a fifth of the rows at a time: what columns and intervals are tried on.
 
-Kernels, alphas and weights stay as they were chosen, so this costs a few factorisations and no search. It answers what
+Kernels, alphas and weights stay as they were chosen, so this costs a few factorizations and no search. It answers what
 a column is worth and whether intervals hold; how good the model is, with its choices, is for the outer loop to say.
 """
 

@@ -11,16 +11,16 @@ from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.runtime import each, single_threaded_blas, threads
 from mercer.selection.heldout import HeldOut, KernelSystem
-from mercer.selection.iterated import Generalised, Refitted
+from mercer.selection.iterated import Generalized, Refitted
 from mercer.selection.plan import Plan
 from mercer.selection.problem import Problem, Removals, UsedSets
 
-ITERATED: dict[str, type[Generalised | Refitted]] = {"gcv": Generalised, "cg": Refitted}
+ITERATED: dict[str, type[Generalized | Refitted]] = {"gcv": Generalized, "cg": Refitted}
 _TINY = 200  # rows, left out one by one
 
 
 class TriedKernel(Protocol):
-    """One kernel, tried with one alpha after the other: `KernelSystem`, `Generalised` or `Refitted`."""
+    """One kernel, tried with one alpha after the other: `KernelSystem`, `Generalized` or `Refitted`."""
 
     def at(self, alpha: float) -> HeldOut:
         """Held-out predictions."""

@@ -66,7 +66,7 @@ def named_folds(cv: str, X: Any, y: Any, *, groups: Any = None, random_state: Se
     if cv == "gcv":
         if groups is not None:
             raise InputError("cv='gcv' is based on single rows and cannot keep groups together. Use cv='held-out'.")
-        return replace(draw(None, X, y), label="generalised cross-validation")
+        return replace(draw(None, X, y), label="generalized cross-validation")
     if n < _EVERY:
         raise InputError(f"cv='held-out' needs at least {_EVERY} rows; got {n}.")
     if groups is not None or random_state is not None:

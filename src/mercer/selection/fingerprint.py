@@ -1,4 +1,4 @@
-"""Data and settings as one number, by which a checkpoint recognises its own search."""
+"""Data and settings as one number, by which a checkpoint recognizes its own search."""
 
 from __future__ import annotations
 

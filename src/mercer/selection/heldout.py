@@ -282,7 +282,7 @@ class KernelSystem:
         if problem.balance is not None:
             weights = self._balanced(mask)
         system = DualSystem(K, weights, intercept=problem.intercept)
-        # Hardly penalised, a factor may exist by rounding alone; the spectrum tells what is rounding.
+        # Hardly penalized, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
         solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
         del K, system

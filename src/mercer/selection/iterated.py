@@ -1,6 +1,6 @@
-"""Model selection for rows too many to factor: generalised cross-validation, and fits by conjugate gradients.
+"""Model selection for rows too many to factor: generalized cross-validation, and fits by conjugate gradients.
 
-Generalised cross-validation takes every leave-one-out residual a_i / P_ii with the mean of all P_ii in place of its
+Generalized cross-validation takes every leave-one-out residual a_i / P_ii with the mean of all P_ii in place of its
 own. The trace of P is the only thing that then needs more than one solve, and it is estimated from a few random
 vectors z, whose z'G z has the mean tr G. What a low-rank system close to this one gives for the same vectors is
 subtracted, and its exact trace put in its place; what is left to chance is the difference of the two alone.
@@ -76,8 +76,8 @@ class _Iterated:
         )
 
 
-class Generalised(_Iterated):
-    """Generalised cross-validation: leave-one-out with the mean of diag P for each of its members.
+class Generalized(_Iterated):
+    """Generalized cross-validation: leave-one-out with the mean of diag P for each of its members.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ class Generalised(_Iterated):
     >>> import numpy as np
     >>> from mercer.data import as_rows
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection.iterated import Generalised
+    >>> from mercer.selection.iterated import Generalized
     >>> from mercer.selection.problem import Problem, Removals
     >>> X = np.linspace(0.0, 9.0, 300)[:, None]
     >>> problem = Problem(np.sin(X) + 0.1 * np.cos(99.0 * X), None, intercept=False)
-    >>> scores = Generalised(Gaussian(1.0), as_rows(X), problem, Removals.singles(300))
+    >>> scores = Generalized(Gaussian(1.0), as_rows(X), problem, Removals.singles(300))
     >>> float(np.mean((scores.at(0.1).values - problem.Y) ** 2).round(5))
     0.00547
     """

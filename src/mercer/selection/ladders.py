@@ -133,7 +133,7 @@ def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows, n: int | 
 
 
 def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
-    """From a penalty that leaves about one degree of freedom down to one that hardly penalises."""
+    """From a penalty that leaves about one degree of freedom down to one that hardly penalizes."""
     sample = _sample(rows)
     largest, typical = [], []
     for kernel in kernels:

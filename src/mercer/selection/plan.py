@@ -307,11 +307,11 @@ def iterated_bytes(work: SearchWork, vectors: int) -> float:
 def _iterated(work: SearchWork, rates: Rates) -> list[RouteCost]:
     """Routes without a Gram matrix, where there are any."""
     n, sets = float(work.n), len(work.sizes)
-    generalised = work.method == "gcv"
-    if not (work.iterable and not work.refit_only and (generalised or sets <= _FEW_SETS)):
+    generalized = work.method == "gcv"
+    if not (work.iterable and not work.refit_only and (generalized or sets <= _FEW_SETS)):
         return []
-    vectors = work.targets + (PROBES + 1 if generalised else 1)
-    sets = 1 if generalised else sets
+    vectors = work.targets + (PROBES + 1 if generalized else 1)
+    sets = 1 if generalized else sets
     r = float(pivots(work.n))
     # columns and tiles in single precision; then products from those tiles, and two in double precision
     once = 0.5 * n * n / (2.5 * rates.values) + 4 * n * r * r / rates.product
@@ -320,11 +320,11 @@ def _iterated(work: SearchWork, rates: Rates) -> list[RouteCost]:
     fits = work.kernels * sets
     return [
         RouteCost(
-            "gcv" if generalised else "cg",
+            "gcv" if generalized else "cg",
             fits * (4 * n * r * r + work.alphas * _PRODUCTS * 2 * n * n * vectors),
             fits * (once + work.alphas * each) + rates.start,
             iterated_bytes(work, vectors),
-            "conjugate gradients for each alpha" + (", the trace from random vectors" if generalised else " and set"),
+            "conjugate gradients for each alpha" + (", the trace from random vectors" if generalized else " and set"),
         )
     ]
 

@@ -27,7 +27,7 @@ class Problem:
     weights : ndarray of shape (n,) or None
         Sample weights; rows of weight zero are predicted and never trained on.
     intercept : bool
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     balance : ndarray of shape (n,) or None
         Labels whose classes are to weigh the same in every training set.
     gram : bool

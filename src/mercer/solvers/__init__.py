@@ -8,6 +8,6 @@ from mercer.solvers.dual import DualSystem
 from mercer.solvers.plan import SOLVERS, SolverChoice, choose
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.route import Route
-from mercer.solvers.solution import Penalised, Solution
+from mercer.solvers.solution import Penalized, Solution
 
-__all__ = ["SOLVERS", "DualSystem", "Penalised", "PrimalSystem", "Route", "Solution", "SolverChoice", "choose"]
+__all__ = ["SOLVERS", "DualSystem", "Penalized", "PrimalSystem", "Route", "Solution", "SolverChoice", "choose"]

@@ -26,11 +26,11 @@ FEW = 64  # rows up to which all eigenvalues cost next to nothing
 
 
 class NotPositiveDefinite(MercerError):
-    """The factorisation met a pivot that is not positive, or only so by rounding."""
+    """The factorization met a pivot that is not positive, or only so by rounding."""
 
 
 class Cholesky:
-    """G = (K + alpha I)^-1 by Cholesky factorisation.
+    """G = (K + alpha I)^-1 by Cholesky factorization.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class DualSystem:
     weights : ndarray of shape (n,) or None
         Positive sample weights.
     intercept : bool
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     reason : str
         Why the dual was chosen, for the record.
     certified : bool

@@ -20,7 +20,7 @@ from mercer.solvers.gram import columns_against, times, training_matrix
 from mercer.solvers.plan import SolverChoice
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.route import Route
-from mercer.solvers.solution import Penalised, Solution, likelihood
+from mercer.solvers.solution import Penalized, Solution, likelihood
 from mercer.solvers.streamed import StreamedSystem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
@@ -48,7 +48,7 @@ class FittedRidge:
     alphas : ndarray of shape (t,)
         The penalty of each target.
     intercept : bool
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     choice : SolverChoice
         The solver that was planned.
     dual : ndarray of shape (n, t)
@@ -124,7 +124,7 @@ class FittedRidge:
         used = start.numbers
         system = start.system(used)
         targets = [Y[np.ix_(used, places == i)] for i in range(len(groups))]
-        kept: list[tuple[Array, Penalised]] = []
+        kept: list[tuple[Array, Penalized]] = []
         small = len(groups) == 1 and len(used) <= _KEPT
         if keep and small and isinstance(system, DualSystem) and choice.name == "cholesky":
             solved = system.at(float(groups[0]), "cholesky")
@@ -235,19 +235,19 @@ class FittedRidge:
     # -- the Gaussian view, made when first asked for ---------------------------------------------
 
     @property
-    def systems(self) -> list[tuple[Array, Penalised]]:
+    def systems(self) -> list[tuple[Array, Penalized]]:
         """For each distinct alpha, its targets and the factored system."""
         if "systems" not in self.known:
             system, distinct = self.system(self.numbers), np.unique(self.alphas)
-            kept: list[tuple[Array, Penalised]] = []
+            kept: list[tuple[Array, Penalized]] = []
             for alpha in distinct:
                 if isinstance(system, PrimalSystem):
-                    solved: Penalised = system.at(float(alpha))
+                    solved: Penalized = system.at(float(alpha))
                 else:  # several alphas share one spectrum
                     solved = system.at(float(alpha), "cholesky" if len(distinct) == 1 else "spectral")
                 kept.append((np.flatnonzero(self.alphas == alpha), solved))
             self.known["systems"] = kept
-        found: list[tuple[Array, Penalised]] = self.known["systems"]
+        found: list[tuple[Array, Penalized]] = self.known["systems"]
         return found
 
     def shares(self, rows: Rows) -> Iterator[tuple[Array, slice, Array]]:

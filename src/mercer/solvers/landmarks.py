@@ -282,7 +282,7 @@ class Features:
         return times(self.kernel, self.rows(X), self.rows(self.landmarks), coefficients)
 
     def constant(self, X: Array) -> Array:
-        """u with phi(x)'u as close to 1 on these rows as a little regularisation lets it be.
+        """u with phi(x)'u as close to 1 on these rows as a little regularization lets it be.
 
         Only the first half of the features is used, so that models on that half can use it as well.
         """

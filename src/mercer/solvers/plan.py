@@ -11,9 +11,9 @@ from mercer.solvers.gram import kept_bytes
 
 SOLVERS = ("auto", "cholesky", "spectral", "primal", "cg")
 
-# One eigendecomposition costs about as much as this many Cholesky factorisations.
+# One eigendecomposition costs about as much as this many Cholesky factorizations.
 _SPECTRUM = 20
-# Below this many rows a factorisation takes milliseconds, and single precision saves nothing.
+# Below this many rows a factorization takes milliseconds, and single precision saves nothing.
 _WORTH_SPLITTING = 1500
 # From this many rows on conjugate gradients are faster than any factor.
 WORTH_ITERATING = 10_000

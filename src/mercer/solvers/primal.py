@@ -1,6 +1,6 @@
 """The primal system, D unknowns: ridge regression on explicit features, D <= n.
 
-With the unpenalised column projected out (centring features and targets is exact here), C = F'F + alpha I
+With the unpenalized column projected out (centring features and targets is exact here), C = F'F + alpha I
 for the centred, weighted features F. Badly conditioned systems are solved by the singular values of F,
 which have only the square root of C's condition.
 """
@@ -37,7 +37,7 @@ class PrimalSystem:
     weights : ndarray of shape (n,) or None
         Positive sample weights.
     intercept : bool
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     reason : str
         Why the primal was chosen, for the record.
 
@@ -296,11 +296,11 @@ class PrimalSolved:
         """tr F'F C^-1, plus one for the intercept."""
         system = self.system
         if self.cholesky is not None:
-            penalised = system.count - self.alpha * float(self.cholesky.diagonal().sum())
+            penalized = system.count - self.alpha * float(self.cholesky.diagonal().sum())
         else:
             _, s, _ = system.singular()
-            penalised = float((s * s * self.inverse).sum())
-        return float(penalised + system.intercept)
+            penalized = float((s * s * self.inverse).sum())
+        return float(penalized + system.intercept)
 
     def shares(self, new: Array) -> Array:
         """F C^-1 phi0 for centred phi0, and h / h'h for the intercept."""

@@ -1,6 +1,6 @@
-"""The bordered system: penalised part through an inverse, unpenalised intercept exactly beside it.
+"""The bordered system: penalized part through an inverse, unpenalized intercept exactly beside it.
 
-Letters as in docs/derivations: V = W^1/2, A = V K V + alpha I, G = A^-1, h = V 1 (the unpenalised
+Letters as in docs/derivations: V = W^1/2, A = V K V + alpha I, G = A^-1, h = V 1 (the unpenalized
 column), P = G - G h (h'G h)^-1 h'G. Dual coefficients a = V P V Y, intercept b = (h'G h)^-1 h'G V Y.
 """
 
@@ -27,7 +27,7 @@ class Solution:
     dual : ndarray of shape (n, t)
         f(x) = k(x, X) dual + intercept.
     intercept : ndarray of shape (t,)
-        Zero without an unpenalised column.
+        Zero without an unpenalized column.
     primal : ndarray of shape (D, t) or None
         f(x) = phi(x)'primal + intercept, where phi is finite.
     route : Route
@@ -40,7 +40,7 @@ class Solution:
     route: Route
 
 
-class Penalised(Protocol):
+class Penalized(Protocol):
     """A system with its alpha in place.
 
     Attributes
@@ -122,7 +122,7 @@ class Border:
 
 
 def bordered(G: Solvable, h: Array) -> Border:
-    """The border of the system for the unpenalised column h (n x 1)."""
+    """The border of the system for the unpenalized column h (n x 1)."""
     null = G.null_part(h)
     outside = null is not None and float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
     left = null if null is not None and outside else G.solve(h)
@@ -141,7 +141,7 @@ def solve_bordered(G: Solvable, root: Array, border: Border | None, Y: Array) ->
 
 
 class DualSolved:
-    """Dual system with an optional unpenalised intercept, for one alpha.
+    """Dual system with an optional unpenalized intercept, for one alpha.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class DualSolved:
     root : ndarray of shape (n,)
         V, the square roots of the sample weights.
     intercept : bool
-        Whether an unpenalised constant is part of the model.
+        Whether an unpenalized constant is part of the model.
     """
 
     def __init__(self, inverse: Inverse, root: Array, *, intercept: bool) -> None:

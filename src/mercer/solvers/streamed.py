@@ -34,7 +34,7 @@ class StreamedSystem:
     weights : ndarray of shape (n,) or None
         Positive sample weights.
     intercept : bool
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     choice : SolverChoice
         Why, for the record.
 

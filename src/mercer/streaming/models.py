@@ -182,7 +182,7 @@ class SummedSystem:
     constant : ndarray of shape (r,)
         u.
     intercept : bool
-        Whether there is an unpenalised constant.
+        Whether there is an unpenalized constant.
     narrow : bool, default=False
         Whether C is nearly diagonal. Each alpha then gets a Cholesky factor, which keeps weights accurate that are far
         smaller than the others; a tridiagonal form mixes them.

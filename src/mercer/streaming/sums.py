@@ -94,7 +94,7 @@ class FoldSums:
     folds, seed : int
         How many folds, and the seed of the hash that assigns rows to them.
     intercept : bool
-        Whether models have an unpenalised constant.
+        Whether models have an unpenalized constant.
     weighted : bool
         Whether rows have weights.
     scored : bool

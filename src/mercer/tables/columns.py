@@ -13,7 +13,7 @@ from mercer.tables.kinds import MOST_LEVELS, Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
 from mercer.tables.values import NumberStyle, level_name
 
-# Two different levels are then at a squared distance of 1; of two standardised normal numbers it is 0.9 in the median.
+# Two different levels are then at a squared distance of 1; of two standardized normal numbers it is 0.9 in the median.
 ONE_HOT = 1 / np.sqrt(2)
 # Two texts that have nothing in common are at a squared distance of 1/2 at most: a column of texts says nothing more
 # often than others do, and kernels with one width for all columns cannot learn to ignore it.
@@ -25,7 +25,7 @@ _TRUTH = ("False", "True")
 
 @dataclass(frozen=True)
 class Scale:
-    """How numbers become standardised ones: (value - centre) / spread, `fill` for what is missing.
+    """How numbers become standardized ones: (value - centre) / spread, `fill` for what is missing.
 
     `low` and `high` are the smallest and the largest number seen in training.
     """
@@ -58,7 +58,7 @@ class Column:
     pooled : tuple of str
         Rare levels that share one column, `other`.
     scale : Scale or None
-        How numbers and dates are standardised.
+        How numbers and dates are standardized.
     year : bool
         Whether the time of the year is given for a date.
     weekdays : tuple of int

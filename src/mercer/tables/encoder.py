@@ -26,7 +26,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, dates and texts as a matrix of numbers.
 
     A scikit-learn transformer for data frames (pandas, polars, pyarrow), mappings of columns, arrays and lists of rows.
-    Numbers are standardised, categories become one column per level, dates become a number, the time of the year and
+    Numbers are standardized, categories become one column per level, dates become a number, the time of the year and
     the day of the week, texts become the main directions of their words or letters, and what does not vary or only
     identifies rows is left out with a reason. See the page on tables for every rule.
 

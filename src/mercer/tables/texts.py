@@ -1,6 +1,6 @@
 """Texts as a few numbers: words, or runs of letters, weighed by TfidfVectorizer, and their main directions.
 
-The scalar product of two rows is that of the `Words` (or `Spectrum`) kernel, with rare words weighing more, normalised,
+The scalar product of two rows is that of the `Words` (or `Spectrum`) kernel, with rare words weighing more, normalized,
 and restricted to the directions in which the training texts differ most.
 """
 

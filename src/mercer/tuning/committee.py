@@ -74,7 +74,7 @@ class Table:
     Attributes
     ----------
     rows, problem : Rows, Problem
-        Encoded and standardised rows; targets and weights, every row with weight.
+        Encoded and standardized rows; targets and weights, every row with weight.
     share : sequence of int
         Columns of one number share a width.
     strata, groups : ndarray of shape (n,) or None

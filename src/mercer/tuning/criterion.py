@@ -55,7 +55,7 @@ class Point:
 
 
 class Criterion:
-    """What tuning minimises.
+    """What tuning minimizes.
 
     Parameters
     ----------

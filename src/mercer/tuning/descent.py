@@ -1,4 +1,4 @@
-"""Minimise a criterion over the logarithms of a kernel's parameters and of alpha, by L-BFGS within bounds."""
+"""Minimize a criterion over the logarithms of a kernel's parameters and of alpha, by L-BFGS within bounds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
 
 
 class Objective(Protocol):
-    """What is minimised: a number with its slopes at any kernel and alpha, for these rows."""
+    """What is minimized: a number with its slopes at any kernel and alpha, for these rows."""
 
     rows: Rows
     shift: float
@@ -265,7 +265,7 @@ def descend(
     Parameters
     ----------
     criterion : Objective
-        What is minimised.
+        What is minimized.
     kernel, alpha : Kernel, float
         Where to begin.
     share : sequence of int, default=None

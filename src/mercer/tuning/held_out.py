@@ -1,6 +1,6 @@
 """The error on held-out folds as a function of widths and alpha, with its gradient: what committees are tuned by.
 
-Fold S is predicted from the other rows T. With A = K_TT + alpha W_T^-1, the unpenalised constant as a border, residuals
+Fold S is predicted from the other rows T. With A = K_TT + alpha W_T^-1, the unpenalized constant as a border, residuals
 e = y_S - K_ST a - b and v = W_S e,
 
     L = sum over folds of e'v;     [A 1; 1' 0] [q; c] = [K_TS v; 1'v]

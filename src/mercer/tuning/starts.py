@@ -22,7 +22,7 @@ _FLAT = 0.02  # the least sensitivity of a column, as a share of the root mean s
 
 
 def typical_width(kernel: Kernel, columns: int) -> float:
-    """The typical distance of standardised rows: of l1 kernels the sum over columns, of others the root of squares."""
+    """The typical distance of standardized rows: of l1 kernels the sum over columns, of others the root of squares."""
     return 1.1 * columns if isinstance(kernel, Laplacian) else math.sqrt(2.0 * columns)
 
 

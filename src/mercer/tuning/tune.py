@@ -130,7 +130,7 @@ def tune(
     sample_weight : array-like of shape (n,), default=None
         Weights of training.
     fit_intercept : bool, default=False
-        Whether the model has an unpenalised constant.
+        Whether the model has an unpenalized constant.
     per_column_widths : bool, default=False
         Give every column a width of its own first.
     share : sequence of int, default=None
