@@ -161,10 +161,10 @@ def test_places_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     empty.write_bytes(b"")
     os.mkfifo(pipe)
     reasons = {
-        tmp_path: "it is a directory.",
+        tmp_path: "it is a directory. Use another path.",
         tmp_path / "none": "no such file or directory.",
         empty: "it is truncated, or not a model file. Use another copy of the file, or save the model again.",
-        pipe: "it is not a regular file.",
+        pipe: "it is not a regular file. Use another path.",
         tmp_path / "empty" / "x": "not a directory.",
         Path("x" * 5000): "file name too long.",
     }
@@ -254,7 +254,8 @@ def test_objects_that_would_need_more_memory_than_there_is_are_refused_before_th
     path.write_bytes(renamed(record, arrays, name, hostile))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "10000000")
     assert refusal(mercer.load, path, kind=ModelFileError) == (
-        f"The model file {path} cannot be read: an array of objects needs 31.2 MB of memory; 10.0 MB is available."
+        f"The model file {path} cannot be read: an array of objects needs 31.2 MB of memory; 10.0 MB is available. "
+        "Use a machine with more memory."
     )
 
 
@@ -262,7 +263,7 @@ def test_a_checkpoint_is_no_model(tmp_path):
     path = tmp_path / "search"
     Checkpoint(path, "mark").save({"a": np.zeros(3)})
     said = refusal(mercer.load, path, kind=ModelFileError)
-    assert said == f"The model file {path} cannot be read: it is a checkpoint, not a model file."
+    assert said == f"The model file {path} cannot be read: it is a checkpoint, not a model file. Use another file."
 
 
 @pytest.mark.slow

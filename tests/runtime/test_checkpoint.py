@@ -190,7 +190,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
 
 def test_a_directory_is_no_checkpoint(tmp_path):
     said = refusal(Checkpoint(tmp_path, "mark").load, {})
-    assert said == f"The checkpoint {tmp_path} cannot be read: it is a directory.{WAY_OUT}"
+    assert said == f"The checkpoint {tmp_path} cannot be read: it is a directory. Use another path."
 
 
 @pytest.mark.parametrize("path", [True, 3, b"search"], ids=str)

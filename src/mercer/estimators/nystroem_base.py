@@ -152,7 +152,7 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):
             if name != wanted:
-                must_be, way_out = f"{wanted!r}, as at the first fit", "Use the columns in the same order."
+                must_be, way_out = f"{wanted!r}, as in the first fit", "Use the columns in the same order."
                 raise InputError(sentence(f"Column {place} of X", must_be, repr(name), way_out))
 
 

@@ -208,7 +208,8 @@ class Reader:
         needed, there = 4 * len(text) + _VALUE * count_values(text), available_bytes()
         if needed > there:
             raise ModelFileError(
-                f"an array of objects needs {readable(needed)} of memory; {readable(there)} is available."
+                f"an array of objects needs {readable(needed)} of memory; {readable(there)} is available.",
+                hint="Use a machine with more memory.",
             )
         cells = loads(text.decode("ascii"), "an array of objects")
         shape = given["shape"]

@@ -178,7 +178,8 @@ def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[
         with path.open("rb") as file:
             yield file, os.fstat(file.fileno()).st_size
     except ModelFileError as problem:
-        raise ModelFileError(f"The {what} {path} cannot be read: {problem}{way_out}") from None
+        end = "" if problem.hint else way_out
+        raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
     except OSError as problem:
         end = "" if isinstance(problem, FileNotFoundError) else way_out
         raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None
@@ -187,7 +188,8 @@ def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[
 def _refuse_others(path: Path) -> None:
     """Regular files only: a pipe would keep us waiting."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ModelFileError("it is a directory." if path.is_dir() else "it is not a regular file.")
+        found = "a directory" if path.is_dir() else "not a regular file"
+        raise ModelFileError(f"it is {found}.", hint="Use another path.")
 
 
 def _reason(problem: OSError) -> str:
