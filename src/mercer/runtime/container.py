@@ -29,7 +29,7 @@ VERSION = 1
 # 74 000. Both bounds are checked before the header is parsed, because parsing takes up to 60 times its size.
 LONGEST = 2**24  # bytes of a header
 MOST_VALUES = 2**20  # values in a header
-_OTHER = "Use another file."
+_OTHER = {"model": "Use another file.", "checkpoint": ""}
 NOUNS = {"model": "model file", "checkpoint": "checkpoint"}
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
@@ -152,10 +152,10 @@ def read_header(file: BinaryIO, size: int, kind: str = "model") -> Header:
     raw = first + file.read(min(length, LONGEST))
     opening = _OPENING.match(raw, 8)
     if opening is None:
-        raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER)
+        raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER[kind])
     version, found = int(opening[1]), opening[3].decode()
     if found != kind:
-        raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.", hint=_OTHER)
+        raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.", hint=_OTHER[kind])
     if version > VERSION:
         raise ModelFileError(
             f"it has format version {version}; this version of mercer reads up to {VERSION}.", hint="Update mercer."

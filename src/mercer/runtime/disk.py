@@ -181,7 +181,7 @@ def opened(path: Path, what: str = "model file", way_out: str = "") -> Iterator[
         end = "" if problem.hint else way_out
         raise ModelFileError(f"The {what} {path} cannot be read: {problem}{end}") from None
     except OSError as problem:
-        end = "" if isinstance(problem, FileNotFoundError) else way_out
+        end = way_out if os.path.isfile(path) else ""  # noqa: PTH113 - is_file raises for names that are too long
         raise ModelFileError(f"The {what} {path} cannot be read: {_reason(problem)}{end}") from None
 
 
