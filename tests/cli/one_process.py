@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 CHILD = """
 import json, os, sys
 from mercer.cli import main
-place, steps = sys.argv[1], json.loads(sys.argv[2])
+place, (closed, steps) = sys.argv[1], json.loads(sys.argv[2])
 at_start = sys.stdin, sys.stdout, sys.stderr
 for number, (words, streams) in enumerate(steps):
     for stream, file in streams.items():
@@ -19,6 +19,11 @@ for number, (words, streams) in enumerate(steps):
         os.close(opened)
     sys.argv[1:] = words
     sys.stdin, sys.stdout, sys.stderr = at_start
+    for descriptor in closed:  # a command before may have put the null device there
+        try:
+            os.close(descriptor)
+        except OSError:
+            pass
     code = None
     try:
         main()
@@ -36,7 +41,7 @@ def together(*commands, closed=(), line="{}", stdin=None, stderr=None, **environ
     """Exit codes, standard outputs and standard errors (bytes) of commands, one after another in one process.
 
     A command is a list of words. `stdin` and `stderr` are files by the number of the command, instead of nothing and of
-    what is returned; `closed` are streams that are closed from the start; `line` is one of bash with the process
+    what is returned; `closed` are streams that every command finds closed; `line` is one of bash with the process
     in it.
     """
     with TemporaryDirectory() as place:
@@ -51,7 +56,7 @@ def together(*commands, closed=(), line="{}", stdin=None, stderr=None, **environ
             steps.append((words, open_ones))
         line = line.format('"$@"') + "".join(f" {number}>&-" for number in closed)
         done = subprocess.run(  # noqa: S603 - our own command
-            ["bash", "-c", line, "bash", sys.executable, "-c", CHILD, place, json.dumps(steps)],  # noqa: S607
+            ["bash", "-c", line, "bash", sys.executable, "-c", CHILD, place, json.dumps([list(closed), steps])],  # noqa: S607
             capture_output=True,
             check=False,
             timeout=120,
