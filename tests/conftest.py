@@ -12,6 +12,11 @@ settings.register_profile("ci", derandomize=True, deadline=None, suppress_health
 settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
+LOADED = [
+    "dask.array", "dask.dataframe", "distributed.nanny", "mercer.estimators.nystroem_search", "mercer.runtime.dask",
+    "pyarrow.parquet",
+]  # fmt: skip
+
 
 @pytest.fixture
 def rng(request):
@@ -29,10 +34,13 @@ def function_rng(request):
 def start_cluster():
     """A function that starts a Dask cluster on this machine and returns its client; all are closed at the end.
 
-    No test starts a cluster by itself. Whatever a failed close leaves behind is collected here, where its warnings
-    reach no other test.
+    No test starts a cluster by itself. Workers are forked from a process that has loaded the packages, which takes most
+    of their start otherwise. Whatever a failed close leaves behind is collected here, where its warnings reach no other
+    test.
     """
+    import dask
     import distributed
+    from distributed.utils import get_mp_context
 
     from mercer.runtime.dask import close_local
 
@@ -43,9 +51,11 @@ def start_cluster():
         opened[-1].append(distributed.Client(opened[-1][0], set_as_default=False))
         return opened[-1][1]
 
-    yield start
-    while opened:
-        close_local(*opened.pop())
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(LOADED)
+        yield start
+        while opened:
+            close_local(*opened.pop())
     with warnings.catch_warnings(action="ignore"):
         gc.collect()
 

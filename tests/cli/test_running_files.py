@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cli_tables import FAST, houses
+from one_process import together
 from pyarrow import parquet
 
 from mercer import load
@@ -210,16 +211,12 @@ def test_a_file_of_the_directory_that_is_read_is_no_output(run, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which(MERCER), reason="the console script is not installed")
 def test_the_file_behind_standard_input_is_no_output(folder):
-    for words in (
-        ("fit", "-", "--target", "price", "--out", "houses.csv"),
-        ("predict", "m", "-", "--out", "houses.csv"),
-    ):
-        with Path("houses.csv").open("rb") as file:
-            done = subprocess.run([MERCER, *words], stdin=file, capture_output=True, check=False, timeout=120)  # noqa: S603 - our own command
-        assert done.returncode == 2
-        assert done.stderr == (b"mercer: --out would overwrite the table: 'houses.csv'. Use a different file name.\n")
+    fit = ["fit", "-", "--target", "price", "--out", "houses.csv"]
+    predict = ["predict", "m", "-", "--out", "houses.csv"]
+    for code, _, said in together(fit, predict, stdin={0: "houses.csv", 1: "houses.csv"}):
+        assert code == 2
+        assert said == b"mercer: --out would overwrite the table: 'houses.csv'. Use a different file name.\n"
     assert (folder / "houses.csv").read_text() == houses()
 
 

@@ -10,6 +10,7 @@ import sys
 import pyarrow as pa
 import pytest
 from cli_tables import FAST
+from one_process import together
 from pyarrow import parquet
 
 from mercer.cli import refusals, reporting
@@ -52,11 +53,11 @@ def test_a_closed_standard_output_is_one_sentence(folder):
 
 
 def test_a_command_that_prints_nothing_needs_no_standard_output(folder):
-    given = ["fit", "houses.csv", "--target", "price", *FAST, "--quiet"]
-    assert started(*given, closed=[0, 1, 2]) == (0, b"", b"")
-    code, printed, _ = started("predict", "model.mercer", "new.csv", closed=[2])
+    fit = ["fit", "houses.csv", "--target", "price", *FAST, "--quiet"]
+    predict = ["predict", "model.mercer", "new.csv"]
+    assert together(fit, [*predict, "--out", "new.out.csv"], closed=[0, 1, 2]) == [(0, b"", b"")] * 2
+    code, printed, _ = started(*predict, closed=[2])
     assert code == 0
-    assert started("predict", "model.mercer", "new.csv", "--out", "new.out.csv", closed=[0, 1, 2])[0] == 0
     assert (folder / "new.out.csv").read_bytes() == printed
 
 
@@ -81,19 +82,15 @@ def test_outputs_do_not_depend_on_the_locale(folder):
     cities = ["Köln", "Zürich", "Århus", "Łódź"]
     lines = [f"{i * 7 % 31}.5,{cities[i % 4]},2020-{1 + i % 12:02}-05,{i * 1.25}" for i in range(40)]
     (folder / "table.csv").write_text("größe,stadt,tag,preis\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    fit = ["fit", "table.csv", "--target", "preis", *FAST, "--json", "--report", "r.html"]
+    predict = ["predict", "model.mercer", "table.csv", "--drop", "preis", "--id", "stadt"]
     found = []
     for environment in LOCALES:
-        code, printed, said = started(
-            "fit", "table.csv", "--target", "preis", *FAST, "--json", "--report", "r.html", **environment
-        )
-        assert (code, said) == (0, b"")
+        (code, printed, said), (other, table, more) = together(fit, predict, **environment)
+        assert (code, said, other, more) == (0, b"", 0, b"")
         summary = json.loads(printed.decode("utf-8"))
         del summary["seconds"]
         page = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d[:\d]*", "", (folder / "r.html").read_text(encoding="utf-8"))
-        code, table, said = started(
-            "predict", "model.mercer", "table.csv", "--drop", "preis", "--id", "stadt", **environment
-        )
-        assert (code, said) == (0, b"")
         assert table.decode("utf-8").splitlines()[1].startswith("Köln,")
         found.append((summary, page, table))
     assert all(each == found[0] for each in found[1:])

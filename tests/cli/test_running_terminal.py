@@ -5,10 +5,12 @@ import pty
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from cli_tables import FAST, houses
+from one_process import together
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +28,12 @@ def call(*words, **how):
 
 
 def test_a_pipe_from_a_table_to_predictions(folder):
-    done = call("fit", "-", "--target", "price", *FAST, input=houses().encode())
-    assert (done.returncode, done.stderr) == (0, b"")
-    done = call("predict", "model.mercer", "-", input=houses(8, seed=1).encode())
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert len(done.stdout.splitlines()) == 9
-    assert done.stdout.startswith(b"prediction\n")
+    fit, predict = ["fit", "-", "--target", "price", *FAST], ["predict", "model.mercer", "-"]
+    pipes = "{} 3< <(cat houses.csv) 4< <(cat new.csv)"
+    fitted, predicted = together(fit, predict, line=pipes, stdin={0: "/dev/fd/3", 1: "/dev/fd/4"})
+    assert fitted[::2] == predicted[::2] == (0, b"")
+    assert len(predicted[1].splitlines()) == 9
+    assert predicted[1].startswith(b"prediction\n")
 
 
 def test_whoever_stops_reading_gets_no_traceback(run, folder):
@@ -52,32 +54,43 @@ def test_refusals_of_the_real_command(folder):
     assert call("fit").returncode == 2
 
 
-def on_a_terminal(*words):
-    """What is written to a terminal that is stderr, and what to a pipe that is stdout."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([MERCER, *words], stdout=subprocess.PIPE, stderr=theirs) as process:  # noqa: S603 - our own command
-        os.close(theirs)
-        out = process.stdout.read()
-        seen = b""
+class Terminal:
+    """A terminal that is read all the time."""
+
+    def __init__(self):
+        self.ours, self.theirs = pty.openpty()
+        self.name, self.seen = os.ttyname(self.theirs), b""
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
         try:
-            while part := os.read(ours, 4096):
-                seen += part
+            while part := os.read(self.ours, 4096):
+                self.seen += part
         except OSError:  # the other end is closed
             pass
-        process.wait(timeout=120)
-    os.close(ours)
-    return process.returncode, out.decode(), seen.decode()
+
+    def close(self):
+        """All that was written to it."""
+        os.close(self.theirs)
+        self.reader.join(timeout=120)
+        os.close(self.ours)
+        return self.seen.decode()
 
 
 def test_progress_with_the_time_left_is_shown_on_a_terminal_only(folder):
-    words = ("fit", "houses.csv", "--target", "price", "--kernel", "gaussian", "--alphas", "0.1,1", "--folds", "3")
-    code, out, seen = on_a_terminal(*words)
+    words = ["fit", "houses.csv", "--target", "price", "--kernel", "gaussian", "--alphas", "0.1,1", "--folds", "3"]
+    shown, quiet = Terminal(), Terminal()
+    (code, out, _), (_, _, piped), _ = together(
+        words, words, [*words, "--quiet"], stderr={0: shown.name, 2: quiet.name}
+    )
     assert code == 0
+    seen = shown.close()
     assert " left" in seen
-    assert " left" not in out.replace("left out", "")
-    assert b" spent, " not in call(*words).stderr
-    _, _, seen = on_a_terminal(*words, "--quiet")
-    assert " spent, " not in seen
+    assert " spent, " in seen
+    assert " left" not in out.decode().replace("left out", "")
+    assert b" spent, " not in piped
+    assert " spent, " not in quiet.close()
 
 
 def cpu_seconds(*command):
@@ -109,22 +122,19 @@ def test_pipes_of_every_kind_are_read_once_and_whole(run, folder):
     expected = run("predict", "model.mercer", "long.csv").stdout_bytes
     assert len(expected.splitlines()) == 1501
     os.mkfifo("pipe")
-    command = f"{MERCER} predict model.mercer"
-    for line in (
-        f"{command} <(cat long.csv)",
-        f"cat long.csv | {command} -",
-        f"cat long.csv | {command} /dev/stdin",
-        f"{command} /dev/stdin < long.csv",
-        f"cat long.csv > pipe & {command} pipe",
-    ):
-        done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
-        assert (done.returncode, done.stdout) == (0, expected), line
-    fit = (
-        f"{MERCER} fit <(cat houses.csv) --target price {' '.join(map(repr, FAST))} --out piped.mercer --report r.html"
+    pipes = " ".join(f"{number}< <(cat {name}.csv)" for number, name in enumerate(["houses", *["long"] * 3], start=3))
+    fit = ["fit", "/dev/fd/3", "--target", "price", *FAST, "--out", "piped.mercer", "--report", "r.html"]
+    tables = ("/dev/fd/4", "-", "/dev/stdin", "/dev/stdin", "pipe")
+    (code, told, said), *found = together(
+        fit,
+        *(["predict", "model.mercer", table] for table in tables),
+        line=f"cat long.csv > pipe & {{}} {pipes}",
+        stdin={2: "/dev/fd/5", 3: "/dev/fd/6", 4: "long.csv"},
     )
-    done = subprocess.run(["bash", "-c", fit], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b": 40 rows, 6 columns (comma between cells)." in done.stdout
+    for each, table in zip(found, tables, strict=True):
+        assert each[:2] == (0, expected), table
+    assert (code, said) == (0, b"")
+    assert b": 40 rows, 6 columns (comma between cells)." in told
     assert run("predict", "piped.mercer", "long.csv").stdout_bytes == expected
 
 
