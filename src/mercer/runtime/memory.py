@@ -14,7 +14,7 @@ _MEMBERSHIP = Path("/proc/self/cgroup")  # which ones this process is in
 # which the system drops as soon as memory is asked for.
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _VERSION_2 = ("memory.max", "memory.current", "inactive_file")
-_KEPT = 0.1  # seconds for which a reading of all groups counts: it takes as long as a small fit
+_KEPT = 0.1  # seconds for which a reading counts: it takes as long as a small fit
 _last: tuple[float, tuple[Path, Path], list[int]] = (-1.0, (_GROUPS, _MEMBERSHIP), [])
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
@@ -24,19 +24,25 @@ def available_bytes() -> int:
 
     `MERCER_MEMORY_LIMIT` (bytes) lowers it. Where nothing can be read, half of the physical memory.
     """
-    found = [*_machine(), *_control_groups(), *_process_limit()]
+    found = [*_around(), *_process_limit()]
     asked = os.environ.get("MERCER_MEMORY_LIMIT", "")
     if asked:
         if not (asked.isascii() and asked.isdigit()):
-            raise InputError(sentence("MERCER_MEMORY_LIMIT", "an integer of bytes", repr(asked)))
+            raise InputError(sentence("MERCER_MEMORY_LIMIT", "an integer number of bytes", repr(asked)))
         found.append(int(asked))
     if found:
         return max(0, min(found))
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # pragma: no cover
 
 
-def _machine() -> list[int]:
-    return [1024 * kib for kib in _fields(Path("/proc/meminfo"), "MemAvailable:")]
+def _around() -> list[int]:
+    """What the machine and the control groups leave, read again after a tenth of a second."""
+    global _last  # noqa: PLW0603 - one reading for all callers
+    now, places = time.monotonic(), (_GROUPS, _MEMBERSHIP)
+    if not (0 <= now - _last[0] < _KEPT and _last[1] == places):
+        machine = [1024 * kib for kib in _fields(Path("/proc/meminfo"), "MemAvailable:")]
+        _last = now, places, machine + _control_groups()
+    return _last[2]
 
 
 def _control_groups() -> list[int]:
@@ -45,10 +51,6 @@ def _control_groups() -> list[int]:
     Version 1 is mounted under memory, version 2 at the top or under unified. A container may see its own group as the
     top and yet be told a path from outside, of which nothing is there; then the top is all there is.
     """
-    global _last  # noqa: PLW0603 - one reading for all callers
-    now, places = time.monotonic(), (_GROUPS, _MEMBERSHIP)
-    if 0 <= now - _last[0] < _KEPT and _last[1] == places:
-        return _last[2]
     inside = {"memory": "/", "": "/"}  # the path of the process's group, by controller; version 2 has no name
     try:
         lines = _MEMBERSHIP.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -65,8 +67,7 @@ def _control_groups() -> list[int]:
     ):
         parts = [part for part in path.split("/") if part not in {"", ".."}]
         found += [_left_in(top.joinpath(*parts[:depth]), *files) for depth in range(len(parts) + 1)]
-    _last = now, places, [left for left in found if left is not None]
-    return _last[2]
+    return [left for left in found if left is not None]
 
 
 def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
