@@ -24,15 +24,16 @@ def noise(n: int, d: int, draws: int) -> str:
     return f"noise, {n} x {d}: no signal {silent} of {draws} times, error below the baseline {below} times"
 
 
-def weak(n: int, d: int, r2: float, draws: int) -> str:
+def weak(n: int, d: int, r2: float, draws: int, *, linear: bool) -> str:
     found = 0
     for seed in range(draws):
         rng = np.random.default_rng([seed, n, d, 1])
         X = rng.normal(size=(n, d))
-        f = np.sin(X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
+        f = X[:, 0] if linear else np.sin(X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
         y = np.sqrt(r2) * f / f.std() + np.sqrt(1 - r2) * rng.normal(size=n)
         found += AutoRegressor().fit(X, y).signal_ > 2
-    return f"a signal of R2 = {r2}, {n} x {d}: found {found} of {draws} times"
+    kind = "linear" if linear else "with an interaction"
+    return f"a signal of R2 = {r2}, {kind}, {n} x {d}: found {found} of {draws} times"
 
 
 def demo(draws: int, new: int = 200) -> str:
@@ -61,7 +62,8 @@ if __name__ == "__main__":
     for job in (
         lambda: noise(100, 50, draws),
         lambda: noise(60, 200, draws),
-        lambda: weak(1000, 5, 0.05, draws),
+        lambda: weak(1000, 5, 0.05, draws, linear=True),
+        lambda: weak(1000, 5, 0.05, draws, linear=False),
         lambda: demo(draws // 2),
     ):
         begin = time.monotonic()
