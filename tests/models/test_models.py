@@ -277,7 +277,7 @@ def test_a_hostile_header_is_refused_by_its_size(tmp_path):
         said = refusal(mercer.load, path, kind=ModelFileError)
         assert said == (
             f"The model file {path} cannot be read: its header must have at most 16777216 bytes and 1048576 values; "
-            "got more."
+            "got more. Use another copy of the file, or save the model again."
         )
 
 
