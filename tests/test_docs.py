@@ -97,12 +97,15 @@ def listed():
         "MemoryRefusal: The spectrum of a matrix of {n} rows needs {needed} of memory; {available} is available.",
         "InputError: The state of TableEncoder is invalid: duplicate names of columns or outputs.",
         "InputError: Column {name} must be numbers; got {cell} in {place}. Correct the value, or leave the cell empty.",
-        "NotMercerWarning: {kernel} is not a Mercer kernel: {reason}. The objective may be unbounded below.",
+        (
+            "NotMercerWarning: {kernel} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): "
+            "{reason}. The least-squares problem may have no minimum, and predictions may be meaningless."
+        ),
         "EdgeOfGridWarning: The best candidate of {owner} is on the edge of the grid",
         "certificate: a user-defined function cannot be proved automatically",
         "certificate: no counterexample was found beyond rounding error",
-        "command line: Out of memory. Use fewer rows or columns.",
-        "AssertionError: {kernel}: k(X) must be float64",
+        "command line: Out of memory. Use fewer rows or columns, or set --memory-limit to less than the free memory: ",
+        "AssertionError: {kernel}: k(X) without dtype= must be float64",
     ],
 )
 @pytest.mark.slow

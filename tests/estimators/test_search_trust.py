@@ -220,7 +220,7 @@ def test_lost_digits_are_told_by_every_evaluation(data):
 
 
 def test_one_standard_error_of_one_score_is_told(data):
-    with pytest.warns(MercerWarning, match="^rule='one_se' of KernelRidgeCV is the same as 'best' here"):
+    with pytest.warns(MercerWarning, match="^rule='one_se' of KernelRidgeCV gives the same as 'best' here"):
         KernelRidgeCV(scoring="r2", rule="one_se", **PINNED).fit(*data)
 
 
