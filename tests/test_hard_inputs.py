@@ -413,10 +413,8 @@ def test_keys_and_labels_of_two_kinds_are_refused_alike_everywhere(kinds, listed
         cells.append(values[rng.integers(len(values))])
     mixed = cells if listed else np.array([*cells, None], dtype=object)[:-1]
     X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
-    said = (
-        f"must be of one type; got {kinds[0]} in row 0 and {kinds[1]} in row 1. Convert all values to text or all to "
-        "numbers."
-    )
+    said = f"must be of one type; got {kinds[0]} in row 0 and {kinds[1]} in row 1. "
+    said += "Convert all values to strings or all to numbers."
     kernels, alphas = [Gaussian(1.0)], [0.1, 1.0]
     calls = [
         ("groups", lambda: KernelRidgeCV(kernels, alphas, cv=2).fit(X, y, groups=mixed)),

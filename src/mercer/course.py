@@ -38,6 +38,7 @@ from mercer.selection.ladders import resolve_alphas
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers import DualSystem
 from mercer.solvers.gram import times
+from mercer.text import counted
 from mercer.tuning.alphas import leave_one_out
 
 _KERNELS = ("linear", "polynomial", "gaussian")
@@ -166,7 +167,7 @@ class krr:  # noqa: N801 - the course's own name
             raise InputError("This krr is not fitted yet. Call fit(X, y) before predict.")
         rows = as_rows(X)
         if rows.width != self.rows_.width:
-            raise InputError(f"X must have {self.rows_.width} columns, as in fit; got {rows.width}.")
+            raise InputError(f"X must have {counted(self.rows_.width, 'column')}, as in fit; got {rows.width}.")
         values = times(self.kernel_, rows, self.rows_, self.alpha_.reshape(len(self.rows_), -1))
         return values[:, 0] if self.alpha_.ndim == 1 else values
 

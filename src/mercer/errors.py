@@ -63,6 +63,7 @@ def python_terms(column: str) -> dict[str, str]:
         "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
         "others": "Extend the grid",
+        "rows": "Save it with rows=True",
         "separator": "the parameter separator",
         "style": "the parameters decimal and thousands",
         "without": "",

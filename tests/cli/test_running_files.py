@@ -57,7 +57,10 @@ def test_what_a_model_without_data_cannot_do_is_refused_with_the_reason(run, fol
         "KernelRidgeCV without its training rows: Linear()\nno training rows, 5 columns; "
     )
     said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
-    assert said == "mercer: Prediction intervals need the training rows; this model was saved without them.\n"
+    assert said == (
+        "mercer: Prediction intervals need the training rows; this model was saved without them. Fit it without "
+        "--without-data.\n"
+    )
     (folder / "model.mercer").unlink()
     for kernel, got in (
         ("gaussian", "Gaussian(width=1.0)"),

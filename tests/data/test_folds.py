@@ -315,7 +315,8 @@ def test_given_splits_must_not_cut_a_group():
 
 
 MIXED = (
-    "groups must be of one type; got numbers in row 0 and text in row 1. Convert all values to text or all to numbers."
+    "groups must be of one type; got numbers in row 0 and text in row 1. Convert all values to strings or all to "
+    "numbers."
 )
 
 

@@ -159,7 +159,8 @@ def test_what_is_neither_table_nor_sequence_is_refused_in_a_sentence(X):
 def test_the_first_bad_number_is_named_with_its_place(bad):
     X = TABLE.copy()
     X[1, 0] = X[1, 2] = bad
-    said = f"X must be finite; got {bad} in row 1, column 0. Impute the missing values, or drop these rows."
+    way_out = "Impute the missing values" if np.isnan(bad) else "Replace the infinite values"
+    said = f"X must be finite; got {bad} in row 1, column 0. {way_out}, or drop these rows."
     assert refusal(as_rows, X) == said
     assert refusal(as_rows, pd.DataFrame(X)) == said
     assert refusal(as_rows, X.astype(object)) == said

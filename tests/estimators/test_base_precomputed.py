@@ -87,7 +87,7 @@ def test_an_indefinite_matrix_without_such_rows_is_told_by_its_eigenvalue():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "K + alpha I of KernelRidge must be positive definite (alpha = 0.1); got an eigenvalue of "
-        f"{lowest + 0.1:.3g}, so the least-squares problem has no minimum. Use a Mercer kernel, alpha above "
+        f"{lowest + 0.1:.3g}, so the least-squares problem may have no minimum. Use a Mercer kernel, alpha above "
         f"{-lowest:.3g}, or mercer.repair on the matrix."
     )
     assert caught[0].filename == __file__

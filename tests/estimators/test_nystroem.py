@@ -234,7 +234,7 @@ def test_warnings_say_what_is_wrong(rng):
     with pytest.warns(SingularSystemWarning, match="has rank 3 of 4; the minimum-norm solution was used"):
         NystroemRidge(0.0, kernel=Linear(), landmarks=np.eye(4)).fit(np.column_stack([X, X[:, 0]]), y)
     nearly = np.column_stack([X, X[:, 0] + 1e-6 * X[:, 1] ** 2])
-    with pytest.warns(IllConditionedWarning, match="The system of NystroemRidge is nearly singular"):
+    with pytest.warns(IllConditionedWarning, match="The linear system of NystroemRidge is nearly singular"):
         NystroemRidge(1e-13, kernel=Linear(), landmarks=np.eye(4)).fit(nearly, y)
     with pytest.warns(NotMercerWarning, match="is not a Mercer kernel"):
         NystroemRidge(1.0, kernel=Sigmoid(1.0, -1.0)).fit(X, y)

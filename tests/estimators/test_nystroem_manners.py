@@ -180,7 +180,7 @@ def test_the_sums_of_one_pass_are_gone_before_the_next(rng, monkeypatch):
     assert still_there == [False]
 
 
-MIXED = " must be of one type; got numbers in row 0 and text in row 1. Convert all values to text or all to numbers."
+MIXED = " must be of one type; got numbers in row 0 and text in row 1. Convert all values to strings or all to numbers."
 
 
 @pytest.mark.parametrize("make", [list, lambda cells: np.array(cells, dtype=object)], ids=["list", "objects"])
@@ -209,8 +209,8 @@ def test_labels_of_another_kind_than_the_classes_are_refused(more, rng):
     X = rng.normal(size=(20, 2))
     model = NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10)
     sentence = "y must be of one type; got numbers in the classes and text in these rows. "
-    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to text or all to numbers\\.$"):
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to strings or all to numbers\\.$"):
         model.partial_fit(X[:2], more)
     sentence = "classes must be of one type; got numbers in row 0 and text in row 1. "
-    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to text or all to numbers\\.$"):
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}Convert all values to strings or all to numbers\\.$"):
         NystroemRidgeClassifier(landmarks=5).partial_fit(X, [0, 1] * 10, classes=[0, "1"])

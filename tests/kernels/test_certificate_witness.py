@@ -54,7 +54,7 @@ def test_the_squared_distance_is_refuted_by_two_rows_as_in_the_lecture():
     assert np.trace(K) == 0
     np.testing.assert_allclose(np.linalg.eigvalsh(K), [-1.0, 1.0])
     assert certificate.reason == (
-        "every kernel matrix has trace 0, because k(x, x) = 0; so its eigenvalues have both signs, or all are 0"
+        "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
     )
 
 

@@ -61,5 +61,6 @@ def test_an_indefinite_system_is_told_with_its_eigenvalue():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "K + alpha I of KernelRidge must be positive definite (alpha = 0.5); got an eigenvalue of -0.25, so the "
-        "least-squares problem has no minimum. Use a Mercer kernel, alpha above 0.75, or mercer.repair on the matrix."
+        "least-squares problem may have no minimum. Use a Mercer kernel, alpha above 0.75, or mercer.repair on the "
+        "matrix."
     )

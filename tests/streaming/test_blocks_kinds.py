@@ -54,8 +54,8 @@ def test_files_whose_keys_or_labels_are_of_two_kinds_are_refused_by_name(other, 
     what = "y" if labels else "groups"
     found = refusal(lambda: as_source(path, "g", labels=True) if labels else as_source(path, groups="g"))
     assert found == (
-        f"{what} must be of one type; got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet. Convert "
-        "all values to text or all to numbers."
+        f"{what} must be of one type; got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet. Convert all "
+        "values to strings or all to numbers."
     )
 
 
@@ -113,7 +113,7 @@ def test_equal_numbers_of_any_type_and_size_are_one_key(same):
 def test_blocks_whose_keys_or_labels_are_of_two_kinds_are_refused_by_number(first, second, words, objects):
     first, second = (np.array(each, dtype=object if objects else None) for each in (first, second))
     X = np.zeros((2, 1))
-    rule = f" must be of one type; got {words}. Convert all values to text or all to numbers."
+    rule = f" must be of one type; got {words}. Convert all values to strings or all to numbers."
     labelled = as_source([(X, first), (X, first), (X, second)], labels=True)
     assert refusal(lambda: list(labelled.blocks(3))) == "y" + rule
     grouped = as_source([(X, None, None, first), (X, None, None, first), (X, None, None, second)])
@@ -122,10 +122,8 @@ def test_blocks_whose_keys_or_labels_are_of_two_kinds_are_refused_by_number(firs
 
 def test_objects_in_memory_are_looked_at_whole_before_they_are_cut():
     keys = np.array([*[1] * 20_000, "1"], dtype=object)
-    words = (
-        "groups must be of one type; got numbers in row 0 and text in row 20000. Convert all values to text or all to "
-        "numbers."
-    )
+    words = "groups must be of one type; got numbers in row 0 and text in row 20000. "
+    words += "Convert all values to strings or all to numbers."
     X = np.zeros((20_001, 1))
     assert refusal(as_source, X, groups=keys) == words
     assert refusal(as_source, X, groups=keys.tolist()) == words
@@ -134,7 +132,7 @@ def test_objects_in_memory_are_looked_at_whole_before_they_are_cut():
 
 def test_partitions_whose_keys_are_of_two_kinds_are_refused_by_number():
     words = "groups must be of one type; got numbers in partition 0 and text in partition 1. "
-    words += "Convert all values to text or all to numbers."
+    words += "Convert all values to strings or all to numbers."
     frames = [pd.DataFrame({"x": [0.0, 1.0], "g": pd.Series(keys, dtype=object)}) for keys in ([1, 2], ["1", "2"])]
     with dask.config.set({"scheduler": "sync", "dataframe.convert-string": False}):
         lazy = dd.from_map(lambda place: frames[place], [0, 1], meta=frames[0].iloc[:0])
@@ -166,7 +164,7 @@ def test_an_array_is_of_one_kind_or_refused(cells):
     else:
         assert refusal(kind_of_names, "y", as_names(cells), 5) == (
             f"y must be of one type; got {kinds[0]} in row 5 and {kinds[odd]} in row {5 + odd}. Convert all values to "
-            "text or all to numbers."
+            "strings or all to numbers."
         )
 
 

@@ -121,8 +121,8 @@ def test_what_a_block_or_a_sample_takes_is_promised(monkeypatch):
     with pytest.raises(
         MemoryRefusal,
         match=(
-            r"^A block of 500 rows needs 24\.0 kB of memory; .* Use a table with fewer columns, or a machine with more "
-            r"memory\.$"
+            r"^A block of 500 rows needs 24\.0 kB of memory; .* Use a smaller block_rows, or a table with fewer "
+            r"columns\.$"
         ),
     ):
         next(source.blocks(1000))

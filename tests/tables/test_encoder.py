@@ -44,8 +44,8 @@ def test_the_report_counts_what_is_unlike_training():
     with pytest.warns(UnfamiliarRowsWarning) as caught:
         report.warn()
     assert str(caught[0].message) == (
-        "Some of the 4 new rows are unlike the training rows in 'a', 'b', 'c': 3 values out of range, 2 values of "
-        "unseen categories, 2 values newly missing. Predictions for such rows are extrapolations."
+        "New rows are unlike the training rows in 'a', 'b', 'c': 3 values out of range, 2 values of unseen categories, "
+        "2 values newly missing (4 rows in all). Predictions for such rows are extrapolations."
     )
 
 

@@ -98,9 +98,9 @@ _SETTINGS = _options(
         "--folds",
         type=click.IntRange(2),
         metavar="N",
-        help="Number of folds for the error estimate. Default: 10. The automatic model needs none: it estimates its "
-        "error during the fit. It is fitted unless --kernel, --alphas, --rule, --scoring, --repeats, --checkpoint, "
-        "--group, --weight or --without-data is given.",
+        help="Number of folds for the error estimate. Default: 10; none for the automatic model, which estimates its "
+        "error during the fit. (The automatic model is fitted to up to 50 000 rows, unless --kernel, --alphas, --rule, "
+        "--scoring, --repeats, --checkpoint, --group, --weight, --without-data or --dask is given.)",
     ),
     click.option(
         "--repeats",

@@ -186,6 +186,7 @@ def flags(column: str) -> dict[str, str]:
         "grid": "Extend the grid with --kernel or --alphas",
         "missing": "; for fit there is also --missing drop, mean or mark",
         "others": "Extend the grid with --kernel or --alphas",
+        "rows": "Fit it without --without-data",
         "separator": "--separator",
         "style": "--decimal",
         "without": " with --drop",

@@ -51,7 +51,7 @@ def one_kind(what: str, found: Iterable[tuple[str, str]]) -> str | None:
         first = first or (kind, where)
         if kind != first[0]:
             got = f"{first[0]} in {first[1]} and {kind} in {where}"
-            raise InputError(sentence(what, "of one type", got, "Convert all values to text or all to numbers."))
+            raise InputError(sentence(what, "of one type", got, "Convert all values to strings or all to numbers."))
     return None if first is None else first[0]
 
 

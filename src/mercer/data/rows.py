@@ -264,14 +264,10 @@ def _checked_numbers(values: Array) -> Array:
     table = values.astype(np.float64, copy=False)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
-        raise InputError(
-            sentence(
-                "X",
-                "finite",
-                f"{table[row, column]} in row {row}, column {column}",
-                "Impute the missing values, or drop these rows.",
-            )
-        )
+        bad = table[row, column]
+        what = "missing" if np.isnan(bad) else "infinite"
+        way_out = f"{'Impute' if np.isnan(bad) else 'Replace'} the {what} values, or drop these rows."
+        raise InputError(sentence("X", "finite", f"{bad} in row {row}, column {column}", way_out))
     return table
 
 

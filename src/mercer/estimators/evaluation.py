@@ -167,7 +167,7 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
 
 def _refuse_probabilities(owner: str, how: Scoring) -> None:
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
-        way_out = f"Use cross_validate(KernelRidgeClassifierCV(), X, y, scoring={how.name!r}), which has probabilities."
+        way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
 

@@ -15,6 +15,7 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.tiles import blocks
+from mercer.text import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class FeatureRegressor:
     def _values(self, X: Any) -> Array:
         rows = as_rows(X)
         if rows.width != self.columns:
-            raise InputError(f"X must have {self.columns} columns, as in fit; got {rows.width}.")
+            raise InputError(f"X must have {counted(self.columns, 'column')}, as in fit; got {rows.width}.")
         rows = Rows(rows.values, list(self.names) or None)
         result = np.empty((len(rows), len(self.intercept)))
         for part in blocks(len(rows)):
@@ -81,8 +82,7 @@ class FeatureRegressor:
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
         """Refused: intervals come from the errors at training rows."""
         raise InputError(
-            "Prediction intervals need the training rows; this model was saved without them. Save it with rows=True "
-            "(on the command line: fit without --without-data)."
+            "Prediction intervals need the training rows; this model was saved without them.", hint="$rows."
         )
 
 

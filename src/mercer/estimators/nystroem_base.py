@@ -27,6 +27,7 @@ from mercer.streaming.blocks import Block, Source, as_source
 from mercer.streaming.landmarks import LandmarkChoice, numbers_of
 from mercer.streaming.losses import FindLabels, LabelLosses, class_counts
 from mercer.streaming.sums import State, Targets
+from mercer.text import counted
 
 PREDICTED_AT_ONCE = 32_768  # rows
 _READ_AT_ONCE = 65_536
@@ -147,7 +148,9 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
         return
     if source.width != estimator.n_features_in_:
-        raise InputError(f"X must have {estimator.n_features_in_} columns, as in the first fit; got {source.width}.")
+        raise InputError(
+            f"X must have {counted(estimator.n_features_in_, 'column')}, as in the first fit; got {source.width}."
+        )
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and source.names is not None:
         for place, (name, wanted) in enumerate(zip(source.names, known, strict=True)):

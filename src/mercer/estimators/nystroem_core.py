@@ -146,7 +146,7 @@ class NystroemCore(StreamingEstimator):
                 stacklevel=4,
             )
         else:
-            warn_if_ill(f"The system of {owner}", self.condition_, stacklevel=5)
+            warn_if_ill(owner, self.condition_, stacklevel=5)
 
     @property
     def digits_(self) -> float:

@@ -169,7 +169,7 @@ class NystroemSearchCore(StreamingEstimator):
         if edges:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warnings.warn(EdgeOfGridWarning(said, hint="$others."), stacklevel=4)
-        warn_if_ill(f"The best candidate of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
+        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
         warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures, stacklevel=5)

@@ -293,7 +293,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warnings.warn(EdgeOfGridWarning(said, hint="$grid."), stacklevel=4)
         warn_if_ill(
-            f"The linear system of the best candidate of {owner}",
+            f"the best candidate of {owner}",
             table.worst_condition(choice),
             5,
             self.plan_.chosen.name,
@@ -396,8 +396,9 @@ def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -
     """
     if condition * EPS > _WORTH_A_WORD and route not in (*ITERATED, "primal"):
         warnings.warn(
-            f"{what} is nearly singular: condition number about {condition:.1g}, so only about "
-            f"{digits_left(condition):.0f} digits of its scores are correct. Use larger alphas for more accuracy.",
+            f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
+            f"{counted(round(digits_left(condition)), 'digit')} of its scores can be trusted. Use larger alphas for "
+            "more accuracy.",
             IllConditionedWarning,
             stacklevel=stacklevel,
         )

@@ -121,7 +121,7 @@ class SquaredDistance(Kernel):
 
     mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = (
-        "every kernel matrix has trace 0, because k(x, x) = 0; so its eigenvalues have both signs, or all are 0"
+        "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
     )
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True

@@ -92,8 +92,10 @@ def fits_columns(owner: object, value: Width, columns: int, name: str = "width")
         raise InputError(
             sentence(
                 f"{name} of {type(owner).__name__}",
-                f"one number, or {columns} numbers (one per column of X)",
+                "one number" if columns == 1 else f"one number, or {columns} numbers (one per column of X)",
                 f"{len(array)} numbers",
-                f"Use {columns} numbers, or choose columns with .on(...).",
+                "Choose columns with .on(...)."
+                if columns == 1
+                else f"Use {columns} numbers, or choose columns with .on(...).",
             )
         )

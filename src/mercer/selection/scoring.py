@@ -21,8 +21,8 @@ from mercer.errors import InputError, MercerWarning, nearest, sentence
 from mercer.selection.metrics import QUICK, accuracy, sizes
 from mercer.selection.problem import Removals, label_targets
 
-# Shares of the variance of y, which one row has not.
 _LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_squared_error'."
+# Shares of the variance of y, which one row has not.
 _OF_VARIANCE = {
     "r2_score",
     "explained_variance_score",

@@ -87,8 +87,8 @@ class Route:
         if self.negative < 0:
             warnings.warn(
                 f"K + alpha I of {owner} must be positive definite (alpha = {alpha:.3g}); got an eigenvalue of "
-                f"{self.negative:.3g}, so the least-squares problem has no minimum. Use a Mercer kernel, alpha above "
-                f"{alpha - self.negative:.3g}, or mercer.repair on the matrix.",
+                f"{self.negative:.3g}, so the least-squares problem may have no minimum. Use a Mercer kernel, alpha "
+                f"above {alpha - self.negative:.3g}, or mercer.repair on the matrix.",
                 NotMercerWarning,
                 stacklevel=4,
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mercer.data.rows import Array
 from mercer.errors import UnfamiliarRowsWarning
 from mercer.tables.columns import Strangers
-from mercer.text import text_table
+from mercer.text import counted, text_table
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class EncoderReport:
                 "of unseen categories": sum(each.unseen for each in self.columns),
                 "newly missing": sum(each.missing for each in self.columns),
             }
-            said = ", ".join(f"{count} value{'s' * (count > 1)} {what}" for what, count in parts.items() if count)
+            said = ", ".join(f"{counted(count, 'value')} {what}" for what, count in parts.items() if count)
             message = (
-                f"Some of the {self.rows} new rows are unlike the training rows in {names}: {said}. Predictions for "
-                "such rows are extrapolations."
+                f"New rows are unlike the training rows in {names}: {said} ({counted(self.rows, 'row')} in all). "
+                "Predictions for such rows are extrapolations."
             )
             warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
 

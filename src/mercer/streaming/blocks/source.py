@@ -120,7 +120,7 @@ class Source:
 
         A pass that ends with another number of rows than the one before is refused: the answer would be of neither.
         """
-        self._promise(at_once, "A block", "Use a table with fewer columns, or a machine with more memory.")
+        self._promise(at_once, "A block", "Use a smaller block_rows, or a table with fewer columns.")
         end = start
         for block in regroup(self._pieces(at_once, start), at_once):
             end = block.start + len(block)

@@ -16,6 +16,7 @@ from mercer.streaming.blocks.cells import as_labels, as_matrix, as_weights
 from mercer.streaming.blocks.roles import RolesGiven
 from mercer.streaming.blocks.source import BlockLayout, Source
 from mercer.streaming.blocks.table import Block, dropped, regroup
+from mercer.text import counted
 
 _FORM = "X alone, (X, y), (X, y, weights) or (X, y, weights, groups)"
 _AFRESH = "Pass a list, an object whose __iter__ restarts, or a function that returns a new iterator."
@@ -91,7 +92,7 @@ class StreamPart:
             got = "None" if X is None else f"{X.ndim} dimensions"
             raise InputError(sentence(f"X of block {place}", "a table with rows and columns", got))
         if self.width is not None and X.shape[1] != self.width:
-            raise InputError(f"X of block {place} must have {self.width} columns; got {X.shape[1]}.")
+            raise InputError(f"X of block {place} must have {counted(self.width, 'column')}; got {X.shape[1]}.")
         for what, other in (("y", Y), ("weights", weights), ("groups", keys)):
             if other is not None and (not other.ndim or len(other) != len(X)):
                 got = f"{len(other) if other.ndim else 0} rows"
