@@ -6,6 +6,7 @@ import pytest
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
+from mercer.estimators.auto_table import Beside
 from mercer.tuning.committee import Committee
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def test_groups_stay_together_in_the_folds_of_fit_and_evaluate(make, rng):
     assert all(len(set(model.committee_.folds[groups == name])) == 1 for name in set(groups))
     result = make(committee=False).evaluate(X, y, folds=3, groups=groups)
     assert len(result.errors) == 3
-    numbers = make()._outer_folds(60, None, 3, groups)
+    numbers = make()._outer_folds(None, 3, 60, Beside(groups=groups))
     assert all(len(set(numbers[groups == name])) == 1 for name in set(groups))
 
 

@@ -346,6 +346,22 @@ def _rows(given: Any, n: int) -> Array:
     return rows
 
 
+def in_order(times: Array, count: int) -> Array:
+    """A block for every row, in the order of its time, of about equal size; rows of one time are in one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.folds import in_order
+    >>> in_order(np.array([5, 1, 1, 2, 4, 3]), 3).tolist()
+    [2, 0, 0, 1, 2, 1]
+    """
+    moments, counts = np.unique(times, return_counts=True)
+    before = np.cumsum(counts) - counts
+    blocks = np.unique(before * count // max(len(times), 1), return_inverse=True)[1].ravel()
+    return np.asarray(blocks[np.searchsorted(moments, times)])
+
+
 def dealt(
     n: int, count: int, rng: np.random.Generator, *, strata: Array | None = None, groups: Array | None = None
 ) -> Array:

@@ -21,7 +21,7 @@ from mercer.estimators.auto_intervals import (
     moments,
     root_mean_square,
 )
-from mercer.estimators.auto_table import checked_targets
+from mercer.estimators.auto_table import Beside, checked_targets
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
@@ -103,7 +103,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
         """Encode, tune, weigh and fit.
 
         Parameters
@@ -116,6 +116,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             Weights of rows in tuning and fitting; rows of weight 0 are left out. Errors count every row once.
         groups : array-like of shape (n_samples,), default=None
             Rows of one group are in one fold, in tuning and in the error estimate.
+        time : array-like of shape (n_samples,), default=None
+            When each row was observed: numbers, dates or strings that sort in order. Folds then follow in time, and
+            each is predicted from the rows before it, so that errors are those of predicting the future.
 
         Returns
         -------
@@ -123,12 +126,12 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         self._settled()
         y = checked_targets(self, y)
-        Z, y, weights, groups = self._prepared(X, y, sample_weight, groups)
+        Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)
         checked_size(f"y of {type(self).__name__}", Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, weights, groups)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
         committee = self.committee_
         out_of_fold = self.scale_ * (committee.held_out - self._Y)
         left_out = out_of_fold
@@ -258,7 +261,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "models_")
-        n, tuned = len(self.committee_.held_out), self.committee_.tuned_on
+        n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
         error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
         lines = [
             f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
@@ -282,7 +285,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def _error_words(self) -> str:
         return "out-of-fold error" if np.ndim(self.scale_) == 0 else "out-of-fold error, in deviations"
 
-    def evaluate(self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+    ) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
 
         Parameters
@@ -291,17 +296,19 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             As for `fit`.
         folds : int, default=10
             Number of folds.
-        sample_weight, groups : array-like of shape (n_samples,), default=None
-            As for `fit`; rows of one group are in one outer fold, too. Errors count rows of weight 0 as any other.
+        sample_weight, groups, time : array-like of shape (n_samples,), default=None
+            As for `fit`; rows of one group are in one outer fold, too; with `time`, each outer fold is predicted from
+            the rows before it. Errors count rows of weight 0 as any other.
 
         Returns
         -------
         Evaluation
         """
         y = checked_targets(self, y)
-        numbers = self._outer_folds(len(y), None, folds, groups)
+        beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
+        numbers = self._outer_folds(None, folds, len(y), beside)
         predictions, errors, inside, base, gains = np.full(y.shape, np.nan), [], [], [], []
-        for test, model in self._outer(X, y, numbers, sample_weight, groups):
+        for test, model in self._outer(X, y, numbers, beside):
             part = part_of(X, test)
             predictions[test] = model.predict(part)
             mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - model.centre_) ** 2

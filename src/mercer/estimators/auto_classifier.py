@@ -13,6 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, paired
+from mercer.estimators.auto_table import Beside
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
@@ -20,7 +21,7 @@ from mercer.estimators.refitting import part_of
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
 from mercer.tables import TableEncoder
-from mercer.tuning.committee import CLASSIFICATION
+from mercer.tuning.committee import CLASSIFICATION, trained_on
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
@@ -89,7 +90,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.
 
         Parameters
@@ -102,6 +103,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             Weights of rows in tuning and fitting; rows of weight 0 are left out. Errors count every row once.
         groups : array-like of shape (n_samples,), default=None
             Rows of one group are in one fold, in tuning and in the error estimate.
+        time : array-like of shape (n_samples,), default=None
+            When each row was observed: numbers, dates or strings that sort in order. Folds then follow in time, and
+            each is predicted from the rows before it, so that errors are those of predicting the future.
 
         Returns
         -------
@@ -110,14 +114,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self._settled()
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
-        Z, y, weights, groups = self._prepared(X, y, sample_weight, groups)
+        Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
         self.classes_, numbers = checked_labels(y)
         at_least_two(type(self).__name__, self.classes_, numbers, None)
         checked_class_weight(type(self).__name__, self.class_weight)
-        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, weights, groups)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)
         del self._fresh
         held_out, numbers = self.committee_.held_out, numbers[used]
-        weights = part_of(weights, used)
+        weights = part_of(beside.weights, used)
         self.temperature_ = Temperature.leaning(held_out, numbers, weights)
         self.costs_, folds = costs_of(self.class_weight, self.classes_, numbers), self.committee_.folds
         found = np.empty(len(numbers), dtype=np.intp)
@@ -205,8 +209,8 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "models_")
-        n = len(self.committee_.held_out)
-        error = float(np.sqrt(max(self.error_ * (1 - self.error_), 0.0) / n))
+        n, judged = len(self.models_[0].X_fit_), len(self.committee_.held_out)
+        error = float(np.sqrt(max(self.error_ * (1 - self.error_), 0.0) / judged))
         shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
         out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
         lines = [
@@ -222,7 +226,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             )
         return "\n".join([*lines, *self._left_out_columns()])
 
-    def evaluate(self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+    ) -> Evaluation:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 
         Parameters
@@ -231,8 +237,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             As for `fit`.
         folds : int, default=10
             Number of folds.
-        sample_weight, groups : array-like of shape (n_samples,), default=None
-            As for `fit`; rows of one group are in one outer fold, too. Errors count rows of weight 0 as any other.
+        sample_weight, groups, time : array-like of shape (n_samples,), default=None
+            As for `fit`; rows of one group are in one outer fold, too; with `time`, each outer fold is predicted from
+            the rows before it. Errors count rows of weight 0 as any other.
 
         Returns
         -------
@@ -243,13 +250,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         labels, classes = checked_labels(y)
         checked_class_weight(type(self).__name__, self.class_weight)
         costs = costs_of(self.class_weight, labels, classes)
-        numbers = self._outer_folds(len(y), classes, folds, groups)
+        beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
+        numbers = self._outer_folds(classes, folds, len(y), beside)
         predictions, errors, base, gains = np.full(len(y), None, dtype=object), [], [], []
-        for test, model in self._outer(X, y, numbers, sample_weight, groups):
+        for test, model in self._outer(X, y, numbers, beside):
             part = part_of(X, test)
             predictions[test] = model.predict(part)
             errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
-            counts = np.bincount(classes[numbers != numbers[test[0]]], minlength=len(labels))
+            counts = np.bincount(classes[trained_on(numbers, int(numbers[test[0]]))], minlength=len(labels))
             base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))
             mine = np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.folds import dealt
+from mercer.data.folds import dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
-from mercer.estimators.auto_table import checked_groups, checked_table, checked_weights, enough_rows, refuse_lengths
+from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -25,7 +25,7 @@ from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
-from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee
+from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee, trained_on
 from mercer.tuning.descent import least_alpha
 
 _FOLDS = 3
@@ -68,58 +68,64 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any) -> Array:
         return self.encoder_.transform(checked_table(self, X, reset=False))
 
-    def _prepared(self, X: Any, y: Array, weights: Any, groups: Any) -> tuple[Array, Array, Array | None, Array | None]:
-        """The encoded table, targets, weights and groups, without rows of weight 0; fits the encoder."""
+    def _prepared(self, X: Any, y: Array, *given: Any) -> tuple[Array, Array, Beside]:
+        """The encoded table, targets, and weights, groups and times, without rows of weight 0; fits the encoder."""
         table = checked_table(self, X, reset=True)
         refuse_lengths(table, y)
-        weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
-        if weights is not None and not weights.all():
-            used = np.flatnonzero(weights > 0)
-            table, y, weights = part_of(table, used), y[used], weights[used]
-            groups = checked_groups(self, part_of(groups, used), len(y))
+        beside = Beside.checked(self, len(y), *given)
+        if beside.weights is not None and not beside.weights.all():
+            used = np.flatnonzero(beside.weights > 0)
+            table, y, beside = part_of(table, used), y[used], beside.part(used)
+            beside = Beside.checked(self, len(y), beside.weights, beside.groups, beside.times)
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
-        return Z, y, weights, groups
+        return Z, y, beside
 
     def _settled(self) -> None:
         """Validate parameters."""
         validate(self)
 
-    def _outer_folds(self, n: int, strata: Array | None, folds: Any, groups: Any = None) -> Array:
-        """The folds of `evaluate`; rows of one group are in one fold."""
+    def _outer_folds(self, strata: Array | None, folds: Any, n: int, beside: Beside) -> Array:
+        """The folds of `evaluate`; rows of one group are in one fold. In the order of time: one block more, -1."""
         if not is_whole(folds, 2):
             raise InputError(sentence("folds of evaluate", "an integer of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
-        names = checked_groups(self, groups, n, least=4)  # at least three are left in every training part
-        return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=names)
+        if beside.times is not None:
+            return in_order(beside.times, int(folds) + 1) - 1
+        return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=beside.groups)
 
-    def _fit_committee(
-        self, Z: Array, Y: Array, strata: Array | None, weights: Array | None, groups: Array | None
-    ) -> Array:
-        """Tune the committee and fit its members to the encoded table; which rows it was tuned and weighed on."""
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
+        """Tune the committee and fit its members to the encoded table; which rows it was weighed on."""
         rng = np.random.default_rng(self.random_state)
         kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
-        Z, Y, strata, weights, groups = (part_of(each, kept) for each in (Z, Y, strata, weights, groups))
+        Z, Y, strata = (part_of(each, kept) for each in (Z, Y, strata))
+        weights = part_of(beside.weights, kept)
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
-        self.rows_used_ = part
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # no column varies: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
         share = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
-        whole = Table(Rows(Z), Problem(Y, weights, intercept=True), [int(each) for each in share], strata, groups)
+        problem, (groups, times) = (
+            Problem(Y, weights, intercept=True),
+            (beside.part(kept).groups, beside.part(kept).times),
+        )
+        whole = Table(Rows(Z), problem, [int(each) for each in share], strata, groups, times)
         table = whole.part(part)
+        folds = table.folds(_FOLDS, rng) if times is None else table.folds(_FOLDS + 1, rng) - 1
+        part = part[folds >= 0]
+        self.rows_used_ = part
         self.committee_ = fit_committee(
             table,
             recipes,
-            table.folds(_FOLDS, rng),
+            folds,
             time_budget=self.time_budget,
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
         )
         self.members_, self._fresh = self.committee_.members, None
-        many = len(part) < len(Z)
+        many = self._left_over
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + many), self.verbose)
         if many:
             self.members_, self._fresh = for_all(self.members_, whole, rng, progress)
@@ -186,9 +192,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         ]
         return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
 
+    @property
+    def _ordered(self) -> bool:
+        """Whether folds followed in time, so that the earliest rows were never held out."""
+        return len(self.rows_used_) < min(len(self.models_[0].X_fit_), _WEIGHED)
+
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
-        return f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew"
+        return f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew" + ", on earlier rows" * self._ordered
 
     def unit(self) -> float:
         """What standardized errors are multiplied by for those in the units of y."""
@@ -221,21 +232,18 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(
-        self, X: Any, y: Array, folds: Array, weights: Any = None, groups: Any = None
-    ) -> Iterator[tuple[Array, Self]]:
+    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
         refuse_lengths(X, y)
-        weights, groups = checked_weights(self, weights, len(y)), checked_groups(self, groups, len(y))
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
-            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            beside = part_of(weights, train), part_of(groups, train)
+            train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
+            given = beside.part(train)
             model = clone(self).set_params(verbose=0)
-            yield test, model.fit(part_of(X, train), y[train], *beside)
+            yield test, model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
             progress.step()
 
 
@@ -248,6 +256,8 @@ def for_all(
     """
     n = len(table.rows)
     order = rng.permutation(n) if table.groups is None else np.argsort(table.folds(10, rng), kind="stable")
+    if table.times is not None:
+        order = np.argsort(-table.times, kind="stable")
     count = min(2000, n // 10)
     if table.groups is not None:  # whole groups, up to the end of the last one
         first = np.unique(table.groups[order[:count]])

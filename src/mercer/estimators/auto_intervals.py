@@ -99,8 +99,8 @@ def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, co
     """CV+ of the folds that the committee was weighed on; its members are fitted again without each of them."""
     if not committee.by_fold:
         raise InputError(
-            "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; this model file does "
-            "not contain them. Fit the model again, or use method='jackknife+'."
+            "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; a model fitted with "
+            "time, or loaded from an old file, does not have them. Use method='residuals'."
         )
     rows, Y, new = Rows(fitted), problem.Y, Rows(Z)
     at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))

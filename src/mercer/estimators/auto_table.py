@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import (
@@ -17,6 +18,7 @@ from sklearn.utils.validation import (
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.estimators.refitting import part_of
 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
 
@@ -94,16 +96,41 @@ def checked_weights(estimator: Any, weights: Any, n: int) -> Array | None:
     return np.asarray(found / found[found > 0].mean())
 
 
-def checked_groups(estimator: Any, groups: Any, n: int, least: int = _FEWEST) -> Array | None:
-    """Validate `groups`: None, or one label per row, at least so many different ones; their numbers."""
-    if groups is None:
+def _numbers(estimator: Any, name: str, given: Any, n: int, least: int) -> Array | None:
+    """None, or the rank of each row's label or time among the different ones, of which there are at least so many."""
+    if given is None:
         return None
-    what = f"groups of {type(estimator).__name__}"
-    numbers = np.unique(checked_names(what, groups, n), return_inverse=True)[1].ravel()
+    what = f"{name} of {type(estimator).__name__}"
+    numbers = np.unique(checked_names(what, given, n), return_inverse=True)[1].ravel()
     if int(numbers.max(initial=0)) + 1 < least:
-        must_be = f"labels of at least {least} groups"
+        must_be = f"labels of at least {least} groups" if name == "groups" else f"at least {least} different times"
         raise InputError(sentence(what, must_be, int(numbers.max(initial=0)) + 1))
     return np.asarray(numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is known of rows beside X and y: weights of mean 1, numbers of groups, ranks of times; each may be None."""
+
+    weights: Array | None = None
+    groups: Array | None = None
+    times: Array | None = None
+
+    @classmethod
+    def checked(cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, least: int = _FEWEST) -> Self:
+        """Validate what a user gave for n rows, at least so many groups or times."""
+        if groups is not None and time is not None:
+            raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")
+        weights = checked_weights(estimator, sample_weight, n)
+        return cls(
+            weights,
+            _numbers(estimator, "groups", groups, n, least),
+            _numbers(estimator, "time", time, n, least),
+        )
+
+    def part(self, rows: Array) -> Self:
+        """Of some rows."""
+        return type(self)(*(part_of(each, rows) for each in (self.weights, self.groups, self.times)))
 
 
 def refuse_lengths(X: Any, y: Array) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.data.folds import dealt
+from mercer.data.folds import dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
@@ -77,8 +77,8 @@ class Table:
         Encoded and standardized rows; targets and weights, every row with weight.
     share : sequence of int
         Columns of one number share a width.
-    strata, groups : ndarray of shape (n,) or None
-        Classes that every fold has evenly; rows that stay together.
+    strata, groups, times : ndarray of shape (n,) or None
+        Classes that every fold has evenly; rows that stay together; in what order folds follow.
     """
 
     rows: Rows
@@ -86,14 +86,17 @@ class Table:
     share: Sequence[int]
     strata: Array | None = None
     groups: Array | None = None
+    times: Array | None = None
 
     def part(self, which: Array) -> Table:
         """Some of the rows."""
-        strata, groups = (None if each is None else each[which] for each in (self.strata, self.groups))
-        return Table(*taken(self.rows, self.problem, which), self.share, strata, groups)
+        beside = (None if each is None else each[which] for each in (self.strata, self.groups, self.times))
+        return Table(*taken(self.rows, self.problem, which), self.share, *beside)
 
     def folds(self, count: int, rng: np.random.Generator) -> Array:
-        """Fold numbers; rows of a single group are dealt one by one."""
+        """Fold numbers: at random, or blocks in the order of time; rows of a single group are dealt one by one."""
+        if self.times is not None and self.times.min() < self.times.max():
+            return in_order(self.times, count)
         groups = None if self.groups is None or len(np.unique(self.groups)) < 2 else self.groups
         return dealt(len(self.rows), count, rng, strata=self.strata, groups=groups)
 
@@ -162,6 +165,11 @@ class Committee:
     in_folds: Array | None = None
 
 
+def trained_on(folds: Array, fold: int) -> Array:
+    """Which rows a model predicts this fold from: all others, or, if some are in fold -1, the earlier ones."""
+    return np.asarray(folds < fold if folds.min(initial=0) < 0 else folds != fold)
+
+
 def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
     """Non-negative weights of sum one for which the weighted predictions have the least squared error.
 
@@ -212,7 +220,8 @@ def fit_committee(
     recipes : sequence of Recipe
         The members.
     folds : ndarray of int, shape (n,)
-        The fold that holds out each row.
+        The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
+        before it, and what is returned is about the others.
     steps : int, default=30
         Of L-BFGS with a width per column; half of it otherwise.
     time_budget : float, default=None
@@ -224,15 +233,16 @@ def fit_committee(
     """
     started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
     work = _Work(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
-    Y = table.problem.Y
-    rough = work.first(started + 0.4 * budget)
-    weights = convex_weights(rough, Y, table.problem.weights)
+    held = np.flatnonzero(folds >= 0)
+    Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
+    rough = work.first(started + 0.4 * budget)[:, held]
+    weights = convex_weights(rough, Y, of_rows)
     kept = [i for i in range(len(recipes)) if weights[i] >= _HOPEFUL]
     work.refine(kept, started + 0.7 * budget)
     last = work.on_all(kept, started + budget)
     alphas, left_out, in_folds = work.alphas(last)
-    held_out = work.predictions(kept)
-    mine = convex_weights(held_out, Y, table.problem.weights)
+    held_out = work.predictions(kept)[:, held]
+    mine = convex_weights(held_out, Y, of_rows)
     mine = np.where(mine >= _LEAST, mine, 0.0)
     mine /= mine.sum()
     rough[kept], weights = held_out, np.zeros(len(recipes))
@@ -252,7 +262,9 @@ def fit_committee(
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
     voted = np.tensordot(mine, held_out, axes=1)
-    return Committee([tried[i] for i in chosen], tried, voted, folds, work.tuned_on, without, *together)
+    if work.ordered:
+        without = []
+    return Committee([tried[i] for i in chosen], tried, voted, folds[held], work.tuned_on, without, *together)
 
 
 class _Work:
@@ -268,8 +280,8 @@ class _Work:
         verbose: int,
     ) -> None:
         self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
-        self.count = int(folds.max()) + 1
-        self.train = [np.flatnonzero(folds != fold) for fold in range(self.count)]
+        self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
+        self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
         self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
         self.chains = _chains(recipes)
         self.by_fold: list[dict[str, Descent]] = [{} for _ in range(self.count)]
@@ -375,7 +387,7 @@ class _Work:
         """alpha of each member for all rows, and residuals (members x n x t) of leaving out rows and folds."""
         n, t = self.table.problem.Y.shape
         found: dict[int, float] = {}
-        if n > _LEFT_OUT:
+        if n > _LEFT_OUT or self.ordered:
             for i, end in last.items():
                 found[i] = self._alpha_of_fold(end)
             self.progress.step()
@@ -393,8 +405,9 @@ class _Work:
         return found, left_out, in_folds
 
     def _alpha_of_fold(self, end: Descent) -> float:
-        """alpha with the least error on the first fold, predicted from the others."""
-        train, test = self.table.part(self.train[0]), self.table.part(self.test[0])
+        """alpha with the least error on a fold, predicted from the others (the last from those before it)."""
+        place = -1 if self.ordered else 0
+        train, test = self.table.part(self.train[place]), self.table.part(self.test[place])
         predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
         ends = least_alpha(len(train.rows)), math.inf
         weights = test.problem.root[:, None] ** 2

@@ -1,0 +1,150 @@
+"""Automatic models of rows in the order of time: every fold is predicted from earlier rows alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import AutoClassifier, AutoRegressor, load, save
+from mercer.errors import InputError
+from mercer.estimators.auto_table import Beside
+from mercer.tuning import committee as module
+from mercer.tuning.committee import trained_on
+
+pytestmark = pytest.mark.slow
+
+BOTH = pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
+
+
+def walk(rng, n=120):
+    """A random walk with its time as the only column: neighbours in time are alike, the future is not known."""
+    time = np.arange(float(n))
+    return time[:, None], np.cumsum(rng.normal(size=n)), time
+
+
+def drawn(rng, make, n=80):
+    X = rng.normal(size=(n, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=n)
+    return X, (y if make is AutoRegressor else np.where(y > 0, "up", "down")), rng.permutation(n)
+
+
+@BOTH
+def test_folds_follow_in_time_and_the_earliest_rows_are_never_held_out(make, rng):
+    X, y, time = drawn(rng, make)
+    model = make(committee=False).fit(X, y, time=time)
+    used, folds = model.rows_used_, model.committee_.folds
+    assert sorted(set(folds)) == [0, 1, 2]
+    assert len(model.committee_.held_out) == len(used) == 60
+    assert time[used].min() == 20
+    assert all(time[used][folds == f].max() < time[used][folds == f + 1].min() for f in (0, 1))
+
+
+def test_every_fit_of_a_fold_sees_earlier_rows_alone(rng, monkeypatch):
+    X, y, time = drawn(rng, AutoRegressor)
+    seen = []
+    predictor = module.Predictor
+
+    def watched(kernel, rows, problem, new):
+        seen.append((rows, new))
+        return predictor(kernel, rows, problem, new)
+
+    monkeypatch.setattr(module, "Predictor", watched)
+    AutoRegressor(committee=False).fit(np.column_stack([X, time]), y, time=time)
+    assert seen
+    assert all(rows.dense()[:, 2].max() < new.dense()[:, 2].min() for rows, new in seen)
+
+
+def test_predicting_the_future_of_a_walk_is_harder_than_filling_its_gaps(rng):
+    X, y, time = walk(rng)
+    between, ahead = AutoRegressor().fit(X, y), AutoRegressor().fit(X, y, time=time)
+    assert ahead.error_ > 1.5 * between.error_
+    result = AutoRegressor().evaluate(X, y, folds=3, time=time)
+    assert result.error > 1.5 * between.error_
+    assert np.isnan(result.predictions[:30]).all()
+    assert np.isfinite(result.predictions[30:]).all()
+
+
+def test_the_outer_folds_are_trained_on_what_came_before(rng):
+    X, y, time = drawn(rng, AutoRegressor)
+    folds = AutoRegressor()._outer_folds(None, 4, len(y), Beside(times=time))
+    assert sorted(set(folds)) == [-1, 0, 1, 2, 3]
+    for fold in range(4):
+        assert time[trained_on(folds, fold)].max() < time[folds == fold].min()
+    assert AutoRegressor(committee=False).evaluate(X, y, folds=4, time=time).errors.shape == (4,)
+
+
+@BOTH
+def test_dates_strings_and_numbers_are_times(make, rng):
+    X, y, time = drawn(rng, make)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(time, unit="D")
+    expected = make(committee=False).fit(X, y, time=time)
+    for other in (days.to_numpy(), days.strftime("%Y-%m-%d").tolist(), time * 1e6):
+        model = make(committee=False).fit(X, y, time=other)
+        np.testing.assert_array_equal(model.committee_.held_out, expected.committee_.held_out)
+
+
+def test_rows_of_one_moment_stay_together(rng):
+    X, y, _ = drawn(rng, AutoRegressor)
+    time = np.repeat(np.arange(8), 10)
+    model = AutoRegressor(committee=False).fit(X, y, time=time)
+    moments = time[model.rows_used_]
+    assert all(len(set(model.committee_.folds[moments == moment])) == 1 for moment in set(moments))
+
+
+@BOTH
+def test_a_model_in_time_is_saved_told_and_has_intervals(make, rng, tmp_path):
+    X, y, time = drawn(rng, make)
+    model = make().fit(X, y, time=time)
+    assert "3 folds, each tuned anew, on earlier rows" in model.summary()
+    assert model.summary().startswith("80 rows")
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.summary() == model.summary()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    if make is AutoRegressor:
+        lower, upper = again.predict_interval(X)
+        assert (lower < upper).all()
+        with pytest.raises(InputError, match=r"^method='cv\+' needs, for each fold, .* fitted with time"):
+            model.predict_interval(X, method="cv+")
+
+
+def test_weights_of_zero_leave_their_times_out(rng):
+    X, y, time = drawn(rng, AutoRegressor)
+    weights = np.ones(80)
+    weights[::4] = 0
+    kept = np.flatnonzero(weights)
+    with_zero = AutoRegressor(committee=False).fit(X, y, sample_weight=weights, time=time)
+    without = AutoRegressor(committee=False).fit(X[kept], y[kept], sample_weight=np.ones(60), time=time[kept])
+    np.testing.assert_allclose(with_zero.predict(X), without.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("time", "sentence"),
+    [
+        (np.arange(5), "time of AutoRegressor must be an array of length 8, one value per row; got shape (5,)."),
+        (np.zeros(8), "time of AutoRegressor must be at least 3 different times; got 1."),
+        (
+            [1.0, np.nan, *[2.0] * 6],
+            (
+                "time of AutoRegressor has missing values, the first in row 1. Impute the missing values, or drop these "
+                "rows."
+            ),
+        ),
+    ],
+)
+def test_what_is_no_time_is_refused(time, sentence, rng):
+    with pytest.raises(InputError) as caught:
+        AutoRegressor().fit(rng.normal(size=(8, 1)), np.arange(8.0), time=time)
+    assert str(caught.value) == sentence
+
+
+def test_groups_and_time_together_are_refused(rng):
+    with pytest.raises(InputError, match=r"^AutoRegressor takes groups or time, not both\. Remove one of them\.$"):
+        AutoRegressor().fit(rng.normal(size=(8, 1)), np.arange(8.0), groups=np.arange(8), time=np.arange(8))
+
+
+def test_many_rows_hold_out_the_latest_for_alpha(rng, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 60)
+    X, y, time = drawn(rng, AutoRegressor, n=100)
+    model = AutoRegressor(committee=False).fit(X, y, time=time)
+    assert len(model._residuals) == 10
+    assert "on earlier rows" in model.summary()
