@@ -133,7 +133,8 @@ def test_hints_are_worded_by_parameters_in_python_and_by_flags_on_the_command_li
         "Column 'a' must be numbers; got 'x'.", hint="Leave it out with $drop, or say $category.", column="a"
     )
     assert str(error) == (
-        "Column 'a' must be numbers; got 'x'. Leave it out with drop=['a'], or say kinds={'a': 'category'}."
+        "Column 'a' must be numbers; got 'x'. Leave it out with TableEncoder(drop=['a']), or say "
+        "TableEncoder(kinds={'a': 'category'})."
     )
     assert words(error) == "Column 'a' must be numbers; got 'x'. Leave it out with --drop, or say --as a=category."
     assert set(flags("a")) == set(python_terms("a"))

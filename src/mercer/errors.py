@@ -53,19 +53,20 @@ def python_terms(column: str) -> dict[str, str]:
     """The settings that hints name, as parameters of Python.
 
     >>> python_terms("price")["category"]
-    "kinds={'price': 'category'}"
+    "TableEncoder(kinds={'price': 'category'})"
     """
     return {
-        "category": f"kinds={{{column!r}: 'category'}}",
-        "comma_or_point": "decimal=',' or decimal='.'",
+        "category": f"TableEncoder(kinds={{{column!r}: 'category'}})",
+        "comma_or_point": "TableEncoder(decimal=',') or TableEncoder(decimal='.')",
         "decimal": "decimal",
-        "drop": f"drop=[{column!r}]" if column else "the parameter drop",
+        "drop": f"TableEncoder(drop=[{column!r}])",
         "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
+        "new_sign": "Convert the column to numbers, or write them as in the training table",
         "others": "Extend the grid",
         "rows": "Save it with rows=True",
         "separator": "the parameter separator",
-        "style": "the parameters decimal and thousands",
+        "style": "TableEncoder(decimal=..., thousands=...)",
         "without": "",
     }
 

@@ -12,6 +12,7 @@ from mercer.tuning.committee import trained_on
 
 pytestmark = pytest.mark.slow
 
+FILL = "Impute the missing values, or drop these rows."
 BOTH = pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
 
 
@@ -124,10 +125,7 @@ def test_weights_of_zero_leave_their_times_out(rng):
         (np.zeros(8), "time of AutoRegressor must be at least 3 different times; got 1."),
         (
             [1.0, np.nan, *[2.0] * 6],
-            (
-                "time of AutoRegressor has missing values, the first in row 1. Impute the missing values, or drop these "
-                "rows."
-            ),
+            "time of AutoRegressor has missing values, the first in row 1. " + FILL,
         ),
     ],
 )

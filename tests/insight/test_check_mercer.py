@@ -173,28 +173,22 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         ([[1.0, 0.0], [0.0, -np.inf]], "K must be finite; got -inf in row 1, column 1."),
         (
             np.eye(2) * 1j,
-            (
-                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
-                "complex128."
-            ),
+            ("K must be a square matrix of real numbers; got values of type complex128."),
         ),
         (
             "gaussian",
-            (
-                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got values of type "
-                "<U8."
-            ),
+            ("K must be a square matrix of real numbers; got values of type <U8."),
         ),
         (
             [[1.0], [1.0, 2.0]],
-            ("The argument of check_mercer must be a kernel or a square matrix of real numbers; got list."),
+            ("K must be a square matrix of real numbers; got list."),
         ),
-        (None, "The argument of check_mercer must be a kernel or a square matrix of real numbers; got NoneType."),
+        (None, "K must be a square matrix of real numbers; got NoneType."),
         (
             distance,
             (
-                "The argument of check_mercer must be a kernel or a square matrix of real numbers; got function. Wrap "
-                "a function f(X, Z) as mercer.kernels.Custom(function)."
+                "K must be a square matrix of real numbers; got function. Of a kernel, use its matrix, kernel(X); "
+                "wrap a function f(X, Z) as mercer.kernels.Custom(function)."
             ),
         ),
         (

@@ -218,8 +218,8 @@ def test_folds_that_are_no_partition_are_refused(rng, cv):
         KernelRidge().fit(X, y).predict_interval(new, method="cv+", cv=cv)
     assert str(caught.value) == (
         "The folds of cv+ must be a partition: every row in exactly one test fold, and all other rows in its training "
-        f"set; got {type(cv).__name__}, 4 splits. Set cv to a number of folds, or use method='jackknife+', which "
-        "needs no folds."
+        f"set; got {type(cv).__name__}, 4 splits. Set cv to a number of folds and repeats to 1, or use "
+        "method='jackknife+', which needs no folds."
     )
 
 

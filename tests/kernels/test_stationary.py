@@ -305,7 +305,7 @@ def test_rows_whose_squares_overflow_are_never_answered_with_nan(kernel, columns
 @pytest.mark.parametrize(("family", "name"), [(RationalQuadratic, "shape"), (Periodic, "period")])
 def test_parameters_whose_inverse_overflows_are_refused(family, name):
     assert refusal(family, **{name: 1e-320}) == (
-        f"{name} of {family.__name__} must be a finite number above 0; got 1e-320."
+        f"{name} of {family.__name__} must be a number between 1e-150 and 1e150; got 1e-320."
     )
 
 

@@ -23,7 +23,7 @@ def table(rng):
 def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path):
     X = rng.normal(size=(10, 2))
     X[7, 1] = bad
-    fill = "Impute the missing values, or drop these rows."
+    fill = f"{'Impute the missing' if np.isnan(bad) else 'Replace the infinite'} values, or drop these rows."
     assert refusal(X) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
     assert refusal(np.zeros((10, 1)), X) == f"Column 1 of y must be finite; got {bad} in row 7. {fill}"
     whole = pd.DataFrame(X, columns=["a", "b"])
@@ -203,7 +203,7 @@ def test_names_are_looked_at(tmp_path, table):
     assert refusal(path, "y1", groups=3) == "groups must be the name of a column of t.csv; got int."
     assert refusal(path, table[1]).startswith("y must be the name of a column or a list of names; got ndarray.")
     assert refusal(path, "y1", groups="y1") == (
-        "Column 'y1' of t.csv is used twice: as groups and as y, sample_weight or groups."
+        "Column 'y1' of t.csv is used twice: as y and as groups. Use each column once."
     )
     assert refusal(path, ["y1", "y2"], labels=True) == "y must be one column of labels; got 2 columns."
     all_names = ["y1", "y2", "a", "b", "c", "w", "g"]

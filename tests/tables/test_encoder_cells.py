@@ -80,7 +80,8 @@ def test_whole_numbers_of_many_digits_are_levels_or_refused(cells):
         TableEncoder().fit({"a": cells})
     assert str(caught.value) == (
         "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got '9007199254740993' in "
-        "row 1. Drop the column with drop=['a'], or keep it as text with kinds={'a': 'category'}."
+        "row 1. Drop the column with TableEncoder(drop=['a']), or keep it as text with "
+        "TableEncoder(kinds={'a': 'category'})."
     )
     encoder = TableEncoder({"a": "category"}).fit({"a": cells})
     assert len(encoder.columns_[0].levels) == 4

@@ -94,22 +94,22 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     )
     assert "got '1.234' in row 0" in refusal(found.transform, {"a": ["1.234", 1.234]})
     assert refusal(found.transform, {"a": ["2.5"]}) == (
-        "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; "
-        "got '2.5' in row 0. Set the decimal sign of this table: decimal=',' or decimal='.'."
+        "Column 'a' must be numbers with a decimal comma and points between thousands, as in the training table; got "
+        "'2.5' in row 0. Convert the column to numbers, or write them as in the training table."
     )
     assert refusal(TableEncoder().fit, {"a": ["999", "1,234"] * 5}) == (
-        "Column 'a' is ambiguous: '1,234' in row 1 may have a decimal comma or a thousands separator. Set decimal=',' "
-        "or decimal='.'."
+        "Column 'a' is ambiguous: '1,234' in row 1 may have a decimal comma or a thousands separator. Use "
+        "TableEncoder(decimal=',') or TableEncoder(decimal='.')."
     )
     assert TableEncoder(decimal=".").fit({"a": ["999", "1,234"]}).columns_[0].scale.high == 1234
     assert TableEncoder(decimal=",").fit({"a": ["999", "1,234"]}).columns_[0].scale.low == 1.234
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2,5"], "b": ["1.5", "2.5"]}) == (
-        "The decimal sign must be the same in all columns; got '1.5' in column 'b', but '1,5' in 'a'. Set "
-        "decimal=',' or decimal='.'."
+        "The decimal sign must be the same in all columns; got '1.5' in column 'b', but '1,5' in 'a'. Use "
+        "TableEncoder(decimal=',') or TableEncoder(decimal='.')."
     )
     assert refusal(TableEncoder().fit, {"a": ["1,5", "2.5", "3"]}) == (
-        "Column 'a' must be numbers in one format; got '1,5' in row 0. Set the format with the parameters decimal and "
-        "thousands, or use kinds={'a': 'category'}."
+        "Column 'a' must be numbers in one format; got '1,5' in row 0. Set the format with TableEncoder(decimal=..., "
+        "thousands=...), or use TableEncoder(kinds={'a': 'category'})."
     )
     free = TableEncoder().fit({"a": ["1", "2", "4"]})  # no cell tells, so every new table may
     assert free.transform({"a": ["1,5"]}) == free.transform({"a": ["1.5"]}) == free.transform({"a": [1.5]})
@@ -119,13 +119,13 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
 def test_text_among_numbers_is_named_and_not_guessed_about():
     assert refusal(TableEncoder().fit, {"a": ["1", "2", "3", "oops", "5.5", "", "6"]}) == (
         "Column 'a' must be numbers in every row (83.3 % are); got 'oops' in row 3. Correct the value, leave the cell "
-        "empty, or use kinds={'a': 'category'}."
+        "empty, or use TableEncoder(kinds={'a': 'category'})."
     )
     assert refusal(
         TableEncoder().fit, {"a": ["2020-01-01", "2020-02-30", "2020-01-03", "2020-01-04", "2020-01-05"]}
     ) == (
         "Column 'a' must be dates in every row (80 % are); got '2020-02-30' in row 1. Correct the value, leave the "
-        "cell empty, or use kinds={'a': 'category'}."
+        "cell empty, or use TableEncoder(kinds={'a': 'category'})."
     )
     assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
 

@@ -77,14 +77,14 @@ REFUSED = {
         b"a\n1\n2\n3\n4\nx5\n6\n7\n",
         (
             "Column 'a' must be numbers in every row (85.7 % are); got 'x5' in line 6 of t.csv. Correct the value, "
-            "leave the cell empty, or use kinds={'a': 'category'}."
+            "leave the cell empty, or use TableEncoder(kinds={'a': 'category'})."
         ),
     ),
     "text in dates": (
         b"a,b\n2024-01-01,1\n2024-01-02,1\n2024-13-03,1\n2024-01-04,1\n2024-01-05,1\n",
         (
             "Column 'a' must be dates in every row (80 % are); got '2024-13-03' in line 4 of t.csv. Correct the "
-            "value, leave the cell empty, or use kinds={'a': 'category'}."
+            "value, leave the cell empty, or use TableEncoder(kinds={'a': 'category'})."
         ),
     ),
     "inf": (
@@ -105,8 +105,8 @@ REFUSED = {
         b"a,b\n123456789012345678901234567891,1\n",
         (
             "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got "
-            "'123456789012345678901234567891' in line 2 of t.csv. Drop the column with drop=['a'], or keep it as "
-            "text with kinds={'a': 'category'}."
+            "'123456789012345678901234567891' in line 2 of t.csv. Drop the column with TableEncoder(drop=['a']), or "
+            "keep it as text with TableEncoder(kinds={'a': 'category'})."
         ),
     ),
     "empty": (b"", "t.csv is empty."),
@@ -135,21 +135,21 @@ REFUSED = {
         b"a;b\n1,234;2\n5,678;3\n",
         (
             "Column 'a' is ambiguous: '1,234' in line 2 of t.csv may have a decimal comma or a thousands separator. "
-            "Set decimal=',' or decimal='.'."
+            "Use TableEncoder(decimal=',') or TableEncoder(decimal='.')."
         ),
     ),
     "points and commas": (
         b"a;b\n1,5;2.5\n",
         (
-            "The decimal sign must be the same in all columns; got '2.5' in column 'b', but '1,5' in 'a'. Set "
-            "decimal=',' or decimal='.'."
+            "The decimal sign must be the same in all columns; got '2.5' in column 'b', but '1,5' in 'a'. Use "
+            "TableEncoder(decimal=',') or TableEncoder(decimal='.')."
         ),
     ),
     "thousands with blanks": (
         b"a;b\n1 234;1\n5 678;1\n",
         (
-            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with the "
-            "parameters decimal and thousands, or use kinds={'a': 'category'}."
+            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with "
+            "TableEncoder(decimal=..., thousands=...), or use TableEncoder(kinds={'a': 'category'})."
         ),
     ),
     "two separators": (
@@ -346,7 +346,7 @@ def test_parquet_that_is_refused(read):
 
     assert said(as_parquet(a=[[1], [2]])) == (
         "Column 'a' must be numbers, booleans, dates or text; got list in row 1 of t.parquet. Turn the column into "
-        "text, or drop it with drop=['a']."
+        "text, or drop it with TableEncoder(drop=['a'])."
     )
     assert read(as_parquet(a=[[1], [2]]), unused=["a"]).exactly("a") == [[1], [2]]
     assert said(as_parquet(a=[1.0, float("inf")])) == (
@@ -355,7 +355,8 @@ def test_parquet_that_is_refused(read):
     )
     assert said(as_parquet(a=[1, 2**53 + 1])) == (
         "Column 'a' must be numbers of at most 15 digits, which a float64 holds exactly; got '9007199254740993' in "
-        "row 2 of t.parquet. Drop the column with drop=['a'], or keep it as text with kinds={'a': 'category'}."
+        "row 2 of t.parquet. Drop the column with TableEncoder(drop=['a']), or keep it as text with "
+        "TableEncoder(kinds={'a': 'category'})."
     )
     assert read(as_parquet(a=[1, 2**53 + 1]), unused=["a"]).rows == 2
     assert said(as_parquet(a=pa.array([], pa.int64()))) == (
@@ -378,7 +379,7 @@ def test_texts_of_parquet_are_read_by_the_rule_for_csv(read):
     unclear = as_parquet(x=cells["thousands or decimals"])
     assert sentence_of(lambda raw, **how: read(raw, "t.parquet", **how), unclear) == (
         "Column 'x' is ambiguous: '1,100' in row 1 of t.parquet may have a decimal comma or a thousands separator. "
-        "Set decimal=',' or decimal='.'."
+        "Use TableEncoder(decimal=',') or TableEncoder(decimal='.')."
     )
     assert read(unclear, "t.parquet", decimal=".").columns["x"].values.tolist() == [1100.0, 2200.0, 3300.0]
     assert read(unclear, "t.parquet", decimal=",").columns["x"].values.tolist() == [1.1, 2.2, 3.3]
@@ -429,7 +430,7 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
         arrow_reading(far, "t.parquet", Rules())
     assert str(caught.value) == (
         "Column 'x' must be dates within 292 million years of 1970; got 36534630048-05-13T13:56:16 in row 2 of "
-        "t.parquet. Drop the column with drop=['x']."
+        "t.parquet. Drop the column with TableEncoder(drop=['x'])."
     )
     names = arrow_reading(far, "t.parquet", Rules(unused=frozenset("x"))).exactly("x")
     assert names == ["1970-01-01T00:00:00", "36534630048-05-13T13:56:16"]

@@ -68,8 +68,8 @@ _COLUMNS = _options(
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
-        "the rows, or stop with an error (refuse). Infinite values are an error by default; with "
-        "--missing mark, mean or drop on the command line they count as missing.",
+        "the rows, or stop with an error (refuse). Infinite values are an error, unless "
+        "--missing mark, mean or drop is given explicitly: then they count as missing.",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -99,8 +99,8 @@ _SETTINGS = _options(
         type=click.IntRange(2),
         metavar="N",
         help="Number of folds for the error estimate. Default: 10; none for the automatic model, which estimates its "
-        "error during the fit. (The automatic model is fitted to up to 50 000 rows, unless --kernel, --alphas, --rule, "
-        "--scoring, --repeats, --checkpoint, --group, --weight, --without-data or --dask is given.)",
+        "error during the fit. (The automatic model is used for tables of at most 50 000 rows, unless --kernel, "
+        "--alphas, --rule, --scoring, --repeats, --checkpoint, --group, --weight, --without-data or --dask is given.)",
     ),
     click.option(
         "--repeats",

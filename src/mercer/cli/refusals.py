@@ -184,6 +184,7 @@ def flags(column: str) -> dict[str, str]:
         "decimal": "--decimal",
         "drop": "--drop",
         "grid": "Extend the grid with --kernel or --alphas",
+        "new_sign": "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
         "missing": "; for fit there is also --missing drop, mean or mark",
         "others": "Extend the grid with --kernel or --alphas",
         "rows": "Fit it without --without-data",

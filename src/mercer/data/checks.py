@@ -86,6 +86,14 @@ def as_numbers(value: Any) -> Array | None:
     return array.astype(np.float64) if array.dtype.kind in "iuf" else None
 
 
+def refuse_not_finite(what: str, numbers: Array) -> None:
+    """Raise an error that names the first row with NaN or infinity."""
+    bad = np.flatnonzero(~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
+    if len(bad):
+        cells = np.ravel(numbers[bad[0]])
+        raise InputError(sentence(what, "finite", f"{cells[~np.isfinite(cells)][0]} in row {bad[0]}"))
+
+
 def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
     """alpha as one number per target.
 

@@ -341,7 +341,7 @@ def _rows(given: Any, n: int) -> Array:
     named[rows] = True
     if int(named.sum()) < len(rows):
         raise InputError(
-            "Row indices of a split must be unique; got duplicates. To count a row twice, use sample_weight=2."
+            "Row indices of a split must be unique; got duplicates. To count a row twice, set its sample_weight to 2."
         )
     return rows
 

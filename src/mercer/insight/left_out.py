@@ -29,7 +29,7 @@ def fold_numbers(folds: Folds) -> Array:
     """The number of the fold that each row belongs to; an error if the folds are not a partition."""
     if len(folds.repeats) > 1 or not folds.partition:
         what = "a partition: every row in exactly one test fold, and all other rows in its training set"
-        out = "Set cv to a number of folds, or use method='jackknife+', which needs no folds."
+        out = "Set cv to a number of folds and repeats to 1, or use method='jackknife+', which needs no folds."
         raise InputError(sentence("The folds of cv+", what, folds.label, out))
     fold = np.empty(folds.n, dtype=np.intp)
     for number, split in enumerate(folds.splits):

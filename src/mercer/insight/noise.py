@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, checked_size
+from mercer.data.checks import as_numbers, checked_size, refuse_not_finite
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
@@ -111,8 +111,9 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
 
 def _targets(y: Any) -> Array:
     found = as_numbers(y)
-    if found is None or found.ndim != 1 or not np.isfinite(found).all():
+    if found is None or found.ndim != 1:
         raise InputError(sentence("y of noise_estimate", "one finite number per row", f"shape {np.shape(y)}"))
+    refuse_not_finite("y of noise_estimate", found)
     checked_size("y of noise_estimate", found)
     return found
 

@@ -56,11 +56,9 @@ def _numbers(K: Any) -> tuple[Array, np.dtype[Any]]:
     except (TypeError, ValueError, OverflowError):
         kind, table = np.dtype(object), None
     if table is None:
-        way_out = "Wrap a function f(X, Z) as mercer.kernels.Custom(function)." if callable(K) else ""
+        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
-        raise InputError(
-            sentence("The argument of check_mercer", "a kernel or a square matrix of real numbers", got, way_out)
-        )
+        raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
     return table, kind
 
 

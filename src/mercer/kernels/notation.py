@@ -37,6 +37,12 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     Subsequence,
 )
 _METHODS = ("exp", "normalized", "on", "from_gamma")
+_ARGUMENTS = {
+    "exp": ".exp() takes no arguments.",
+    "normalized": ".normalized() takes no arguments.",
+    "on": ".on(...) takes columns, such as .on('age').",
+    "from_gamma": "from_gamma takes one number, gamma.",
+}
 _WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")
 
 
@@ -143,6 +149,11 @@ def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
                 return rules[type(op)](left, right)
             except TypeError:
                 pass
+    if all(isinstance(each, int | float) for each in (left, right)):
+        raise KernelTextError(
+            f"The kernel expression {_short(text)!r} is invalid: arithmetic with numbers is not supported. Write the "
+            "result, such as 0.5."
+        )
     raise KernelTextError(
         f"The kernel expression {_short(text)!r} is invalid: kernels are combined by +, * and ** only."
     )
@@ -175,7 +186,7 @@ def _usage(make: Any) -> str:
     if isinstance(make, type) and issubclass(make, Kernel):
         names = [name for name, _ in make().items()]
         return f"its parameters are {', '.join(names)}." if names else "it takes no parameters."
-    return "wrong arguments."
+    return _ARGUMENTS.get(getattr(make, "__name__", ""), "see the documentation of this method.")
 
 
 def _class(name: str) -> type[Kernel]:

@@ -34,7 +34,9 @@ def positive_width(owner: object, value: Width, name: str = "width") -> None:
 def positive_number(owner: object, name: str, value: Any) -> None:
     """One positive number of a size whose square exists."""
     if not is_real(value) or not _SMALLEST <= value <= _LARGEST:
-        raise InputError(sentence(f"{name} of {type(owner).__name__}", "a finite number above 0", repr(value)))
+        positive = is_real(value) and value > 0
+        must_be = "a number between 1e-150 and 1e150" if positive else "a finite number above 0"
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, repr(value)))
 
 
 def is_real(value: Any) -> bool:

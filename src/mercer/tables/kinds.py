@@ -141,7 +141,9 @@ def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: boo
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
     must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
-    return cells.refused(must_be, text, "Set the decimal sign of this table: $comma_or_point.")
+    return cells.refused(
+        must_be, text, "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
+    )
 
 
 def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:

@@ -178,12 +178,12 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     column, text = commas[0]
     if points:
         got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
-        raise InputError(sentence("The decimal sign", "the same in all columns", got), hint="Set $comma_or_point.")
+        raise InputError(sentence("The decimal sign", "the same in all columns", got), hint="Use $comma_or_point.")
     if all(_GROUPED.fullmatch(text) for _, text in commas):
         raise InputError(
             f"Column {column.name!r} is ambiguous: {column.found(text)} may have a decimal comma or a thousands "
             "separator.",
-            hint="Set $comma_or_point.",
+            hint="Use $comma_or_point.",
             column=column.name,
         )
     return NumberStyle(",", ".")

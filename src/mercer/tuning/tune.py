@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights
+from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights, refuse_not_finite
 from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
@@ -244,13 +244,15 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
     if not finite:
         raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", "NaN or infinity", "Scale the columns of X."))
     targets = as_numbers(y)
-    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows) or not np.isfinite(targets).all():
+    if targets is None or targets.ndim not in (1, 2) or len(targets) != len(rows):
         raise InputError(sentence("y of tune", f"{len(rows)} finite numbers, one per row of X", _shape(y)))
+    refuse_not_finite("y of tune", targets)
     weights = None
     if sample_weight is not None:
         numbers = as_numbers(sample_weight)
-        if numbers is None or numbers.shape != (len(rows),) or not np.isfinite(numbers).all():
+        if numbers is None or numbers.shape != (len(rows),):
             raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
+        refuse_not_finite("sample_weight of tune", numbers)
         weights = checked_weights("tune", numbers)
     checked_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()

@@ -15,6 +15,7 @@ from mercer.errors import InputError, sentence
 from mercer.tables.cells import FIFTEEN, is_rounded, rounded_rows
 
 FILL = "Impute the missing values, or drop these rows."
+REPLACE = "Replace the infinite values, or drop these rows."
 ENCODE = "Encode it as numbers (mercer.TableEncoder does), or drop the column."
 
 
@@ -44,7 +45,8 @@ def as_matrix(values: Array, what: str, rows: int | Array = 0, names: Sequence[s
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         got = f"{table[row, column]} in row {_number(rows, row)}"
-        raise InputError(sentence(column_words(what, names, column, table.shape[1]), "finite", got, FILL))
+        way_out = FILL if np.isnan(table[row, column]) else REPLACE
+        raise InputError(sentence(column_words(what, names, column, table.shape[1]), "finite", got, way_out))
     if table.flags.writeable:
         table = table.view()
         table.flags.writeable = False  # it may be the caller's own
@@ -116,7 +118,7 @@ def as_labels(values: Array, what: str, rows: int | Array = 0) -> Array:
     if missing.any():
         row = int(missing.argmax())
         if values.dtype.kind == "f" and np.isinf(values[row]):
-            raise InputError(sentence(what, "finite", f"{values[row]} in row {_number(rows, row)}", FILL))
+            raise InputError(sentence(what, "finite", f"{values[row]} in row {_number(rows, row)}", REPLACE))
         raise InputError(f"{what} has missing values, the first in row {_number(rows, row)}. {FILL}")
     kind_of_names(what, values, rows)
     return values

@@ -142,7 +142,7 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
     targets = None if y is None else [y] if isinstance(y, str) else _listed(y, what)
     if asked.labels and targets is not None and len(targets) != 1:
         raise InputError(sentence("y", "one column of labels", f"{len(targets)} columns"))
-    taken: list[str] = []
+    taken: dict[str, str] = {}
     for role, given in (("y", targets or []), ("sample_weight", [asked.weights]), ("groups", [asked.groups])):
         for name in given:
             if name is None:
@@ -150,9 +150,9 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
             _check(name, role, known, what)
             if name in taken:
                 raise InputError(
-                    f"Column {name!r} of {what} is used twice: as {role} and as y, sample_weight or groups."
+                    f"Column {name!r} of {what} is used twice: as {taken[name]} and as {role}. Use each column once."
                 )
-            taken.append(name)
+            taken[name] = role
     X = tuple(name for name in known if name not in taken and name not in index)
     if not X:
         raise InputError(f"{what} has no feature columns besides y, sample_weight and groups.")
