@@ -135,13 +135,14 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         committee = self.committee_
         out_of_fold = self.scale_ * (committee.held_out - self._Y)
         left_out = out_of_fold
-        if committee.left_out is not None and np.isfinite(committee.left_out).all():
-            left_out = self.scale_ * committee.left_out
+        known = committee.left_out
+        if known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all():
+            left_out = self.scale_ * known
         if self._fresh is not None:
             left_out = self.scale_ * self._fresh
         self._residuals = self._out(left_out)
         error, give = root_mean_square(left_out if self._fresh is not None else out_of_fold)
-        factor = growth(committee)
+        factor = growth(committee) if self._fresh is None else 1.0
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
         self.baseline_ = self._one(spread, y)
         del self._fresh

@@ -79,13 +79,15 @@ def growth(committee: Committee) -> Array | float:
     """Ratio of the leave-one-out error to the error of the folds, of each target, parameters as tuned on all rows.
 
     It is how much the error falls from two thirds of the rows to all of them: at most to one half, and 1 for fewer than
-    30 rows, of which parameters can be tuned to any ratio. 1 where it was not computed.
+    30 rows, of which parameters can be tuned to any ratio. 1 where it was not computed. Known of m of n rows,
+    its logarithm is multiplied by sqrt(m / n): learning curves get flatter.
     """
     if committee.left_out is None or committee.in_folds is None or len(committee.left_out) < _FEW:
         return 1.0
     all_rows, folds = (np.sqrt(np.mean(each**2, axis=0)) for each in (committee.left_out, committee.in_folds))
     ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
-    return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0))
+    flatter = math.sqrt(len(committee.left_out) / len(committee.held_out))
+    return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0) ** flatter)
 
 
 def signal(residuals: Array, Y: Array, folds: Array) -> Array:

@@ -34,11 +34,12 @@ _FIRST = 300  # rows that members are first tuned on in each fold
 _REFINED = 700  # at most so many for the steps that follow there
 _TUNED_ON = 1200  # at most so many for the last steps
 _REFINING = 6  # steps in each fold after the first
-_LEFT_OUT = 3000  # rows up to which alpha comes from the leave-one-out error
+_LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
 _HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
 _SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
+_FOR_ALL = 0.7  # the best alpha for two thirds of many rows times this is taken for all
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,9 @@ class Committee:
         Rows that widths were tuned on.
     by_fold : list of lists of (Kernel, float)
         For every fold the members with weight, as tuned without it.
-    left_out, in_folds : ndarray of shape (n, t) or None
-        Residuals of the committee as it is, its parameters tuned on all rows, with every row left out in turn and with
-        every fold left out (with groups, every group in turn); None for more than 3000 rows.
+    left_out, in_folds : ndarray of shape (m, t) or None
+        Residuals of the committee as it is, with every row left out in turn and with every fold left out (with groups,
+        every group in turn): of all rows, or of those that widths were tuned on; None for rows in the order of time.
     """
 
     members: list[Member]
@@ -264,7 +265,7 @@ def fit_committee(
     voted = np.tensordot(mine, held_out, axes=1)
     if work.ordered:
         without = []
-    return Committee([tried[i] for i in chosen], tried, voted, folds[held], work.tuned_on, without, *together)
+    return Committee([tried[i] for i in chosen], tried, voted, folds[held], len(work.tuned), without, *together)
 
 
 class _Work:
@@ -286,13 +287,16 @@ class _Work:
         self.chains = _chains(recipes)
         self.by_fold: list[dict[str, Descent]] = [{} for _ in range(self.count)]
         self.sensible: dict[int, Array] = {}
-        self.tuned_on = 0
+        self.tuned = np.empty(0, dtype=np.intp)  # rows of the last steps
         self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
 
-    def _some(self, rows: Array, most: int) -> Table:
+    def _drawn(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""
         most = min(most, most_rows(self.table.share))
-        return self.table.part(rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most]))
+        return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
+
+    def _some(self, rows: Array, most: int) -> Table:
+        return self.table.part(self._drawn(rows, most))
 
     def first(self, deadline: float) -> Array:
         """Every member tuned on a few hundred rows without each fold; its predictions there (members x n x t)."""
@@ -364,8 +368,8 @@ class _Work:
 
     def on_all(self, kept: list[int], deadline: float) -> dict[int, Descent]:
         """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean."""
-        part = self._some(np.arange(len(self.table.rows)), _TUNED_ON)
-        n = self.tuned_on = len(part.rows)
+        self.tuned = self._drawn(np.arange(len(self.table.rows)), _TUNED_ON)
+        part, n = self.table.part(self.tuned), len(self.tuned)
         criterion = part.criterion(10 if n <= 700 else 3, self.rng)
         found: dict[int, Descent] = {}
 
@@ -384,28 +388,35 @@ class _Work:
         return {i: found[i] for i in kept}
 
     def alphas(self, last: dict[int, Descent]) -> tuple[dict[int, float], Array | None, Array | None]:
-        """alpha of each member for all rows, and residuals (members x n x t) of leaving out rows and folds."""
+        """alpha of each member for all rows, and residuals (members x m x t) of leaving out rows and folds.
+
+        Of many rows, residuals are those of the rows of the last steps, and alpha comes from a fold.
+        """
         n, t = self.table.problem.Y.shape
-        found: dict[int, float] = {}
-        if n > _LEFT_OUT or self.ordered:
-            for i, end in last.items():
-                found[i] = self._alpha_of_fold(end)
+        many = n > _LEFT_OUT or self.ordered
+        found = {i: self._alpha_of_fold(end) for i, end in last.items()} if many else {}
+        if self.ordered:
             self.progress.step()
             return found, None, None
-        left_out, in_folds = np.empty((len(last), n, t)), np.empty((len(last), n, t))
+        part = self.table.part(self.tuned) if many else self.table
+        m, folds = len(part.rows), self.folds[self.tuned] if many else self.folds
+        tests = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+        left_out, in_folds = np.empty((len(last), m, t)), np.empty((len(last), m, t))
 
         def one(place: int) -> None:
             i, end = list(last.items())[place]
-            left = LeftOut(end.kernel, self.table.rows, self.table.problem, self.table.groups)
-            found[i] = downhill(left.error, _SMALLER * end.alpha, ends=(least_alpha(n), math.inf), fine=False)
-            left_out[place], in_folds[place] = left.residuals(found[i], self.test)
+            left = LeftOut(end.kernel, part.rows, part.problem, part.groups)
+            alpha = max(_SMALLER * end.alpha, least_alpha(m))
+            if not many:
+                alpha = found[i] = downhill(left.error, alpha, ends=(least_alpha(m), math.inf), fine=False)
+            left_out[place], in_folds[place] = left.residuals(alpha, tests)
 
         run(one, range(len(last)))
         self.progress.step()
         return found, left_out, in_folds
 
     def _alpha_of_fold(self, end: Descent) -> float:
-        """alpha with the least error on a fold, predicted from the others (the last from those before it)."""
+        """alpha for all rows, from that with the least error on a fold, predicted from others (if ordered, earlier)."""
         place = -1 if self.ordered else 0
         train, test = self.table.part(self.train[place]), self.table.part(self.test[place])
         predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
@@ -415,7 +426,9 @@ class _Work:
         def error(alpha: float) -> float:
             return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
 
-        return downhill(error, _SMALLER * end.alpha, ends=ends, fine=False)
+        return max(
+            _FOR_ALL * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds))
+        )
 
     def predictions(self, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""
