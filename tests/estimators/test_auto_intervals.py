@@ -202,5 +202,5 @@ def test_a_committee_that_does_not_know_its_folds_refuses_cv_plus(fitted):
     finally:
         object.__setattr__(model.committee_, "by_fold", kept)
     assert words.startswith(
-        "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; this model file does not"
+        "method='cv+' needs, for each fold, the kernels that were tuned on the other folds; a model fitted with"
     )

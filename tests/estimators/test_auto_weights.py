@@ -229,3 +229,19 @@ def test_squares_of_large_and_small_targets_stay_finite(rng):
         result = AutoRegressor(committee=False).evaluate(X, scale * y, folds=3)
         assert result.signal > 2.0
         assert 0 < AutoRegressor(committee=False).fit(X, scale * y).error_standard_error_ < np.inf
+
+
+def test_of_many_rows_the_correction_is_that_of_a_part_and_smaller(rng, monkeypatch):
+    X = rng.uniform(size=(160, 1))
+    y = np.sin(9.0 * X[:, 0]) + 0.1 * rng.normal(size=160)
+    exact = growth(AutoRegressor(committee=False).fit(X, y).committee_)
+    monkeypatch.setattr("mercer.tuning.committee._LEFT_OUT", 100)
+    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 80)
+    model = AutoRegressor(committee=False).fit(X, y)
+    held = model.committee_
+    assert len(held.left_out) == len(held.in_folds) == 80
+    ratio = np.sqrt(np.mean(held.left_out**2) / np.mean(held.in_folds**2))
+    assert growth(held) == pytest.approx(np.clip(ratio, 0.5, 1.0) ** np.sqrt(0.5))
+    assert growth(held) == pytest.approx(exact, abs=0.15)
+    out_of_fold = np.sqrt(np.mean((held.held_out - model._Y) ** 2)) * model.scale_
+    assert model.error_ == pytest.approx(float(growth(held)[0]) * out_of_fold)

@@ -271,7 +271,7 @@ BAD = {
     "length of y": ({"y": Y5[:3]}, "y of tune must be 5 finite numbers, one per row of X; got ndarray of shape (3,)."),
     "y with NaN": (
         {"y": [1.0, 2.0, math.nan, 3.0, 4.0]},
-        "y of tune must be 5 finite numbers, one per row of X; got list of shape (5,).",
+        "y of tune must be finite; got nan in row 2.",
     ),
     "y of texts": (
         {"y": ["a", "b", "c", "d", "e"]},
@@ -296,7 +296,7 @@ BAD = {
     ),
     "NaN weight": (
         {"sample_weight": [1.0, math.nan, 1.0, 1.0, 1.0]},
-        "sample_weight of tune must be one finite number per row of X; got list of shape (5,).",
+        "sample_weight of tune must be finite; got nan in row 1.",
     ),
     "negative weight": (
         {"sample_weight": [1.0, -2.0, 1.0, 1.0, 1.0]},
