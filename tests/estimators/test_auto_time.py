@@ -146,3 +146,15 @@ def test_many_rows_hold_out_the_latest_for_alpha(rng, monkeypatch):
     model = AutoRegressor(committee=False).fit(X, y, time=time)
     assert len(model._residuals) == 10
     assert "on earlier rows" in model.summary()
+
+
+def test_rows_that_are_nearly_all_of_the_last_moment_are_refused(rng):
+    time = np.array([0, 1, *[2] * 98])
+    with pytest.raises(InputError) as caught:
+        AutoRegressor().fit(rng.normal(size=(100, 1)), rng.normal(size=100), time=time)
+    assert str(caught.value) == (
+        "time of AutoRegressor must be spread over several times, with earlier and later rows; got 98 of 100 at one "
+        "time."
+    )
+    most_first = AutoRegressor(committee=False).fit(rng.normal(size=(100, 1)), rng.normal(size=100), time=2 - time)
+    assert len(most_first.rows_used_) == 2

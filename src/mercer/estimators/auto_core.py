@@ -92,28 +92,34 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence("folds of evaluate", "an integer of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
         if beside.times is not None:
-            return in_order(beside.times, int(folds) + 1) - 1
+            return self._following(beside.times, int(folds))
         return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=beside.groups)
+
+    def _following(self, times: Array, folds: int) -> Array:
+        """At most so many folds that follow in time, after the rows of fold -1."""
+        found = in_order(times, folds + 1) - 1
+        if found.max() < 0:
+            most = int(np.bincount(times).max())
+            must_be = "spread over several times, with earlier and later rows"
+            raise InputError(sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} at one time"))
+        return found
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
         """Tune the committee and fit its members to the encoded table; which rows it was weighed on."""
         rng = np.random.default_rng(self.random_state)
         kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
         Z, Y, strata = (part_of(each, kept) for each in (Z, Y, strata))
-        weights = part_of(beside.weights, kept)
+        beside = beside.part(kept)
         self._left_over = len(Z) > _WEIGHED
         part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # no column varies: the constant is the model
         recipes = self._recipes if self.committee else self._recipes[:1]
         share = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
-        problem, (groups, times) = (
-            Problem(Y, weights, intercept=True),
-            (beside.part(kept).groups, beside.part(kept).times),
-        )
-        whole = Table(Rows(Z), problem, [int(each) for each in share], strata, groups, times)
+        problem = Problem(Y, beside.weights, intercept=True)
+        whole = Table(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
         table = whole.part(part)
-        folds = table.folds(_FOLDS, rng) if times is None else table.folds(_FOLDS + 1, rng) - 1
+        folds = table.folds(_FOLDS, rng) if table.times is None else self._following(table.times, _FOLDS)
         part = part[folds >= 0]
         self.rows_used_ = part
         self.committee_ = fit_committee(
@@ -125,16 +131,15 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
         self.members_, self._fresh = self.committee_.members, None
-        many = self._left_over
-        progress = Progress("fitting members to all rows", len(self.members_) * (1 + many), self.verbose)
-        if many:
+        progress = Progress("fitting members to all rows", len(self.members_) * (1 + self._left_over), self.verbose)
+        if self._left_over:
             self.members_, self._fresh = for_all(self.members_, whole, rng, progress)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = []
             for member in self.members_:
                 ridge = KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True)
-                self.models_.append(ridge.fit(Z, Y, sample_weight=weights))
+                self.models_.append(ridge.fit(Z, Y, sample_weight=beside.weights))
                 progress.step()
         self._Y = Y[part]
         return np.asarray(kept[part])
