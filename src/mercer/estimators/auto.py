@@ -134,16 +134,15 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
         committee = self.committee_
         out_of_fold = self.scale_ * (committee.held_out - self._Y)
-        left_out = out_of_fold
-        known = committee.left_out
-        if known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all():
-            left_out = self.scale_ * known
         if self._fresh is not None:
-            left_out = self.scale_ * self._fresh
-        self._residuals = self._out(left_out)
-        error, give = root_mean_square(left_out if self._fresh is not None else out_of_fold)
-        factor = growth(committee) if self._fresh is None else 1.0
+            out_of_fold, factor = self.scale_ * self._fresh, np.ones(Y.shape[1])
+        else:
+            factor = np.broadcast_to(growth(committee), Y.shape[1:])
+        error, give = root_mean_square(out_of_fold)
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
+        known = committee.left_out
+        exact = self._fresh is None and known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all()
+        self._residuals = self._out(self.scale_ * known if exact else factor * out_of_fold)
         self.baseline_ = self._one(spread, y)
         del self._fresh
         return self
@@ -196,7 +195,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, and of the
                        leave-one-out residuals, in the middle of both. The former come from models of two thirds of the
                        rows and are too large, the latter from widths that have seen the row and are too small. Beyond
-                       8000 rows: of rows that were held out while alpha was chosen for all.
+                       1200 rows the latter are the former times the factor of `error_`; beyond 8000 rows, both are
+                       those of rows that were held out while alpha was chosen for all.
         `jackknife+`   The members leave every row out in turn, in closed form, with widths that have seen it.
         `cv+`          The members as tuned and fitted without each of three folds; a little too wide, for these know
                        two thirds of the rows. Nothing but their weights has seen the row.
