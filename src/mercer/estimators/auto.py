@@ -141,8 +141,11 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         error, give = root_mean_square(out_of_fold)
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
         known = committee.left_out
-        exact = self._fresh is None and known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all()
-        self._residuals = self._out(self.scale_ * known if exact else factor * out_of_fold)
+        if self._fresh is None and known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all():
+            left_out = self.scale_ * known
+        else:
+            left_out = factor * out_of_fold
+        self._residuals = self._out(left_out)
         self.baseline_ = self._one(spread, y)
         del self._fresh
         return self
