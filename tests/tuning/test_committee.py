@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Matern
@@ -16,10 +13,10 @@ from mercer.tuning.committee import (
     REGRESSION,
     Recipe,
     Table,
-    convex_weights,
     fit_committee,
 )
 from mercer.tuning.descent import descend, least_alpha
+from mercer.tuning.weights import convex_weights
 
 pytestmark = pytest.mark.slow
 
@@ -44,49 +41,8 @@ def member_values(monkeypatch):
         seen.append(held_out.copy())
         return convex_weights(held_out, Y, weights)
 
-    monkeypatch.setattr(module, "convex_weights", spy)
+    monkeypatch.setitem(module.fit_committee.__kwdefaults__, "weigh", spy)
     return seen
-
-
-# -- weights -------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 5), st.integers(2, 40), st.integers(1, 3), st.integers(0, 2**32 - 1), st.floats(-12.0, 12.0))
-@settings(max_examples=60)
-def test_weights_are_the_best_probability_vector(members, n, targets, seed, power):
-    rng = np.random.default_rng(seed)
-    Y = rng.normal(size=(n, targets))
-    held_out = Y + rng.normal(size=(members, 1, 1)) + rng.normal(size=(members, n, targets))
-    weights = convex_weights(held_out * 10.0**power, Y * 10.0**power)
-    assert (weights >= 0).all()
-    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
-
-    def error(w):
-        return float(np.mean((np.tensordot(w, held_out, axes=1) - Y) ** 2))
-
-    theirs = minimize(
-        error,
-        np.full(members, 1.0 / members),
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * members,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
-        options={"ftol": 1e-12},
-    )
-    assert error(weights) <= min(theirs.fun, *map(error, np.eye(members))) * (1 + 1e-6) + 1e-9
-
-
-def test_weights_of_three_members_are_the_best_of_a_grid(rng):
-    Y = rng.normal(size=(30, 1))
-    held_out = Y + rng.normal(size=(3, 30, 1)) + np.array([0.3, -0.5, 0.0])[:, None, None]
-    grid = [(i, j, 100 - i - j) for i in range(101) for j in range(101 - i)]
-    errors = [np.mean((np.tensordot(np.array(w) / 100, held_out, axes=1) - Y) ** 2) for w in grid]
-    np.testing.assert_allclose(convex_weights(held_out, Y), np.array(grid[np.argmin(errors)]) / 100, atol=0.011)
-
-
-def test_members_without_any_error_get_weights_all_the_same():
-    weights = convex_weights(np.ones((3, 4, 1)), np.ones((4, 1)))
-    assert weights.sum() == pytest.approx(1.0)
-    assert (weights >= 0).all()
 
 
 # -- members -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_targets
 from mercer.tables import TableEncoder
 from mercer.tuning.committee import CLASSIFICATION, trained_on
+from mercer.tuning.weights import log_loss_weights
 
 
 class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
@@ -72,6 +73,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """
 
     _recipes = CLASSIFICATION
+    _weigh = staticmethod(log_loss_weights)
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ from mercer.text import text_table
 from mercer.tuning.alphas import Predictor, downhill
 from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee, trained_on
 from mercer.tuning.descent import least_alpha
+from mercer.tuning.weights import convex_weights
 
 _FOLDS = 3
 # A member with fewer digits that can be trusted is named.
@@ -54,6 +55,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     members_: list[Member]
     models_: list[KernelRidge]
     _recipes: tuple[Recipe, ...]
+    _weigh = staticmethod(convex_weights)
     _fresh: Array | None  # residuals of rows held out while alpha was chosen for many rows
 
     def __sklearn_tags__(self) -> Any:
@@ -126,6 +128,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             table,
             recipes,
             folds,
+            weigh=self._weigh,
             time_budget=self.time_budget,
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,7 @@ from mercer.tuning.alphas import LeftOut, Predictor, downhill
 from mercer.tuning.descent import Descent, descend, least_alpha
 from mercer.tuning.held_out import HeldOutCriterion, most_rows
 from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, widths_of
+from mercer.tuning.weights import convex_weights
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
 _GAIN, _FINE = 2e-3, 1e-3
@@ -171,42 +172,12 @@ def trained_on(folds: Array, fold: int) -> Array:
     return np.asarray(folds < fold if folds.min(initial=0) < 0 else folds != fold)
 
 
-def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
-    """Non-negative weights of sum one for which the weighted predictions have the least squared error.
-
-    Parameters
-    ----------
-    held_out : ndarray of shape (members, n, t)
-        Predictions.
-    Y : ndarray of shape (n, t)
-        Targets.
-    rows : ndarray of shape (n,), default=None
-        Sample weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.tuning.committee import convex_weights
-    >>> y = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> convex_weights(np.stack([y + 1.0, y - 1.0, y + 9.0]), y).round(3).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    from scipy.optimize import nnls
-
-    errors = held_out - Y if rows is None else (held_out - Y) * np.sqrt(rows)[:, None]
-    A = errors.reshape(len(held_out), -1).T
-    size = max(float(np.abs(A).max(initial=0.0)), 1e-300)
-    heavy = 1e4 * math.sqrt(len(A))
-    weights, _ = nnls(np.vstack([A / size, np.full(len(held_out), heavy)]), np.append(np.zeros(len(A)), heavy))
-    total = float(weights.sum())
-    return np.asarray(weights / total) if total > 0 else np.full(len(held_out), 1.0 / len(held_out))
-
-
 def fit_committee(
     table: Table,
     recipes: Sequence[Recipe],
     folds: Array,
     *,
+    weigh: Callable[[Array, Array, Array | None], Array] = convex_weights,
     steps: int = 30,
     time_budget: float | None = None,
     random_state: int = 0,
@@ -223,6 +194,8 @@ def fit_committee(
     folds : ndarray of int, shape (n,)
         The fold that holds out each row. If some are in fold -1, folds follow in time: each is predicted from those
         before it, and what is returned is about the others.
+    weigh : callable, default=convex_weights
+        Weights of members from their out-of-fold predictions, the targets and the sample weights.
     steps : int, default=30
         Of L-BFGS with a width per column; half of it otherwise.
     time_budget : float, default=None
@@ -237,13 +210,13 @@ def fit_committee(
     held = np.flatnonzero(folds >= 0)
     Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
     rough = work.first(started + 0.4 * budget)[:, held]
-    weights = convex_weights(rough, Y, of_rows)
+    weights = weigh(rough, Y, of_rows)
     kept = [i for i in range(len(recipes)) if weights[i] >= _HOPEFUL]
     work.refine(kept, started + 0.7 * budget)
     last = work.on_all(kept, started + budget)
     alphas, left_out, in_folds = work.alphas(last)
     held_out = work.predictions(kept)[:, held]
-    mine = convex_weights(held_out, Y, of_rows)
+    mine = weigh(held_out, Y, of_rows)
     mine = np.where(mine >= _LEAST, mine, 0.0)
     mine /= mine.sum()
     rough[kept], weights = held_out, np.zeros(len(recipes))
