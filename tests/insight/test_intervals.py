@@ -273,7 +273,9 @@ def test_a_search_with_leave_one_out_has_the_jackknife_for_cv_plus(rng):
 def test_repeated_folds_are_no_partition(rng):
     X, y, new = table(rng)
     search = KernelRidgeCV(Gaussian(1.5), [0.1, 1.0], cv=5, repeats=2, random_state=0).fit(X, y)
-    with pytest.raises(InputError, match=r"got 5-fold, shuffled, 2 repeats\. Set cv to a number of folds, or use"):
+    with pytest.raises(
+        InputError, match=r"got 5-fold, shuffled, 2 repeats\. Set cv to a number of folds and repeats to"
+    ):
         search.predict_interval(new, method="cv+")
 
 
