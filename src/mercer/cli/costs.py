@@ -7,9 +7,9 @@ from mercer.cli.preparing import Prepared
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
 
-# Seconds of one committee, from fits of the concrete table on two threads: 100 rows 1.0, 200 rows 1.1, 400 rows 1.9,
-# 1000 rows 3.8; and of a table of 8 columns: 2000 rows 4.2, 3000 rows 9.
-_START, _EACH = 0.7, 0.0033
+# Seconds of one committee, from fits of the concrete table on two threads: 100 rows 0.7, 200 rows 0.9, 400 rows 1.6,
+# 1000 rows 2.7; and of a table of 8 columns: 2000 rows 2.8, 3000 rows 5.3.
+_START, _EACH = 0.6, 0.0022
 _TUNED_ON, _FACTORED = 1200, 12_000  # rows: beyond, widths are tuned on a part, and members fitted by iteration
 _MATRICES = 8  # of rows x rows at once while tuning: counted generously, not measured
 
