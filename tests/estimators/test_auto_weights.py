@@ -245,3 +245,11 @@ def test_of_many_rows_the_correction_is_that_of_a_part_and_smaller(rng, monkeypa
     assert growth(held) == pytest.approx(exact, abs=0.15)
     out_of_fold = np.sqrt(np.mean((held.held_out - model._Y) ** 2)) * model.scale_
     assert model.error_ == pytest.approx(float(growth(held)[0]) * out_of_fold)
+
+
+@BOTH
+def test_a_model_of_a_file_that_does_not_know_its_rows_is_told_all_the_same(make, rng):
+    model = make(committee=False).fit(*drawn(rng, make))
+    expected = model.summary()
+    del model.rows_used_  # as the first files had it
+    assert model.summary() == expected

@@ -203,7 +203,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     @property
     def _ordered(self) -> bool:
         """Whether folds followed in time, so that the earliest rows were never held out."""
-        return len(self.rows_used_) < min(len(self.models_[0].X_fit_), _WEIGHED)
+        return len(self.committee_.held_out) < min(len(self.models_[0].X_fit_), _WEIGHED)
 
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
