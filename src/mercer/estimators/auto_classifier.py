@@ -19,7 +19,7 @@ from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.refitting import part_of
 from mercer.estimators.search_classifier import checked_class_weight
-from mercer.selection.problem import label_targets
+from mercer.selection.problem import label_numbers, label_targets
 from mercer.tables import TableEncoder
 from mercer.tuning.committee import CLASSIFICATION, trained_on
 from mercer.tuning.weights import log_loss_weights
@@ -141,7 +141,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         """z of the paired difference between the log losses of the classes' shares and of out-of-fold predictions."""
         check_is_fitted(self, "models_")
         held_out, folds = self.committee_.held_out, self.committee_.folds
-        numbers = (self._Y[:, 0] > 0).astype(np.intp) if self._Y.shape[1] == 1 else self._Y.argmax(axis=1)
+        numbers = label_numbers(self._Y)
         count, gains = len(self.classes_), np.empty((len(numbers), 1))
         for fold in range(int(folds.max()) + 1):
             rest, own = folds != fold, folds == fold

@@ -15,6 +15,7 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.tiles import blocks
+from mercer.selection.problem import label_numbers
 from mercer.text import counted
 
 
@@ -106,7 +107,7 @@ class FeatureClassifier(FeatureRegressor):
     def predict(self, X: Any) -> Array:
         """The label with the largest decision value."""
         values = self._values(X)
-        chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
+        chosen = label_numbers(values)
         return np.asarray(self.classes_[chosen])
 
     def predict_proba(self, X: Any) -> Array:

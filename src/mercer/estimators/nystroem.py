@@ -13,6 +13,7 @@ from mercer.data.rows import Array
 from mercer.estimators.base import LabelsMixin
 from mercer.estimators.nystroem_base import found_labels, refuse_one_class
 from mercer.estimators.nystroem_core import NystroemCore
+from mercer.selection.problem import label_numbers
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.sums import State, Targets
 
@@ -322,5 +323,5 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         ndarray of shape (n_rows,)
         """
         for values in self._value_blocks(X):
-            chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
+            chosen = label_numbers(values)
             yield np.asarray(self.classes_[chosen])

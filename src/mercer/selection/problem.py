@@ -245,3 +245,16 @@ def label_targets(numbers: Array, classes: int) -> Array:
     if classes == 2:
         return np.where(numbers == 1, 1.0, -1.0)[:, None]
     return np.eye(classes)[numbers]
+
+
+def label_numbers(values: Array) -> Array:
+    """Class numbers of targets or decision values: the sign of one column, or the largest of several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection.problem import label_numbers
+    >>> label_numbers(np.array([[-0.5], [2.0]])).tolist(), label_numbers(np.array([[0.1, 0.7, 0.2]])).tolist()
+    ([0, 1], [1])
+    """
+    return (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.selection.problem import label_numbers
 
 
 def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
@@ -67,10 +68,9 @@ def log_loss_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Ar
     from scipy.optimize import minimize
     from scipy.special import logsumexp
 
+    labels = label_numbers(Y)
     if Y.shape[1] == 1:
-        held_out, labels = np.concatenate([-held_out / 2, held_out / 2], axis=2), (Y[:, 0] > 0).astype(np.intp)
-    else:
-        labels = Y.argmax(axis=1)
+        held_out = np.concatenate([-held_out / 2, held_out / 2], axis=2)
     count, n, classes = held_out.shape
     size = max(float(np.abs(held_out).max(initial=0.0)), 1e-300)
     votes, each = held_out / size, np.full(n, 1.0 / n) if rows is None else rows / rows.sum()
