@@ -269,3 +269,27 @@ def test_one_far_row_changes_no_kernel_value_between_the_others(kernel, far, rng
 def test_the_largest_numbers_have_manhattan_distances(rng):
     K = Laplacian()(np.array([[1e308], [1.5e308], [1.0]]))
     np.testing.assert_array_equal(K, np.eye(3))
+
+
+@pytest.mark.parametrize("width", [1.7, "per column"])
+@pytest.mark.parametrize("flags", [3, 16, 60])
+def test_manhattan_distances_of_flags_are_those_of_numbers(rng, flags, width):
+    """Columns of zero and one positive number are multiplied; the others are not."""
+    X, Z = (np.hstack([rng.normal(size=(n, 4)), rng.uniform(size=(n, flags)) < 0.3]) for n in (30, 23))
+    X[:, 4:] *= rng.uniform(0.1, 3.0, size=flags)
+    Z[:, 4:] = X[rng.integers(30, size=23), 4:]
+    X[:, 5] = 0.0
+    widths = rng.uniform(0.5, 5.0, size=4 + flags) if width == "per column" else np.full(4 + flags, width)
+    kernel = Laplacian(widths if width == "per column" else width)
+    expected = np.exp(-(np.abs(X[:, None] - Z) / widths).sum(axis=2))
+    np.testing.assert_allclose(kernel(X, Z), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel(X.astype(np.float32), Z.astype(np.float32)), expected, rtol=1e-4)
+
+
+def test_flags_of_tiny_widths_are_not_multiplied(rng):
+    """A product of huge numbers would lose the small ones."""
+    X = (rng.uniform(size=(12, 20)) < 0.5).astype(float)
+    X[:, 0] = 1.0
+    widths = np.r_[1e-15, np.full(19, 40.0)]
+    expected = np.exp(-(np.abs(X[:, None] - X) / widths).sum(axis=2))
+    np.testing.assert_allclose(Laplacian(widths)(X), expected, rtol=1e-12)

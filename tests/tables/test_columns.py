@@ -70,8 +70,19 @@ def test_truth_with_missing_cells_has_three_levels():
     assert encoder.transform({"a": [True, None]}).tolist() == [[0, HALF, 0], [0, 0, HALF]]
 
 
+def test_of_very_many_levels_the_most_frequent_are_kept():
+    column = TableEncoder().fit({"a": [f"l{i:03d}" for i in range(310) for _ in range(2 + (i < 5))]}).columns_[0]
+    assert (len(column.levels), len(column.pooled)) == (300, 10)
+    assert set(column.levels) >= {f"l{i:03d}" for i in range(5)}
+
+
+def test_levels_seen_once_are_pooled_only_where_levels_are_many():
+    values = [f"l{i:02d}" for i in range(20)] + ["often"] * 30
+    assert TableEncoder().fit({"a": values}).columns_[0].pooled == ()
+
+
 def test_rare_levels_are_pooled_and_unseen_ones_are_zeros():
-    values = [f"common{i:02d}" for i in range(50) for _ in range(4)] + [f"rare{i}" for i in range(20) for _ in range(2)]
+    values = [f"common{i:02d}" for i in range(50) for _ in range(4)] + [f"rare{i}" for i in range(20)]
     encoder = TableEncoder().fit({"a": values})
     column = encoder.columns_[0]
     assert len(column.levels) == 50

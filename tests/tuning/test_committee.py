@@ -197,7 +197,7 @@ def test_with_many_rows_the_last_steps_are_on_a_part_and_alpha_is_chosen_out_of_
     train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != 0, folds == 0))
     for member in found.members:
         errors = [
-            np.mean((predicted(member.kernel, factor * member.alpha / 0.7, *train, new[0]) - new[1].Y) ** 2)
+            np.mean((predicted(member.kernel, factor * member.alpha * 1.5**0.6, *train, new[0]) - new[1].Y) ** 2)
             for factor in (10**-0.5, 1.0, 10**0.5)
         ]
         assert np.argmin(errors) == 1

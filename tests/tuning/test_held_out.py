@@ -117,3 +117,16 @@ def test_other_kernels_are_an_internal_error(rng):
     rows, problem, folds = problem_of(rng)
     with pytest.raises(MercerError, match=r"^Internal error: the held-out criterion does not know Linear\(\)\.$"):
         HeldOutCriterion(rows, problem, folds).at(Linear(), 0.1)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_distances_of_columns_that_share_a_width_are_looked_up(rng, squared):
+    """Many columns of a category have few distinct rows."""
+    codes = rng.integers(9, size=31)
+    Z = np.hstack([rng.normal(size=(31, 2)), np.eye(9)[codes] / np.sqrt(2), rng.normal(size=(31, 3))])
+    share = [0, 1, *([2] * 9), *([5] * 3)]
+    found = Distances(Z, share, squared=squared)
+    by_column = np.abs(Z[:, None] - Z) ** (2 if squared else 1)
+    for place, number in enumerate((0, 1, 2, 5)):
+        expected = by_column[:, :, np.array(share) == number].sum(axis=2)[np.triu_indices(31, 1)]
+        np.testing.assert_allclose(found.values[place], expected, rtol=1e-12, atol=1e-12)

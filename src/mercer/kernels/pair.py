@@ -20,6 +20,8 @@ _FEW_COLUMNS = 2
 # shows, and the relative error beyond which a squared distance is formed anew from differences.
 _TOLERANCES = {8: (1e-12, 1e-10), 4: (1e-5, 1e-4)}
 _GATHERED = 250_000  # numbers gathered at once for that
+# So many columns of flags are worth a product of their own, as long as it rounds by less than a kernel shows.
+_FLAGS, _LARGEST_SUM = 16, 1e3
 
 Inverse: TypeAlias = float | Array
 
@@ -283,12 +285,35 @@ class Pair:
     def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""
         x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
-        weights = {} if np.ndim(inverse) == 0 else {"w": inverse}
+        each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
+        flags, size = _flags(x, z, each)
+        weights = {} if np.ndim(inverse) == 0 else {"w": each[~flags]}
         single = self.dtype != np.float64
-        tile = cdist(x, z, "cityblock", out=None if single else self.buffer(), **weights)
+        tile = cdist(x[:, ~flags], z[:, ~flags], "cityblock", out=None if single else self.buffer(), **weights)
         if not weights:
             tile *= inverse
+        if flags.any():
+            tile += _of_flags(x[:, flags] > 0, z[:, flags] > 0, size[flags])
         return tile.astype(self.dtype) if single else tile
+
+
+def _flags(x: Array, z: Array, inverse: Array) -> tuple[Array, Array]:
+    """Which columns hold zero and one positive number, such as those of a category, and that number over the width."""
+    none = np.zeros(x.shape[1], dtype=bool)
+    if len(none) < _FLAGS:
+        return none, inverse
+    high = np.maximum(x.max(axis=0, initial=0.0), z.max(axis=0, initial=0.0))
+    found = ((x == 0) | (x == high)).all(axis=0) & ((z == 0) | (z == high)).all(axis=0)
+    size = high * inverse
+    return (found if found.sum() >= _FLAGS and size[found].sum() < _LARGEST_SUM else none), size
+
+
+def _of_flags(u: Array, v: Array, size: Array) -> Array:
+    """Scaled Manhattan distances of flags by one product: |u - v| = u + v - 2 u v of zeros and ones."""
+    tile = (u * (-2.0 * size)) @ v.T.astype(np.float64)
+    tile += (u @ size)[:, None]
+    tile += v @ size
+    return np.asarray(np.maximum(tile, 0.0, out=tile))
 
 
 def _dense(values: Any) -> Array:

@@ -18,6 +18,8 @@ ONE_HOT = 1 / np.sqrt(2)
 # Two texts that have nothing in common are at a squared distance of 1/2 at most: a column of texts says nothing more
 # often than others do, and kernels with one width for all columns cannot learn to ignore it.
 _TEXT = 0.5
+# Levels that have a column of their own, at most; of more than MOST_LEVELS, those that are seen more than once.
+_MOST_KEPT = 300
 _YEAR = 365.2425
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TRUTH = ("False", "True")
@@ -123,7 +125,9 @@ def _learn_levels(column: Column, cells: Cells) -> Column:
     by_count = [level for _, level in sorted(zip((-count for count in counts), levels, strict=True))]
     if cells.family == "truth":
         by_count = list(_TRUTH)
-    kept, rare = by_count[:MOST_LEVELS], by_count[MOST_LEVELS:]
+    several = int(np.sum(np.array(counts) > 1))
+    size = len(levels) if len(levels) <= MOST_LEVELS else min(max(several, MOST_LEVELS), _MOST_KEPT)
+    kept, rare = by_count[:size], by_count[size:]
     named = cells.family != "text"
     return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)), named=named)
 

@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "ide
 
 # What can be asked for.
 ASKABLE = ("number", "category", "date", "text")
-# More levels than this are pooled.
+# More levels than this are many: texts may be spoilt numbers or identifiers, and levels seen once are pooled.
 MOST_LEVELS = 50
 # Whole numbers with no more distinct values than this are pointed out: they may be codes.
 _FEW = 10

@@ -34,13 +34,15 @@ _GAIN, _FINE = 2e-3, 1e-3
 _FIRST = 300  # rows that members are first tuned on in each fold
 _REFINED = 700  # at most so many for the steps that follow there
 _TUNED_ON = 1200  # at most so many for the last steps
+_BY_COLUMN = 12  # rows for each column, if these are more
 _REFINING = 6  # steps in each fold after the first
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
 _HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
 _SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
-_FOR_ALL = 0.7  # the best alpha for two thirds of many rows times this is taken for all
+_ALPHA_ON = 1200  # of more rows, so many at most are predicted from when alpha is chosen
+_FOR_ALL = 0.6  # from there alpha falls with the number of rows to this power
 
 
 @dataclass(frozen=True)
@@ -268,12 +270,16 @@ class _Work:
         most = min(most, most_rows(self.table.share))
         return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
 
+    def _enough(self, usual: int) -> int:
+        """So many rows, or more where there are many columns: widths of rare levels need to see them."""
+        return max(usual, min(_BY_COLUMN * self.table.rows.width, _TUNED_ON))
+
     def _some(self, rows: Array, most: int) -> Table:
         return self.table.part(self._drawn(rows, most))
 
     def first(self, deadline: float) -> Array:
         """Every member tuned on a few hundred rows without each fold; its predictions there (members x n x t)."""
-        parts = [self._some(train, max(_FIRST, 12 * self.table.rows.width)) for train in self.train]
+        parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
         criteria = [part.criterion(5 if len(part.rows) <= 150 else 3, self.rng) for part in parts]
         values = np.empty((len(self.recipes), *self.table.problem.Y.shape))
 
@@ -323,7 +329,7 @@ class _Work:
 
     def refine(self, kept: list[int], deadline: float) -> None:
         """A few steps on more rows, where members were first tuned on a part of the training rows."""
-        parts = [self._some(train, _REFINED) for train in self.train]
+        parts = [self._some(train, self._enough(_REFINED)) for train in self.train]
         criteria = [part.criterion(3, self.rng) for part in parts]
         jobs = [(fold, i) for fold in range(self.count) for i in kept if len(self.train[fold]) > 1.2 * _FIRST]
 
@@ -391,7 +397,7 @@ class _Work:
     def _alpha_of_fold(self, end: Descent) -> float:
         """alpha for all rows, from that with the least error on a fold, predicted from others (if ordered, earlier)."""
         place = -1 if self.ordered else 0
-        train, test = self.table.part(self.train[place]), self.table.part(self.test[place])
+        train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
         predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
         ends = least_alpha(len(train.rows)), math.inf
         weights = test.problem.root[:, None] ** 2
@@ -399,9 +405,8 @@ class _Work:
         def error(alpha: float) -> float:
             return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
 
-        return max(
-            _FOR_ALL * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds))
-        )
+        more = (len(train.rows) / len(self.folds)) ** _FOR_ALL
+        return max(more * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds)))
 
     def predictions(self, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""

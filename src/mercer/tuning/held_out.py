@@ -54,20 +54,30 @@ class Distances:
         self.first, self.group = np.unique(np.asarray(share), return_index=True, return_inverse=True)[1:]
         self.starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, -1, -1))])  # pairs of row i begin at starts[i]
         self.values = np.empty((len(self.first), self.starts[-1]))
-        order = np.argsort(self.group, kind="stable")
-        sizes = np.bincount(self.group, minlength=len(self.first))
-        columns, cuts = np.ascontiguousarray(Z.T[order]), np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        size = np.bincount(self.group)
+        alone, together = self.first[size == 1], np.flatnonzero(size > 1)
+        columns = np.ascontiguousarray(Z.T[alone])
         for i in range(n - 1):
             step = columns[:, i + 1 :] - columns[:, i : i + 1]
             np.square(step, out=step) if squared else np.abs(step, out=step)
-            if len(cuts) < len(columns):
-                step = np.add.reduceat(step, cuts, axis=0)
-            self.values[:, self.starts[i] : self.starts[i + 1]] = step
+            self.values[size == 1, self.starts[i] : self.starts[i + 1]] = step
+        for group in together:
+            table, codes = _by_code(Z[:, self.group == group], squared=squared)
+            for i in range(n - 1):
+                self.values[group, self.starts[i] : self.starts[i + 1]] = table[codes[i], codes[i + 1 :]]
         self.total = self.values.sum(axis=0)[None] if len(self.first) > 1 else self.values
         # rows cut so that each part has about _CHUNK pairs
         ends = np.searchsorted(self.starts, np.arange(_CHUNK, self.starts[-1] + _CHUNK, _CHUNK))
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
         self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
+    """Distances of the distinct rows, and which of them each row is: a category has few, however many its columns."""
+    from scipy.spatial.distance import cdist
+
+    distinct, codes = np.unique(Z, axis=0, return_inverse=True)
+    return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
 
 
 def _profile(kernel: Gaussian | Laplacian | Matern, s: Array) -> tuple[Array, Array]:
