@@ -58,8 +58,10 @@ def python_terms(column: str) -> dict[str, str]:
     return {
         "category": f"TableEncoder(kinds={{{column!r}: 'category'}})",
         "comma_or_point": "TableEncoder(decimal=',') or TableEncoder(decimal='.')",
+        "date_format": "TableEncoder(date_format='%d/%m/%Y')",
         "decimal": "decimal",
         "drop": f"TableEncoder(drop=[{column!r}])",
+        "encoding": "the parameter encoding",
         "grid": "Extend the grid, or use extend_grid=True",
         "missing": "",
         "new_sign": "Convert the column to numbers, or write them as in the training table",

@@ -44,7 +44,8 @@ def agrees(reading, raw):
     """Whether a table that was read holds the cells that a slow reader finds."""
     sign = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}[reading.kind]
     comma = "Numbers have decimal commas." in reading.notes
-    rows = [row for row in slowly(raw.decode("utf-8-sig"), sign) if any(cell.strip() for cell in row) or len(row) > 1]
+    old = any("Windows-1252" in note for note in reading.notes)
+    rows = [row for row in slowly(raw.decode("cp1252" if old else "utf-8-sig"), sign) if any(cell.strip() for cell in row) or len(row) > 1]
     header, *rows = rows
     if len(rows) != reading.rows or len(header) != len(reading.columns):
         return len(header) == 1 and len(rows) <= reading.rows  # empty lines are empty cells there

@@ -35,6 +35,8 @@ CELLS = {
 def tables(draw):
     """Columns of one kind each; some cells are missing."""
     kinds = draw(st.lists(st.sampled_from(sorted(CELLS)), min_size=1, max_size=4))
+    if "decimal commas" in kinds:  # a CSV file writes other numbers with a point, and both are refused
+        kinds = [kind for kind in kinds if kind not in {"numbers", "numbers as text", "numbers and words for missing"}]
     table = {}
     for place, kind in enumerate(kinds):
         cells = draw(st.lists(CELLS[kind], min_size=ROWS, max_size=ROWS))

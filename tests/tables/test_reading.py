@@ -62,12 +62,12 @@ REFUSED = {
         ),
     ),
     "bad UTF-8": (
-        b"a,b\n1,caf\xe9\n",
-        "Line 2 of t.csv must be UTF-8 text; got the byte 0xE9. Save the file as UTF-8.",
+        b"a,b\n1,caf\xe9\n2,\xc3\xa9t\xc3\xa9\n",
+        "Line 2 of t.csv must be UTF-8 text; got the byte 0xE9. Set the parameter encoding.",
     ),
     "bad UTF-8 after a BOM": (
         b"\xef\xbb\xbfa,b\r\n1,2\r\n3,\xff\r\n",
-        "Line 3 of t.csv must be UTF-8 text; got the byte 0xFF. Save the file as UTF-8.",
+        "Line 3 of t.csv must be UTF-8 text; got the byte 0xFF. Set the parameter encoding.",
     ),
     "duplicate names": (
         b"a,b,a\n1,2,3\n",
@@ -145,13 +145,6 @@ REFUSED = {
             "TableEncoder(decimal=',') or TableEncoder(decimal='.')."
         ),
     ),
-    "thousands with blanks": (
-        b"a;b\n1 234;1\n5 678;1\n",
-        (
-            "Column 'a' must be numbers in one format; got '1 234' in line 2 of t.csv. Set the format with "
-            "TableEncoder(decimal=..., thousands=...), or use TableEncoder(kinds={'a': 'category'})."
-        ),
-    ),
     "two separators": (
         b"a|b;c\n1|2;3\n",
         (
@@ -162,10 +155,6 @@ REFUSED = {
     "no header": (
         b"1.5,2\n3,4\n",
         "Line 1 of t.csv must be a header with column names; got numbers (1.5, 2). Add a header line.",
-    ),
-    "UTF-16": (
-        "a,b\n1,2\n".encode("utf-16"),
-        "t.csv must be a CSV, TSV or Parquet table; got UTF-16 text. Save or export it as CSV in UTF-8.",
     ),
     "a spreadsheet": (
         b"PK\x03\x04rest",
@@ -251,9 +240,9 @@ def test_kinds_that_were_asked_for(read):
     assert kinds["zip"] == "category"
     said = "Column 'a' must be numbers; got 'x' in line 3 of t.csv. Correct the value, or leave the cell empty."
     assert sentence_of(read, b"a\n1\nx\n", kinds={"a": "number"}) == said
-    said = "Column 'a' must be dates such as 2024-12-31; got '1.2.2024' in line 2 of t.csv."
+    said = "Column 'a' must be dates such as 2024-12-31; got '1.2.24' in line 2 of t.csv."
     said += " Correct the value, or leave the cell empty."
-    assert sentence_of(read, b"a\n1.2.2024\n", kinds={"a": "date"}) == said
+    assert sentence_of(read, b"a\n1.2.24\n", kinds={"a": "date"}) == said
     assert list(read(b"a,b\n1,2\n", kinds={"b": "text"}, only_kinds=True).columns) == ["b"]
 
 

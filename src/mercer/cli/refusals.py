@@ -181,8 +181,10 @@ def flags(column: str) -> dict[str, str]:
     return {
         "category": f"--as {column}=category",
         "comma_or_point": "--decimal ',' or --decimal '.'",
+        "date_format": "--date-format, such as %d/%m/%Y or %m/%d/%Y",
         "decimal": "--decimal",
         "drop": "--drop",
+        "encoding": "--encoding",
         "grid": "Extend the grid with --kernel or --alphas",
         "new_sign": "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
         "missing": "; for fit there is also --missing drop, mean or mark",

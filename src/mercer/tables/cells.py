@@ -47,6 +47,15 @@ class Where:
         return f"row {row + 1} of {self.what}" if self.lines is None else f"line {self.lines[row]} of {self.what}"
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How the texts of a column write what they mean: the format of dates, and what stands around numbers."""
+
+    dates: str = ""
+    before: str = ""
+    after: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The cells of one column.
@@ -73,6 +82,8 @@ class Cells:
         What else was taken as missing: "'NA' (3)", or "2 infinite cells".
     style : NumberStyle or None
         How the file that they come from writes numbers, where its reader has found out what the cells mean.
+    writing : Writing
+        How texts wrote these numbers or dates.
     """
 
     name: str
@@ -85,6 +96,7 @@ class Cells:
     numbers: dict[str, bool] = field(default_factory=dict)
     gone: str = ""
     style: Any = None
+    writing: Writing = Writing()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -123,10 +135,10 @@ class Cells:
         codes = places[self.values]
         return replace(self, values=codes, missing=codes < 0, levels=levels, gone=said)
 
-    def read(self, family: Family, values: Sequence[float]) -> Cells:
+    def read(self, family: Family, values: Sequence[float], writing: Writing | None = None) -> Cells:
         """The cells of a text column as numbers, days or booleans: one value per level."""
         placed = np.array([*values, np.nan])[self.values]
-        return replace(self, family=family, values=placed, levels=[])
+        return replace(self, family=family, values=placed, levels=[], writing=writing or Writing())
 
     def refused(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
         """The error for the cell of a row, or for the first cell of a level."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import Cells, short, texts_of
+from mercer.tables.cells import Cells, Writing, short, texts_of
 from mercer.tables.kinds import MOST_LEVELS, Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
 from mercer.tables.values import NumberStyle, level_name
@@ -21,6 +21,7 @@ _TEXT = 0.5
 # Levels that have a column of their own, at most; of more than MOST_LEVELS, those that are seen more than once.
 _MOST_KEPT = 300
 _YEAR = 365.2425
+_MINUTE = 0.5 / 1440  # moments that differ by less have no time of the day to tell
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TRUTH = ("False", "True")
 
@@ -67,6 +68,10 @@ class Column:
         The days of the week, from 0 for Monday, that have a column of their own.
     parts : Parts or None
         The words, or runs of letters, of texts, and their main directions.
+    day : bool
+        Whether the time of the day is given for a date.
+    writing : Writing
+        How texts wrote its numbers or dates; new ones must be written like that.
     marked : bool
         Whether missing numbers and dates have a column of marks.
     named : bool
@@ -86,6 +91,8 @@ class Column:
     parts: Parts | None = None
     marked: bool = True
     named: bool = False
+    day: bool = False
+    writing: Writing = Writing()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +118,13 @@ def learn(cells: Cells, kind: Kind, why: str, *, marked: bool = True) -> Column:
     scale = _number_scale(cells.present)
     centre = scale.centre if number else scale.fill
     column = replace(column, scale=replace(scale, centre=centre, fill=scale.fill if marked else scale.centre))
-    column = replace(column, marked=marked)
+    column = replace(column, marked=marked, writing=cells.writing)
     if number:
         return column
     span = scale.high - scale.low
     weekdays = tuple(int(day) for day in np.unique(_weekday(cells.present))) if span > 14 else ()
-    return replace(column, year=span > _YEAR, weekdays=weekdays if weekdays[1:] else ())
+    day = bool(np.ptp(cells.present % 1.0) > _MINUTE)
+    return replace(column, year=span > _YEAR, day=day, weekdays=weekdays if weekdays[1:] else ())
 
 
 def _learn_levels(column: Column, cells: Cells) -> Column:
@@ -175,8 +183,8 @@ def output_names(column: Column, truth: bool) -> list[str]:
     if column.kind == "number":
         return [name, *gone]
     if column.kind == "date":
-        year = [f"{name} sin(year)", f"{name} cos(year)"] if column.year else []
-        return [name, *year, *(f"{name}={_WEEKDAYS[day]}" for day in column.weekdays), *gone]
+        circles = [f"{name} {wave}({of})" for of in _circles(column) for wave in ("sin", "cos")]
+        return [name, *circles, *(f"{name}={_WEEKDAYS[day]}" for day in column.weekdays), *gone]
     if column.parts is not None:
         return [*(f"{name} {place + 1}" for place in range(column.parts.directions.shape[1])), *gone]
     if column.kind != "category":
@@ -185,6 +193,11 @@ def output_names(column: Column, truth: bool) -> list[str]:
         return [f"{name}=True"]
     other = [f"{name} other"] if column.pooled else []
     return [*(f"{name}={level}" for level in column.levels), *other, *gone]
+
+
+def _circles(column: Column) -> dict[str, float]:
+    """What of a date goes round, and its length in days."""
+    return {name: length for name, length in (("year", _YEAR), ("day", 1.0)) if getattr(column, name)}
 
 
 def is_truth(column: Column, cells: Cells) -> bool:
@@ -202,11 +215,13 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     out[:, 0] = _standardised(column.scale, filled, cells)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
-    if column.year:
-        angle = 2 * np.pi * filled / _YEAR
-        out[:, 1] = np.where(cells.missing, 0.0, ONE_HOT * np.sin(angle))
-        out[:, 2] = np.where(cells.missing, 0.0, ONE_HOT * np.cos(angle))
-    weekday, first = _weekday(filled), 3 if column.year else 1
+    first = 1
+    for length in _circles(column).values():
+        angle = 2 * np.pi * (filled % length) / length
+        for wave in (np.sin, np.cos):
+            out[:, first] = np.where(cells.missing, 0.0, ONE_HOT * wave(angle))
+            first += 1
+    weekday = _weekday(filled)
     for place, day in enumerate(column.weekdays):
         out[:, first + place] = ONE_HOT * ((weekday == day) & ~cells.missing)
     outside = (filled < column.scale.low) | (filled > column.scale.high)

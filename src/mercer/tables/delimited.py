@@ -15,8 +15,6 @@ from mercer.tables.cells import short
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1000  # rows by which separators are compared
 _FOREIGN = {
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
     b"\x1f\x8b": "a gzip file",
     b"PK\x03\x04": "a zip file or a spreadsheet",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet",
@@ -50,7 +48,7 @@ class Delimited:
     notes: list[str]
 
 
-def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delimited:
+def read_delimited(raw: bytes, what: str, separator: str | None = None, encoding: str | None = None) -> Delimited:
     r"""Rows of cells from the bytes of a file; refused where they are not a table.
 
     Examples
@@ -60,7 +58,8 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delim
     >>> table.names, table.columns, table.separator
     (['a', 'b'], [['1,5'], ['x']], ';')
     """
-    text = _decoded(raw, what)
+    notes: list[str] = []
+    text = _decoded(raw, what, encoding, notes)
     found = separator or _separator(text, what)
     records = _records(text, found, what)
     line, header = next(records, (0, []))
@@ -68,7 +67,6 @@ def read_delimited(raw: bytes, what: str, separator: str | None = None) -> Delim
         line, header = next(records, (0, []))
     if not header:
         raise InputError(f"{what} is empty: it has no header line.")
-    notes: list[str] = []
     names = _names(header, line, what, notes)
     kept: list[list[str]] = []
     lines: list[int] = []
@@ -102,12 +100,19 @@ def _ragged(cells: list[str], names: list[str], line: int, what: str, separator:
     return InputError(sentence(f"Line {line} of {what}", must_be, got, way_out))
 
 
-def _decoded(raw: bytes, what: str) -> str:
+def _decoded(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> str:
+    """The text: in the encoding that was said, else UTF-16 or UTF-8 by its bytes, else Windows-1252, which is told."""
     if not raw.strip():
         raise InputError(f"{what} is empty.")
     for magic, kind in _FOREIGN.items():
         if raw.startswith(magic):
             raise InputError(sentence(what, "a CSV, TSV or Parquet table", kind, "Save or export it as CSV in UTF-8."))
+    if encoding is not None:
+        return _said(raw, what, encoding)
+    wide = _wide(raw)
+    if wide:
+        notes.append(f"{what} is {wide.upper()} text.")
+        return _said(raw, what, wide).removeprefix("\ufeff")
     if (place := raw.find(b"\0")) >= 0:
         line = _line_of(raw, place)
         raise InputError(
@@ -116,14 +121,48 @@ def _decoded(raw: bytes, what: str) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        text = _western(raw)
         start = error.start + 3 * raw.startswith(b"\xef\xbb\xbf")
-        line = _line_of(raw, start)
-        got = f"the byte 0x{raw[start]:02X}"
-        raise InputError(sentence(f"Line {line} of {what}", "UTF-8 text", got, "Save the file as UTF-8.")) from None
+        line, got = _line_of(raw, start), f"the byte 0x{raw[start]:02X}"
+        if not text:
+            must_be = "UTF-8 text"
+            raise InputError(sentence(f"Line {line} of {what}", must_be, got), hint="Set $encoding.") from None
+        notes.append(f"{what} is not UTF-8 ({got} in line {line}); it was read as Windows-1252 (Latin-1).")
     if "\ufeff" in text:
         line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1))
         raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Remove it."))
     return text
+
+
+def _said(raw: bytes, what: str, encoding: str) -> str:
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        must_be = "an encoding that Python knows, such as utf-8, utf-16, latin-1 or cp1252"
+        raise InputError(sentence("The encoding", must_be, repr(encoding))) from None
+    except UnicodeError as error:
+        raise InputError(f"{what} cannot be read as {encoding}: {error}.", hint="Set $encoding.") from None
+
+
+def _wide(raw: bytes) -> str:
+    """The kind of UTF-16 that bytes are: by their mark, or because every other byte of the first thousand is zero."""
+    if raw[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return "utf-16"
+    zeros = [raw[start:1000:2].count(0) for start in (0, 1)]
+    most = 0.7 * len(raw[:1000:2])
+    return "utf-16-be" if zeros[0] > most and not zeros[1] else "utf-16-le" if zeros[1] > most and not zeros[0] else ""
+
+
+def _western(raw: bytes) -> str:
+    """The text in Windows-1252; empty where it is rather damaged UTF-8, or where signs outnumber letters."""
+    if raw.startswith(b"\xef\xbb\xbf") or not raw.decode("utf-8", "ignore").isascii():
+        return ""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return ""
+    beyond = [letter for letter in text if not letter.isascii()]
+    return text if 2 * sum(letter.isalpha() or letter in "€£°²³µ’–\u00a0" for letter in beyond) > len(beyond) else ""
 
 
 def _line_of(raw: bytes, place: int) -> int:

@@ -27,7 +27,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     A scikit-learn transformer for data frames (pandas, polars, pyarrow), mappings of columns, arrays and lists of rows.
     Numbers are standardized, categories become one column per level, dates become a number, the time of the year and
-    the day of the week, texts become the main directions of their words or letters, and what does not vary or only
+    of the day and the day of the week, texts become the main directions of their words or letters, and what does not vary or only
     identifies rows is left out with a reason. See the page on tables for every rule.
 
     Parameters
@@ -44,6 +44,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `decimal` is given.
     missing : {"mark", "mean"}, default="mark"
         Missing numbers and dates get the median and a further column that marks them, or the mean and no mark.
+    date_format : str, default=None
+        A format of strptime, such as "%d/%m/%Y", for dates that are text. None finds out, and refuses columns in which
+        the day or the month may come first.
 
     Attributes
     ----------
@@ -85,12 +88,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         decimal: str | None = None,
         thousands: str | None = None,
         missing: str = "mark",
+        date_format: str | None = None,
     ) -> None:
         self.kinds = kinds
         self.drop = drop
         self.decimal = decimal
         self.thousands = thousands
         self.missing = missing
+        self.date_format = date_format
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,7 +106,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        return EncoderSettings.checked(self.kinds, self.drop, self.decimal, self.thousands, self.missing)
+        return EncoderSettings.checked(self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what each column is, and learn from the rows how to encode it.
@@ -179,7 +184,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             stop = start + len(column.outputs)
             levels = column.levels + column.pooled
             own = read[column.name].style or style or NumberStyle()
-            cells = meant(read[column.name], column.kind, own, levels=levels, trained=trained)
+            cells = meant(
+                read[column.name], column.kind, own, levels=levels, trained=trained, writing=column.writing
+            )
             strangers = encode(column, cells, own, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
@@ -255,7 +262,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """An encoder with these parameters, not fitted."""
         style = settings.style
         how = {} if style is None else {"decimal": style.decimal, "thousands": style.thousands}
-        return cls(dict(settings.kinds) or None, list(settings.drop) or (), **how, missing=settings.missing)
+        return cls(
+            dict(settings.kinds) or None,
+            list(settings.drop) or (),
+            **how,
+            missing=settings.missing,
+            date_format=settings.date_format,
+        )
 
     def _learn(self, table: Table, settings: EncoderSettings) -> None:
         asked = {_place(table, key): kind for key, kind in settings.kinds}
@@ -271,7 +284,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if place in dropped:
                 columns.append(Column(name, "dropped", "set by drop"))
                 continue
-            cells = meant(read[place], asked.get(place), style or NumberStyle())
+            cells = meant(read[place], asked.get(place), style or NumberStyle(), date_format=settings.date_format)
             kind, why = decide(cells, asked.get(place))
             column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import EXACT, FIFTEEN, Cells, refused_endless, short, texts_of
+from mercer.tables.cells import (
+    EXACT,
+    FIFTEEN,
+    Cells,
+    Writing,
+    number_text,
+    refused_endless,
+    short,
+    text_cells,
+    texts_of,
+)
+from mercer.tables.dates import (
+    CLOCK,
+    DAY_FIRST,
+    DIGITS,
+    DURATION,
+    FORMATS,
+    MONTH_FIRST,
+    WORDS,
+    YEAR_FIRST,
+    found_format,
+    read_day,
+)
 from mercer.tables.texts import FEWEST_WORDS, words_in
-from mercer.tables.values import CODE, LOOSE, NumberStyle, is_endless, is_word_for_missing, read_day
+from mercer.tables.values import (
+    CODE,
+    LOOSE,
+    NumberStyle,
+    bare_number,
+    found_unit,
+    is_endless,
+    is_word_for_missing,
+)
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
@@ -33,6 +64,8 @@ def meant(
     levels: Sequence[str] = (),
     endless: bool = False,
     trained: bool = False,
+    writing: Writing | None = None,
+    date_format: str | None = None,
 ) -> Cells:
     """The cells of a column of this kind as what they mean; where no kind is known, the cells decide.
 
@@ -42,7 +75,7 @@ def meant(
     asked for as category or text; declared categories     texts, NA among them
     (new cells of a category of numbers or dates)          texts, NA and the like are missing
     every cell true or false, in any case                  booleans, NA and the like are missing
-    every cell an ISO date                                 days, NA and the like are missing
+    every cell a date, in one format                       days, NA and the like are missing
     every cell a number, none like 007                     numbers, NA and the like are missing
     numbers, and inf                                       refused, or inf is missing if that was said
     every cell a number in some style                      refused: the style must be said
@@ -65,6 +98,10 @@ def meant(
         Whether infinite numbers are taken as missing.
     trained : bool, default=False
         Whether `style` is that of the training table.
+    writing : Writing, default=None
+        How the column was written in training.
+    date_format : str, default=None
+        A format of strptime that dates may have.
 
     Examples
     --------
@@ -83,21 +120,49 @@ def meant(
         return cells
     if kind in {None, "number"} and said.levels and all(text.lower() in _TRUTH for text in said.levels):
         return said.read("truth", [float(text.lower() == "true") for text in said.levels])
-    days = [read_day(text) for text in said.levels]
-    if kind == "date" or (kind is None and None not in days):
-        return said.read("date", _all_read(said, days, "dates such as 2024-12-31"))
-    values = [style.value(said, text) for text in said.levels]
-    if kind == "number" or not (None in values or any(map(CODE.match, said.levels))):
+    dates = found_format(said, date_format) if writing is None else writing.dates
+    if kind == "date" or (kind is None and dates not in {None, DURATION}):
+        return _dates(said, dates or "", trained=writing is not None)
+    if dates in {DURATION, CLOCK} and said.levels and kind in {None, "number"}:
+        days = [read_day(text, DURATION) for text in said.levels]
+        return said.read("number", _all_read(said, days, "durations such as 26:30:00"), Writing(DURATION))
+    unit = found_unit(said.levels) or ("", "") if writing is None else (writing.before, writing.after)
+    own = replace(style, before=unit[0], after=unit[1])
+    values = [own.value(said, text) for text in said.levels]
+    if kind == "number" or not (None in values or any(map(_is_code, said.levels))):
         if None in values:
-            raise _refused_number(said, said.levels[values.index(None)], style, trained=trained)
-        return _numbers(said, [value for value in values if value is not None], style)
+            raise _refused_number(said, said.levels[values.index(None)], own, trained=trained)
+        return replace(_numbers(said, [v for v in values if v is not None], own), writing=Writing("", *unit))
     if None in values and len(said.levels) > 1:
-        _refuse_spoilt(said, style)
+        _refuse_spoilt(said, own)
     return cells
 
 
+def _is_code(text: str) -> bool:
+    """Whether a number begins with a zero that a number would not have."""
+    bare = bare_number(text)
+    return bare is not None and bool(CODE.match(bare[0]))
+
+
+def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
+    """Texts as dates of a format; new cells may also be ISO dates, which have one reading."""
+    days = [read_day(text, form) for text in cells.levels]
+    if trained and form not in {CLOCK, DURATION}:
+        days = [read_day(text) if day is None else day for text, day in zip(cells.levels, days, strict=True)]
+    such = {DAY_FIRST: "31.12.2024", MONTH_FIRST: "12/31/2024", YEAR_FIRST: "2024/12/31", CLOCK: "23:59"}.get(form)
+    such = such or {"": "2024-12-31", DIGITS: "20241231"}.get(form) or f"in the format {form}"
+    must_be = ("times of day" if form == CLOCK else "dates") + (" " if such.startswith("in") else " such as ") + such
+    return cells.read("date", _all_read(cells, days, must_be), Writing(form))
+
+
 def _of_family(cells: Cells, kind: str | None) -> Cells:
-    """Cells that are no text, where they can be of the kind."""
+    """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
+    if kind in {None, "date"} and cells.family == "number" and len(cells.present):
+        digits = text_cells(cells.name, map(number_text, cells.present))
+        if found_format(digits) == DIGITS or (kind == "date" and all(read_day(t, DIGITS) for t in digits.levels)):
+            days = np.full(len(cells), np.nan)
+            days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
+            return replace(cells, family="date", values=days, writing=Writing(DIGITS))
     fits = {"number": {"number", "truth"}, "date": {"date"}}.get(kind or "", {cells.family})
     if cells.family not in fits and not cells.missing.all():
         must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
@@ -135,6 +200,9 @@ def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
 
 def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
     """The error for a cell that is not a number, or a number in another format."""
+    if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
+        around = f"before them {style.before!r}" if style.before else f"after them {style.after!r}"
+        return cells.refused(f"numbers with {around}" + ", as in the training table" * trained, text)
     if not LOOSE.fullmatch(text):
         return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
@@ -149,7 +217,7 @@ def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: boo
 def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
     """Raise an error for a column of numbers or dates with a few other cells, instead of guessing."""
     numbers = np.array([style.value(cells, text) is not None for text in cells.levels])
-    days = np.array([read_day(text) is not None for text in cells.levels])
+    days = np.array([any(read_day(text, form) is not None for form in FORMATS) for text in cells.levels])
     loose = np.array([bool(LOOSE.fullmatch(text)) for text in cells.levels])
     endless = np.array([is_endless(text) for text in cells.levels])
     if (numbers | endless).all():
@@ -208,7 +276,7 @@ def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
         return "category", "true or false"
     if cells.family == "number":
         return "number", _number_reason(cells)
-    return ("date", "dates") if cells.family == "date" else _decide_text(cells)
+    return ("date", WORDS.get(cells.writing.dates, "dates")) if cells.family == "date" else _decide_text(cells)
 
 
 def is_constant(cells: Cells) -> bool:
@@ -221,6 +289,11 @@ def is_constant(cells: Cells) -> bool:
 
 
 def _number_reason(cells: Cells) -> str:
+    writing = cells.writing
+    if writing.dates == DURATION:
+        return WORDS[DURATION]
+    if writing.before or writing.after:
+        return f"numbers in {writing.before or writing.after}"
     if not (cells.present == np.floor(cells.present)).all():
         return "numbers"
     distinct = len(np.unique(cells.present))

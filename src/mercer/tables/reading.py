@@ -14,13 +14,15 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.runtime import promise
-from mercer.tables.cells import Cells, Where, read_cells, short, text_cells
+from mercer.tables.cells import Cells, Where, Writing, read_cells, short, text_cells
+from mercer.tables.dates import WORDS, checked_format
 from mercer.tables.delimited import SEPARATORS, read_delimited
 from mercer.tables.kinds import meant
 from mercer.tables.parquet import read_parquet, table_path
 from mercer.tables.values import NumberStyle, found_style
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
+GROUPING_COMMAS = "Numbers have decimal points and commas between thousands."
 # Bytes of memory for each byte of a CSV file, whose cells are texts before they are numbers: 17.3 for numbers.
 _PER_BYTE = 17
 _PIECE = 2**24  # bytes that are read between two looks at the memory
@@ -99,6 +101,9 @@ def read_table(
     decimal: str | None = None,
     style: NumberStyle | None = None,
     infinite: str = "refuse",
+    writings: Mapping[str, Writing] | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
     too_large: str = "Read fewer rows at a time.",
 ) -> Reading:
     r"""Read a table from a file, a pipe or a device, or from standard input if `source` is "-".
@@ -122,6 +127,12 @@ def read_table(
         How the training table writes numbers: what contradicts it is refused, unless `decimal` says otherwise.
     infinite : {"refuse", "missing"}, default="refuse"
         What becomes of infinite numbers.
+    writings : dict, default=None
+        How the texts of columns wrote numbers and dates in training.
+    date_format : str, default=None
+        A format of strptime that dates may have.
+    encoding : str, default=None
+        Of a text file; None takes UTF-8, UTF-16 or Windows-1252, and tells if it is not the first.
     too_large : str
         What to do where the table does not fit in memory, for the refusal.
 
@@ -144,10 +155,19 @@ def read_table(
     ("Column 'size': 'NA' (1) taken as missing.", 'Numbers have decimal commas.')
     """
     raw, what = _bytes(source, too_large)
-    how = Rules(dict(kinds or {}), frozenset(unused), only_kinds, decimal, style, infinite == "missing")
+    how = Rules(
+        dict(kinds or {}),
+        frozenset(unused),
+        only_kinds,
+        decimal,
+        style,
+        infinite == "missing",
+        dict(writings or {}),
+        checked_format(date_format),
+    )
     if raw[:4] == b"PAR1":
         return arrow_reading(read_parquet(raw, what, too_large), what, how)
-    table = read_delimited(raw, what, separator)
+    table = read_delimited(raw, what, separator, encoding)
     kind, where = SEPARATORS.get(table.separator, table.separator), Where(what, table.lines)
     return how.reading(dict(zip(table.names, table.columns, strict=True)), where, kind, table.notes)
 
@@ -162,6 +182,8 @@ class Rules:
     decimal: str | None = None
     style: NumberStyle | None = None
     endless: bool = False
+    writings: Mapping[str, Writing] = field(default_factory=dict)
+    date_format: str | None = None
 
     def reading(self, raw: dict[str, Any], where: Where, kind: str, notes: Sequence[str] = ()) -> Reading:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
@@ -174,17 +196,32 @@ class Rules:
         told = list(notes)
         for name, cells in read.items():
             kind_of = self.kinds.get(name)
-            made = meant(cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained)
+            made = meant(
+                cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained,
+                writing=self.writings.get(name), date_format=self.date_format,
+            )  # fmt: skip
+            told += [] if name in self.writings else _written(made)
             read[name] = replace(made, declared=made.declared or kind_of == "category", style=style or NumberStyle())
             told += [f"Column {name!r}: {made.gone} taken as missing."] * bool(made.gone)
         if style is not None and style.decimal == "," and self.decimal is None and not trained:
             told.append(DECIMAL_COMMAS)
+        if style == NumberStyle(".", ",") and self.decimal is None and not trained:
+            told.append(GROUPING_COMMAS)
         return Reading(read, raw, where, kind, tuple(told), style)
 
     def _cells(self, name: str, column: Any, where: Where) -> Cells:
         if isinstance(column, list):
             return text_cells(name, column, where)
         return read_cells(name, column, where, endless=self.endless)
+
+
+def _written(cells: Cells) -> list[str]:
+    """How the texts of a column were read, where that is not obvious."""
+    writing = cells.writing
+    if writing.dates:
+        return [f"Column {cells.name!r}: read as {WORDS.get(writing.dates, f'dates in the format {writing.dates}')}."]
+    around = writing.before or writing.after
+    return [f"Column {cells.name!r}: read as numbers, {around!r} left out."] if around else []
 
 
 def arrow_reading(table: Any, what: str, how: Rules) -> Reading:

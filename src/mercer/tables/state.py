@@ -10,7 +10,9 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.tables.cells import Writing
 from mercer.tables.columns import Column, Scale, output_names
+from mercer.tables.dates import FORMATS, checked_format
 from mercer.tables.kinds import Kind, checked_kind
 from mercer.tables.texts import Parts
 from mercer.tables.values import NumberStyle
@@ -28,10 +30,17 @@ class EncoderSettings:
     drop: tuple[str | int, ...]
     style: NumberStyle | None
     missing: str = "mark"
+    date_format: str | None = None
 
     @classmethod
     def checked(
-        cls, kinds: Any, drop: Any, decimal: str | None, thousands: str | None, missing: str = "mark"
+        cls,
+        kinds: Any,
+        drop: Any,
+        decimal: str | None,
+        thousands: str | None,
+        missing: str = "mark",
+        date_format: str | None = None,
     ) -> EncoderSettings:
         """Settings as given, looked at."""
         if kinds is not None and not isinstance(kinds, Mapping):
@@ -44,7 +53,8 @@ class EncoderSettings:
             raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(drop)))
         if missing not in _MISSING:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
-        return cls(pairs, tuple(drop), NumberStyle.said(decimal, thousands), missing)
+        style, dates = NumberStyle.said(decimal, thousands), checked_format(date_format)
+        return cls(pairs, tuple(drop), style, missing, dates)
 
     def record(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -54,14 +64,16 @@ class EncoderSettings:
             "decimal": None if self.style is None else self.style.decimal,
             "thousands": None if self.style is None else self.style.thousands,
         }
-        return record if self.missing == "mark" else record | {"missing": self.missing}
+        younger = {"missing": (self.missing, "mark"), "date_format": (self.date_format, None)}
+        return record | {name: value for name, (value, usual) in younger.items() if value != usual}
 
     @classmethod
     def read(cls, record: Any) -> EncoderSettings:
         """From a record."""
         try:
             drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
-            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, record.get("missing", "mark"))
+            missing, dates = record.get("missing", "mark"), record.get("date_format")
+            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, missing, dates)
         except (KeyError, TypeError, AttributeError) as error:
             raise _spoilt("a field is missing or has the wrong type") from error
 
@@ -97,7 +109,10 @@ def _column_record(column: Column) -> dict[str, Any]:
     if parts is not None:
         told = {"known": list(parts.known), "letters": parts.letters, "bare": parts.bare}
         record["parts"] = told | {"width": int(parts.directions.shape[1])} | ({"tfidf": True} if parts.tfidf else {})
-    return record | ({} if column.marked else {"marked": False}) | ({"named": True} if column.named else {})
+    if column.writing != Writing():
+        record["writing"] = list(astuple(column.writing))
+    told = {"marked": (column.marked, True), "named": (column.named, False), "day": (column.day, False)}
+    return record | {name: value for name, (value, usual) in told.items() if value != usual}
 
 
 def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], NumberStyle | None, bool]:
@@ -130,7 +145,8 @@ def _column(record: Any, scale: Array) -> Column:
             raise _spoilt(f"{name!r} is not a list of {kind.__name__}")
     kind = record["kind"]
     plain = {name: record[name] for name in _FIELDS} | {name: tuple(record[name]) for name in _LISTS}
-    column = Column(**plain, marked=record.get("marked", True), named=record.get("named", False))
+    younger = {name: record[name] for name in ("marked", "named", "day") if name in record}
+    column = Column(**plain, **younger, writing=Writing(*record.get("writing", [])))
     if kind in {"number", "date"}:
         column = replace(column, scale=Scale(*map(float, scale)))
     return column
@@ -176,7 +192,10 @@ def _check(column: Column) -> None:
         "level names on a column that is not a category": column.named is False
         or (column.named is True and column.kind == "category"),
         "invalid boolean levels": not truth or (levels == ("False", "True") and not column.missing),
-        "date parts on a column that is not a date": column.kind == "date" or not (column.year or column.weekdays),
+        "date parts on a column that is not a date": type(column.day) is bool
+        and (column.kind == "date" or not (column.year or column.weekdays or column.day)),
+        "invalid format of numbers or dates": column.writing == Writing()
+        or (column.kind in {"number", "date"} and _is_written(column.writing)),
         "invalid weekdays": list(column.weekdays) == sorted(set(column.weekdays) & set(range(7))),
         "a scale is not finite": column.scale is None or _is_sound(column.scale),
     }
@@ -199,6 +218,15 @@ def _are_sound(parts: Parts) -> bool:
         and type(parts.bare) is float
         and 0 <= parts.bare < 1
     )
+
+
+def _is_written(writing: Writing) -> bool:
+    if not all(type(each) is str for each in astuple(writing)):
+        return False
+    try:
+        return writing.dates in FORMATS or checked_format(writing.dates) is not None
+    except InputError:
+        return False
 
 
 def _is_sound(scale: Scale) -> bool:

@@ -1,48 +1,59 @@
-"""The formats of numbers and dates in text: how they are read, and how they are detected by default."""
+"""The formats of numbers in text: how they are read, and how they are detected by default."""
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
 
 from mercer.errors import InputError, sentence
-from mercer.tables.cells import Cells, day_text, is_rounded, naive, number_text, short
+from mercer.tables.cells import Cells, day_text, is_rounded, number_text, short
+from mercer.tables.dates import read_day
 
 # Words for "missing", in lower case, in columns whose other cells are numbers or dates.
 MISSING_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
 _ENDLESS = frozenset({"inf", "infinity", "infinite", "∞"})
 ENDLESS_TEXTS = frozenset(sign + word for word in _ENDLESS for sign in ("", "+", "-"))
-_NEUTRAL = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]+)?")
-_POINT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_COMMA = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+_GAPS = " '\u2019\u00a0\u2009\u202f"  # between thousands these can mean nothing else
+_MINUS = "\u2212-"
+_CURRENCY = (
+    r"(?:US\$|R\$|A\$|C\$|[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|BRL|MXN|ZAR|Rs\.?|kr\.?)"
+)
+_UNIT = r"[%‰]|°[A-Za-z]?|(?:(?<=\s)[A-Za-zµμΩ]|[a-zµμΩ])[^\s(),;:0-9]{0,11}[23²³]?"
+# A number with what may stand around it: a sign, brackets that mean minus, a currency, a unit.
+_WRITTEN = re.compile(
+    rf"(\()?([+{_MINUS}])?({_CURRENCY})?\s*([+{_MINUS}])?"
+    rf"([0-9](?:[0-9.,{_GAPS}]*[0-9.,])?|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*({_CURRENCY}|{_UNIT})?(\))?"
+)
+_GAPPED = re.compile(rf"[0-9]{{1,3}}(?:[{_GAPS}][0-9]{{3}})+(?:[.,][0-9]*)?")
+_GROUPS = {sign: re.compile(rf"[1-9][0-9]{{0,2}}(?:{re.escape(sign)}[0-9]{{3}})+") for sign in ".,"}
 # Digits after a zero: a code and not a number.
 CODE = re.compile(r"[+-]?0[0-9]")
 # A number in some style, whichever.
 LOOSE = re.compile(
     r"[+-]?(?:[0-9]{1,3}(?:[ '.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
 )
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """How numbers are written in text: the decimal sign, and what stands between thousands.
+    """How numbers are written in text: the decimal sign, what stands between thousands, and around a column's numbers.
 
     Examples
     --------
     >>> from mercer.tables.values import NumberStyle
     >>> NumberStyle().read("1.5e3"), NumberStyle().read("1,5"), NumberStyle(",", ".").read("1.234,5")
     (1500.0, None, 1234.5)
+    >>> NumberStyle(".", ",", "$").read("($1,234.50)"), NumberStyle(after="kg").read("12 kg"), NumberStyle().read("1'200")
+    (-1234.5, 12.0, 1200.0)
     """
 
     decimal: str = "."
     thousands: str = ""
+    before: str = field(default="", repr=False)
+    after: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if self.decimal not in {".", ","}:
@@ -74,7 +85,8 @@ class NumberStyle:
 
     def read(self, text: str) -> float | None:
         """The number that a text is; None if it is none."""
-        return float(self._plain(text)) if self._pattern.fullmatch(text) else None
+        plain = self._plain(text)
+        return None if plain is None else float(plain)
 
     def value(self, cells: Cells, text: str) -> float | None:
         """The number that a level of a text column is; cells that are numbers have no style.
@@ -95,30 +107,17 @@ class NumberStyle:
         >>> NumberStyle().rounds("9007199254740993"), NumberStyle(",", ".").rounds("9.007.199.254.740.992")
         (True, False)
         """
-        written_out = self._pattern.fullmatch(text) and "e" not in text.lower()
-        return bool(written_out) and is_rounded(Decimal(self._plain(text)))
+        plain = self._plain(text)
+        return plain is not None and "e" not in plain.lower() and is_rounded(Decimal(plain))
 
-    def _plain(self, text: str) -> str:
+    def _plain(self, text: str) -> str | None:
+        """As Python writes it; None if it is no number of this style."""
+        if self.before or self.after or not self._pattern.fullmatch(text):
+            bare = bare_number(text)
+            if bare is None or bare[1:] != (self.before, self.after) or not self._pattern.fullmatch(bare[0]):
+                return None
+            text = bare[0]
         return (text.replace(self.thousands, "") if self.thousands else text).replace(self.decimal, ".")
-
-
-def read_day(text: str) -> float | None:
-    """Days since 1970 of an ISO date, with or without a time; None for other text.
-
-    Examples
-    --------
-    >>> from mercer.tables.values import read_day
-    >>> read_day("1970-01-02T12:00"), read_day("2.1.1970")
-    (1.5, None)
-    """
-    if not _ISO.fullmatch(text):
-        return None
-    try:
-        moment: dt.datetime = naive(dt.datetime.fromisoformat(text))
-        since = moment - dt.datetime(1970, 1, 1)  # noqa: DTZ001 - all moments are in UTC
-        return (since // dt.timedelta(milliseconds=1)) / 86_400_000
-    except (ValueError, OverflowError):
-        return None
 
 
 def is_endless(text: str) -> bool:
@@ -145,14 +144,47 @@ def level_name(text: str, style: NumberStyle) -> str:
     return text if day is None else day_text(day)
 
 
+def bare_number(text: str) -> tuple[str, str, str] | None:
+    """A number without what stands around it, and that; None where there is no number.
+
+    Examples
+    --------
+    >>> from mercer.tables.values import bare_number
+    >>> bare_number("-$1,234.50"), bare_number("(12 %)"), bare_number("A12")
+    (('-1,234.50', '$', ''), ('-12', '', '%'), None)
+    """
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    opened, sign, before, inner, number, exponent, after, closed = match.groups()
+    if bool(opened) != bool(closed) or (sign and inner) or (opened and (sign or inner)):
+        return None
+    if any(gap in number for gap in _GAPS):
+        if not _GAPPED.fullmatch(number):
+            return None
+        number = "".join(letter for letter in number if letter not in _GAPS)
+    minus = "-" if opened or (sign or inner or "+") in _MINUS else ""
+    return minus + number + (exponent or ""), before or "", after or ""
+
+
+def found_unit(texts: Sequence[str]) -> tuple[str, str] | None:
+    """What stands before and after every number of a column; None where some cell is none, or they differ.
+
+    >>> found_unit(["12.5 kg", "8 kg"]), found_unit(["12 kg", "8 lb"]), found_unit(["3", "4"])
+    (('', 'kg'), None, ('', ''))
+    """
+    around = {None if bare is None else bare[1:] for bare in map(bare_number, texts)}
+    return around.pop() if len(around) == 1 else None
+
+
 def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     """How the numbers of a table are written, of columns that may hold numbers; None where no cell tells.
 
     ==========================================================  =============================
     columns with decimal commas, and some with points           refused: it must be said
-    commas that may all stand between thousands: 1,234          refused: it must be said
+    1,234 alone, or beside 1.234: thousands, or decimals        refused: it must be said
     columns with decimal commas                                 comma, points group thousands
-    columns with decimal points                                 point
+    columns with decimal points                                 point; commas group thousands
     neither                                                     unknown
     ==========================================================  =============================
 
@@ -163,27 +195,62 @@ def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
     >>> found_style([read_cells("price", ["1,5", "1.234,75", "NA"])])
     NumberStyle(decimal=',', thousands='.')
     """
-    commas, points = [], []
+    first: dict[str, tuple[Cells, str]] = {}  # the first text that tells something, by what it tells
     for column in columns:
-        if column.declared:
+        told = {} if column.declared else _told(column)
+        if {".", ","} <= set(told):  # both in one column, which its reader refuses
             continue
-        texts = (text for text in column.levels if text not in column.numbers)
-        said = [text for text in texts if not is_word_for_missing(text) and not is_endless(text)]
-        if said and all(_NEUTRAL.fullmatch(text) or _COMMA.fullmatch(text) for text in said):
-            commas += [(column, text) for text in islice((text for text in said if "," in text), 1000)]
-        elif said and all(_NEUTRAL.fullmatch(text) or _POINT.fullmatch(text) for text in said):
-            points += [(column, text) for text in islice((text for text in said if "." in text), 1)]
-    if not commas:
-        return NumberStyle() if points else None
-    column, text = commas[0]
-    if points:
-        got = f"{short(points[0][1])!r} in column {points[0][0].name!r}, but {short(text)!r} in {column.name!r}"
+        if "," in told:  # among decimal commas 1.234 has one reading
+            told.pop("1.234", None)
+        for what, text in told.items():
+            first.setdefault(what, (column, text))
+    points, commas = first.get(".") or first.get("1.234"), first.get(",")
+    if commas and points:
+        got = f"{short(points[1])!r} in column {points[0].name!r}, but {short(commas[1])!r} in {commas[0].name!r}"
         raise InputError(sentence("The decimal sign", "the same in all columns", got), hint="Use $comma_or_point.")
-    if all(_GROUPED.fullmatch(text) for _, text in commas):
+    if commas:
+        return NumberStyle(",", ".")
+    if "1,234" in first and "." not in first:
+        column, text = first["1,234"]
         raise InputError(
             f"Column {column.name!r} is ambiguous: {column.found(text)} may have a decimal comma or a thousands "
             "separator.",
             hint="Use $comma_or_point.",
             column=column.name,
         )
-    return NumberStyle(",", ".")
+    if points is None:
+        return None
+    return NumberStyle(".", ",") if {"1,234", "1,234.5"} & set(first) else NumberStyle()
+
+
+def _told(column: Cells) -> dict[str, str]:
+    """What the texts of a column of numbers tell about the signs in them, each with the first text that does.
+
+    "." and "," are decimal signs; "1,234" and "1.234" may be either; "1,234.5" has commas between thousands.
+    """
+    texts = (text for text in column.levels if text not in column.numbers)
+    said = [text for text in texts if not is_word_for_missing(text) and not is_endless(text)]
+    told: dict[str, str] = {}
+    if found_unit(said) is None:
+        return told
+    for text in said:
+        bare = bare_number(text)
+        digits = "" if bare is None else bare[0].lower().lstrip("+-").partition("e")[0]
+        signs = [sign for sign in ".," if sign in digits]
+        if not signs:
+            continue
+        last = max(signs, key=digits.rfind)
+        grouped = _GROUPS[last].fullmatch(digits)
+        if digits.count(last) > 1:
+            if not grouped:
+                return {}
+            told.setdefault({".": ",", ",": "."}[last], text)
+            if last == ",":
+                told.setdefault("1,234.5", text)
+        elif len(signs) == 1 and grouped:
+            told.setdefault("1,234" if last == "," else "1.234", text)
+        else:
+            told.setdefault(last, text)
+            if last == "." and len(signs) == 2:
+                told.setdefault("1,234.5", text)
+    return told
