@@ -60,6 +60,8 @@ def python_terms(column: str) -> dict[str, str]:
         "comma_or_point": "TableEncoder(decimal=',') or TableEncoder(decimal='.')",
         "date_format": "TableEncoder(date_format='%d/%m/%Y')",
         "decimal": "decimal",
+        "as_number": f"TableEncoder(kinds={{{column!r}: 'number'}})",
+        "as_text": f"TableEncoder(kinds={{{column!r}: 'text'}})",
         "drop": f"TableEncoder(drop=[{column!r}])",
         "encoding": "the parameter encoding",
         "grid": "Extend the grid, or use extend_grid=True",
@@ -153,6 +155,10 @@ class EdgeOfGridWarning(MercerWarning):
 
 class ConvergenceWarning(MercerWarning):
     """An iteration stopped before it reached its tolerance."""
+
+
+class LeftOutWarning(MercerWarning):
+    """A column was left out that looks like numbers or dates, or counts the rows."""
 
 
 class UnfamiliarRowsWarning(MercerWarning):

@@ -78,7 +78,7 @@ REFUSED = {
         "--as must be COLUMN=number, category, date, text or drop; got 'size=colour'."
     ),
     ("fit", "houses.csv", "--target", "price", "--drop", "price"): (
-        "Target 'price' cannot also be used with --drop, --group, --weight or --id."
+        "Target 'price' cannot also be used with --drop, --group, --time, --weight or --id."
     ),
     ("fit", "houses.csv", "--target", "sold"): (
         "Target 'sold' must be numbers or labels; got dates. Replace the dates by a number, such as days since a "

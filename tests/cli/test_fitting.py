@@ -112,7 +112,8 @@ def test_settings_reach_the_search(run, folder):
         "--kernel", "linear().on('heating') + gaussian(2).on(['sold', 'heating'])", "--alphas", "0.1 1",
         "--scoring", "r2", "--threads", "1", "--memory-limit", "1GB", "--time-budget", "100",
     ).stdout  # fmt: skip
-    assert "(because of --kernel and --alphas and --rule and --scoring and --group and --weight)" in said
+    assert "(because of --kernel and --alphas and --rule and --scoring)" in said
+    assert "--group town: 5 groups; rows of one group are in the same fold." in said
     assert "Linear().on([0, 1, 2]) + Gaussian(width=2).on([" in said
     assert "Out-of-sample score: " in said
     assert "(r2; nested cross-validation, grouped 5-fold" in said

@@ -9,6 +9,9 @@ from written_tables import written
 
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Said, prepare
+from mercer.report.judging import Judgement
+
+POOR, PERFECT = (Judgement("root mean squared error", error, 0.1, 1.0, "by hand") for error in (0.9, 0.001))
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def test_several_such_columns_are_named_together(leaking):
     rng = np.random.default_rng(1)
     y = rng.normal(size=30)
     written(leaking, "two.csv", {"a": 2 * y, "b": 3 * y, "y": y})
-    said = given_away(prepare("two.csv", Said("y")), "y")
+    said = given_away(prepare("two.csv", Said("y")), "y", POOR)
     assert said[0].startswith("Possible target leakage: each of a and b alone nearly determines y.")
     assert said[0].endswith("--drop a --drop b.")
 
@@ -44,5 +47,42 @@ def test_labels_are_given_away_too_and_the_only_column_is_no_leak(leaking):
     code = np.arange(30) % 3
     labels = np.array(["red", "green", "blue"])[code]
     written(leaking, "labels.csv", {"code": code + 0.5, "x": np.arange(30) * 7 % 11, "y": labels})
-    assert given_away(prepare("labels.csv", Said("y")), "y")[0].startswith("Possible target leakage: column code alone")
-    assert given_away(prepare("labels.csv", Said("y", drop=("x",))), "y") == []
+    said = given_away(prepare("labels.csv", Said("y")), "y", POOR)
+    assert said[0].startswith("Possible target leakage: column code alone")
+    assert given_away(prepare("labels.csv", Said("y", drop=("x",))), "y", POOR) == []
+
+
+def drawn(count, rows=60, seed=2):
+    return np.random.default_rng(seed).uniform(1.0, 9.0, size=(count, rows)).round(3)
+
+
+@pytest.mark.parametrize(
+    ("made", "how"),
+    [
+        (lambda a, b, c: a + b, "y = a + b"),
+        (lambda a, b, c: a - 2 * b + 7, "y = a - 2 b + 7"),
+        (lambda a, b, c: (a * b).round(2), "y = a * b"),
+        (lambda a, b, c: a / c**2, "y = a * c^-2"),
+    ],
+)
+def test_a_formula_of_columns_is_found_with_its_columns_alone(folder, made, how):
+    a, b, c = drawn(3)
+    written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": made(a, b, c)})
+    (said,) = given_away(prepare("f.csv", Said("y")), "y", POOR)
+    assert f"y is computed from {'a and c' if 'c' in how else 'a and b'} ({how})" in said
+
+
+def test_noise_and_honest_signals_are_no_leak(folder):
+    a, b, c = drawn(3)
+    noise = np.random.default_rng(5).normal(size=60)
+    for y in (noise, a + b + 0.3 * noise, np.sin(a) * b):
+        written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": y})
+        assert given_away(prepare("f.csv", Said("y")), "y", POOR) == []
+
+
+def test_a_model_that_explains_all_is_told_with_the_columns_that_do(folder):
+    a, b, c = drawn(3, rows=400)
+    written(folder, "f.csv", {"a": a, "b": b, "c": c, "y": np.sin(a) + np.cos(b)})
+    (said,) = given_away(prepare("f.csv", Said("y")), "y", PERFECT)
+    assert "the model explains more than 99.99 % of the variance of y, mostly from" in said
+    assert said.endswith(("--drop a --drop b.", "--drop b --drop a."))

@@ -45,7 +45,11 @@ def agrees(reading, raw):
     sign = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}[reading.kind]
     comma = "Numbers have decimal commas." in reading.notes
     old = any("Windows-1252" in note for note in reading.notes)
-    rows = [row for row in slowly(raw.decode("cp1252" if old else "utf-8-sig"), sign) if any(cell.strip() for cell in row) or len(row) > 1]
+    rows = [
+        row
+        for row in slowly(raw.decode("cp1252" if old else "utf-8-sig"), sign)
+        if any(cell.strip() for cell in row) or len(row) > 1
+    ]
     header, *rows = rows
     if len(rows) != reading.rows or len(header) != len(reading.columns):
         return len(header) == 1 and len(rows) <= reading.rows  # empty lines are empty cells there

@@ -72,6 +72,7 @@ CELLS = st.one_of(
 
 
 @given(columns=st.lists(st.lists(CELLS, min_size=4, max_size=4), min_size=1, max_size=4))
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeftOutWarning")
 def test_any_table_is_encoded_finitely_or_refused_in_a_sentence(columns):
     table = {f"c{i}": column for i, column in enumerate(columns)}
     encoder = TableEncoder()

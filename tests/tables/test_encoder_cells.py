@@ -30,6 +30,7 @@ CELLS = (
     st.lists(CELLS, min_size=3, max_size=9)
     | st.lists(st.sampled_from([*WORDS[:4], "1", "2", "2.5"]), min_size=3, max_size=9)
 )
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeftOutWarning")
 def test_a_column_of_texts_means_the_same_in_a_file_and_in_a_table(tmp_path, cells):
     """Kind, levels, missing cells and numbers are the same, or both are refused."""
     path = tmp_path / "t.csv"

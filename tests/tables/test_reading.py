@@ -226,6 +226,7 @@ def test_what_was_told_is_done(read):
     assert read(raw, separator="|", decimal=",").columns["a"].values.tolist() == [1.234]
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeftOutWarning")
 def test_kinds_that_were_asked_for(read):
     raw = b"zip,day,size,big\n10,2024-01-01,007,123456789012345678901234567890\n20,2024-01-02,8,5\n"
     found = read(raw, kinds={"zip": "category", "day": "text", "size": "number"}, unused=["big"])

@@ -134,8 +134,6 @@ _NEEDS = {
     "scoring": "--scoring",
     "repeats": "--repeats",
     "checkpoint": "--checkpoint",
-    "group": "--group",
-    "weight": "--weight",
     "without_data": "--without-data",
 }
 
@@ -147,8 +145,7 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     --dask, more than 50 000 rows, or a table that is      NystroemRidgeCV or NystroemRidgeClassifierCV
     read in passes (`streamed`)
     any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
-    --repeats, --checkpoint, --group, --weight,
-    --without-data
+    --repeats, --checkpoint, --without-data
     none of them                                           AutoRegressor or AutoClassifier
     =====================================================  ===============================================
 

@@ -48,7 +48,16 @@ def _file_options() -> list[Callable[[Any], Any]]:
         click.option(
             "--decimal", type=click.Choice([".", ","]), help="Decimal sign. Default: detected from the table."
         ),
-    ]
+        click.option(
+            "--date-format", metavar="FORMAT",
+            help="Format of dates, such as %d/%m/%Y (day first) or %m/%d/%Y (month first). Default: detected from the "
+            "table.",
+        ),
+        click.option(
+            "--encoding", metavar="NAME",
+            help="Encoding of a text file, such as latin-1. Default: UTF-8, UTF-16 or Windows-1252, as detected.",
+        ),
+    ]  # fmt: skip
 
 
 _COLUMNS = _options(
@@ -64,12 +73,25 @@ _COLUMNS = _options(
     click.option("--drop", multiple=True, metavar="COLUMN", help="Drop a column; may be repeated."),
     click.option("--id", "row_id", metavar="COLUMN", help="Column with row identifiers; not used as a feature."),
     click.option("--group", metavar="COLUMN", help="Keep rows of one group in the same fold."),
+    click.option(
+        "--time", metavar="COLUMN",
+        help="Column of dates or numbers that rows are ordered by. Folds follow in time: every fold is predicted from "
+        "earlier rows, so the error is that of predicting the future.",
+    ),
     click.option("--weight", metavar="COLUMN", help="Sample weights."),
+    click.option(
+        "--class-weight", type=click.Choice(["balanced"]),
+        help="balanced: every class counts the same, however many rows it has.",
+    ),
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
         "the rows, or stop with an error (refuse). Infinite values are an error, unless "
         "--missing mark, mean or drop is given explicitly: then they count as missing.",
+    ),
+    click.option(
+        "--missing-target", type=click.Choice(["drop", "refuse"]), default="refuse", show_default=True,
+        help="Rows without a target: drop them, or stop with an error (refuse).",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -100,7 +122,7 @@ _SETTINGS = _options(
         metavar="N",
         help="Number of folds for the error estimate. Default: 10; none for the automatic model, which estimates its "
         "error during the fit. (The automatic model is used for tables of at most 50 000 rows, unless --kernel, "
-        "--alphas, --rule, --scoring, --repeats, --checkpoint, --group, --weight, --without-data or --dask is given.)",
+        "--alphas, --rule, --scoring, --repeats, --checkpoint, --without-data or --dask is given.)",
     ),
     click.option(
         "--repeats",

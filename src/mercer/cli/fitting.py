@@ -13,7 +13,7 @@ from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import IllConditionedWarning, InputError, MercerWarning, sentence
+from mercer.errors import IllConditionedWarning, InputError, LeftOutWarning, MercerWarning, sentence
 from mercer.estimators.error_scale import AsError
 from mercer.kernels import Kernel, parse
 from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
@@ -42,6 +42,7 @@ class FitOptions:
     verbose: int = 1
     dask: str | None = None
     without_data: bool = False
+    class_weight: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +55,15 @@ class Fitted:
     warned: list[str]
 
 
-def fit(table: Prepared, asked: FitOptions, group: str | None, weight: str | None) -> Fitted:
+def fit(table: Prepared, asked: FitOptions) -> Fitted:
     """Fit what the settings ask for, and judge it."""
-    given = vars(asked) | {"group": group, "weight": weight}
-    name, why = choose_model(table.target.task, given, len(table.target.values), streamed=table.stream is not None)
+    task, rows = table.target.task, len(table.target.values)
+    name, why = choose_model(task, vars(asked), rows, streamed=table.stream is not None)
+    why += "; with --class-weight balanced" * bool(asked.class_weight)
+    if asked.class_weight and task == "regression":
+        raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
+    if not name.startswith("Auto"):
+        _refuse_auto_only(table, asked, name)
     make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -65,15 +71,24 @@ def fit(table: Prepared, asked: FitOptions, group: str | None, weight: str | Non
     return Fitted(model, why, judgement, worth_telling(heard, auto=make is _fit_auto))
 
 
+def _refuse_auto_only(table: Prepared, asked: FitOptions, name: str) -> None:
+    """Refuse what only the automatic models have."""
+    unwanted = {"--time": table.times is not None, "--class-weight": asked.class_weight and name.startswith("Nystroem")}
+    for option, given in unwanted.items():
+        if given:
+            raise InputError(f"{option} is not supported for {name}. Remove {option}, or the options that chose it.")
+
+
 def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -> list[str]:
     """Mercer's own warnings, each kind once.
 
-    Alphas of the automatic models are tuned by their held-out error; how their systems are conditioned is
-    no news then.
+    Columns that were left out have been told. Alphas of the automatic models are tuned by their held-out error; how
+    their systems are conditioned is no news then.
     """
     told: dict[type[Warning], list[str]] = {}
     for each in heard:
-        if issubclass(each.category, MercerWarning) and not (auto and each.category is IllConditionedWarning):
+        known = each.category is LeftOutWarning or (auto and each.category is IllConditionedWarning)
+        if issubclass(each.category, MercerWarning) and not known:
             said = each.message.worded(flags) if isinstance(each.message, MercerWarning) else str(each.message)
             told.setdefault(each.category, []).append(" ".join(said.split()))
     return [said[0] + (f" (And {len(said) - 1} more like it.)" if said[1:] else "") for said in told.values()]
@@ -88,9 +103,16 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
         raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
     budget = None if asked.time_budget is None else asked.time_budget / (folds + 1)
     encoder = TableEncoder.from_settings(table.encoder.settings)
-    how = {"time_budget": budget, "encoder": encoder, "random_state": asked.seed, "verbose": asked.verbose}
-    model = getattr(mercer, name)(**how).fit(table.features, y)
-    result = model.evaluate(table.features, y, folds=folds) if folds else None
+    how: dict[str, Any] = {
+        "time_budget": budget,
+        "encoder": encoder,
+        "random_state": asked.seed,
+        "verbose": asked.verbose,
+    }
+    how |= {"class_weight": asked.class_weight} if asked.class_weight else {}
+    beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
+    model = getattr(mercer, name)(**how).fit(table.features, y, **beside)
+    result = model.evaluate(table.features, y, folds=folds, **beside) if folds else None
     judged = judge(subject_of(model, table.features, y, target=""), result)
     if result is not None:
         return model, judged
@@ -120,6 +142,7 @@ def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Arra
         "random_state": asked.seed if table.groups is None else None,
         "verbose": asked.verbose,
     }
+    options |= {"class_weight": asked.class_weight} if asked.class_weight else {}
     return getattr(mercer, name)(**options), table.encoder.transform(table.features)
 
 

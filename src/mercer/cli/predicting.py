@@ -20,7 +20,15 @@ from mercer.tables.report import EncoderReport
 _FEWER = "Predict for fewer rows at a time."
 
 
-def read_new(source: str, model: TableModel, separator: str | None, decimal: str | None) -> Reading:
+def read_new(
+    source: str,
+    model: TableModel,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
+) -> Reading:
     """The table to predict for: a file, standard input, or a directory of Parquet files as `fit` takes them."""
     parts = LongTable.found(source, above=0) if Path(source).is_dir() else None
     if parts is None:
@@ -31,6 +39,9 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
             separator=separator,
             decimal=decimal,
             style=model.style,
+            writings={} if date_format else model.writings,
+            date_format=date_format,
+            encoding=encoding,
             too_large=_FEWER,
         )
     import pyarrow as pa
@@ -43,7 +54,9 @@ def read_new(source: str, model: TableModel, separator: str | None, decimal: str
             f"The Parquet files of {parts.what} cannot be read as one table: {one_line(error)}. Save every file with "
             "the same column types."
         ) from None
-    return arrow_reading(table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style))
+    return arrow_reading(
+        table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style, writings=model.writings)
+    )
 
 
 def predicted(

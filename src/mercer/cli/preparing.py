@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.choices import Target, choose_task
+from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, LeftOutWarning, sentence
 from mercer.tables import TableEncoder
+from mercer.tables.alike import alike
 from mercer.tables.cells import Cells
 from mercer.tables.reading import Reading, read_table
 from mercer.tables.state import EncoderSettings
+from mercer.tables.values import is_word_for_missing
 from mercer.text import counted
 
 _FEWEST = 6  # rows that folds can be made of
@@ -37,6 +41,10 @@ class Said:
     rows_kept: bool = True
     separator: str | None = None
     decimal: str | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    time: str | None = None
+    missing_target: str = "refuse"
 
     @property
     def read_as(self) -> dict[str, str]:
@@ -58,7 +66,7 @@ class Said:
     @property
     def always_there(self) -> list[str]:
         """Columns that must not have gaps."""
-        return [self.target, *(name for name in (self.weight, self.group) if name is not None)]
+        return [self.target, *(name for name in (self.weight, self.group, self.time) if name is not None)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +85,7 @@ class Prepared:
         Their kinds, and how they become numbers.
     target : Target
         What is to be predicted.
-    groups, weights : ndarray or None
+    groups, weights, times : ndarray or None
         One per row, if said.
     ignored : tuple of str
         Columns that are not learned from.
@@ -96,6 +104,7 @@ class Prepared:
     weights: Array | None
     ignored: tuple[str, ...]
     notes: list[str]
+    times: Array | None = None
     stream: Callable[[], Iterator[Any]] | None = None
 
 
@@ -118,8 +127,8 @@ def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str],
     """The feature columns; `column` raises an error for unknown names."""
     for name in (said.target, *said.kinds, *said.always_there[1:], *said.aside):
         column(name)
-    if said.target in {*said.aside, said.weight}:
-        raise InputError(f"Target {said.target!r} cannot also be used with --drop, --group, --weight or --id.")
+    if said.target in {*said.aside, said.weight, said.time}:
+        raise InputError(f"Target {said.target!r} cannot also be used with --drop, --group, --time, --weight or --id.")
     features = [name for name in names if name not in {said.target, said.weight, *said.aside}]
     if not features:
         raise InputError(f"{what} has no columns besides the target {said.target!r}.")
@@ -142,6 +151,8 @@ def prepare(source: str, said: Said) -> Prepared:
         separator=said.separator,
         decimal=said.decimal,
         infinite=infinite_cells(said),
+        date_format=said.date_format,
+        encoding=said.encoding,
         too_large=f"A Parquet table of more than {LONG} rows is read block by block: turn it into one.",
     )
     names = learned_from(said, table.exactly, list(table.raw), table.what)
@@ -150,17 +161,28 @@ def prepare(source: str, said: Said) -> Prepared:
     gaps = {name: table.gaps(name) for name in looked_at}
     rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
     features = {name: table.columns[name][rows] for name in names}
-    return Prepared(
-        table,
-        table.rows,
-        features,
-        fitted_encoder(features, said, table),
-        chosen_task(table, said, rows),
-        checked_groups(table, said.group, rows),
-        checked_weights(table, said.weight, rows),
-        tuple(name for name in table.raw if name not in features and name != said.target),
-        notes,
-    )
+    encoder = fitted_encoder(features, said, table, notes)
+    notes += alike(encoder, features)
+    target = chosen_task(table, said, rows, notes)
+    groups, weights = checked_groups(table, said.group, rows), checked_weights(table, said.weight, rows)
+    times = checked_times(table, said.time, rows)
+    notes += structure_words(said, groups, weights, times)
+    ignored = tuple(name for name in table.raw if name not in features and name != said.target)
+    return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, times)
+
+
+def structure_words(said: Said, groups: Array | None, weights: Array | None, times: Array | None) -> list[str]:
+    """What groups, weights and times do to the fit."""
+    words = []
+    if groups is not None:
+        words.append(f"--group {said.group}: {len(np.unique(groups))} groups; rows of one group are in the same fold.")
+    if weights is not None:
+        words.append(f"--weight {said.weight}: weights of {weights.min():g} to {weights.max():g}.")
+    if times is not None:
+        words.append(
+            f"--time {said.time}: every fold is predicted from earlier rows, so the error is about the future."
+        )
+    return words
 
 
 def infinite_cells(said: Said) -> str:
@@ -168,12 +190,15 @@ def infinite_cells(said: Said) -> str:
     return "refuse" if said.missing in {None, "refuse"} else "missing"
 
 
-def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading) -> TableEncoder:
+def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, notes: list[str]) -> TableEncoder:
     """The fitted encoder of these columns; an error if no column can be a feature."""
     kinds = {name: kind for name, kind in said.read_as.items() if name in features}
     missing = "mean" if said.missing == "mean" else "mark"
-    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing)
-    encoder = TableEncoder.from_settings(settings).fit(features)
+    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", LeftOutWarning)
+        encoder = TableEncoder.from_settings(settings).fit(features)
+    notes += [each.message.worded(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
     if not encoder.names_out_:
         reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
         raise InputError(
@@ -183,9 +208,20 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading) ->
     return encoder if said.rows_kept else encoder.rounded()
 
 
-def chosen_task(table: Reading, said: Said, rows: Array) -> Target:
+def chosen_task(table: Reading, said: Said, rows: Array, notes: list[str]) -> Target:
     """The target of these rows; labels as they are in the file."""
-    cells = table.exactly(said.target)
+    cells, column = table.exactly(said.target), table.columns[said.target][rows]
+    if column.family == "text":
+        words = [
+            f"{text!r} ({count})"
+            for text, count in zip(column.levels, column.counts, strict=True)
+            if is_word_for_missing(text)
+        ]
+        if words:
+            notes.append(
+                f"Target {said.target!r}: {', '.join(words)} taken as a label. If it means that the label is missing, "
+                "empty these cells and use --missing-target drop."
+            )
     return choose_task(said.target, table.columns[said.target][rows], [cells[row] for row in rows], said.task)
 
 
@@ -195,20 +231,27 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
     Otherwise missing values are an error: in target, group and weight always, in other columns with `--missing refuse`.
     """
     gone = np.zeros(len(next(iter(gaps.values()))), dtype=bool)
-    for name, missing in gaps.items():
+    targets = gaps[said.target] if said.missing_target == "drop" else np.zeros(len(gone), dtype=bool)
+    if targets.all():
+        raise InputError(f"Every row of {table.what} has a missing target: --missing-target drop would leave no rows.")
+    for name, found in gaps.items():
+        missing = found & ~targets
         gone |= missing
         if missing.any() and said.missing != "drop":
             count = int(missing.sum())
             where = table.where(int(np.argmax(missing)))
+            option = "--missing-target drop" if name == said.target else "--missing drop"
             raise InputError(
                 f"Column {name!r} has {counted(count, 'missing value')}, the first in {where}. To drop these rows, use "
-                "--missing drop."
+                f"{option}."
             )
-    if gone.all():
+    if (gone | targets).all():
         raise InputError(f"Every row of {table.what} has a missing value: --missing drop would leave no rows.")
-    if gone.any():
-        verbs = ("has", "was") if gone.sum() == 1 else ("have", "were")
-        notes.append(f"{int(gone.sum())} of {len(gone)} rows {verbs[0]} missing values and {verbs[1]} dropped.")
+    for marks, what in ((targets, "no target"), (gone, "missing values")):
+        if marks.any():
+            verbs = ("has", "was") if marks.sum() == 1 else ("have", "were")
+            notes.append(f"{int(marks.sum())} of {len(marks)} rows {verbs[0]} {what} and {verbs[1]} dropped.")
+    gone |= targets
     if (~gone).sum() < _FEWEST:
         after = " after dropping rows with missing values" if gone.any() else ""
         raise InputError(
@@ -229,6 +272,17 @@ def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | Non
         way_out = "All rows of a group are in the same fold, and at least 3 folds are needed."
         raise InputError(sentence(f"--group {name}", must_be, f"{count}", way_out))
     return groups
+
+
+def checked_times(table: Reading, name: str | None, rows: Array) -> Array | None:
+    """When each of these rows was: days or numbers."""
+    if name is None:
+        return None
+    cells = table.columns[name]
+    if cells.family not in {"date", "number"}:
+        must_be = "a column of dates or numbers"
+        raise InputError(sentence(f"--time {name}", must_be, cells.found(0)), hint="Set $date_format.", column=name)
+    return np.asarray(cells.values[rows])
 
 
 def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | None:

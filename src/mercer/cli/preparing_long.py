@@ -18,6 +18,7 @@ from mercer.cli.preparing import (
     infinite_cells,
     learned_from,
     rows_left_out,
+    structure_words,
 )
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest
@@ -44,10 +45,11 @@ class Passes:
     def __call__(self) -> Iterator[tuple[Any, ...]]:
         """Blocks from the first to the last row."""
         used = {column.name: column.kind for column in self.encoder.columns_ if column.outputs}
+        writings = {column.name: column.writing for column in self.encoder.columns_ if column.outputs}
         row = at = 0
         for block in self.table.blocks(list(used)):
             what = f"the block of {self.table.what} that begins with row {row + 1}"
-            found = arrow_reading(block, what, replace(self.how, kinds=used))
+            found = arrow_reading(block, what, replace(self.how, kinds=used, writings=writings))
             kept = np.flatnonzero(self.kept[row : row + block.num_rows])
             columns = {name: column[kept] for name, column in found.columns.items()}
             own = slice(at, at + len(kept))
@@ -66,6 +68,11 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         if name not in table.names:
             raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
 
+    if said.time is not None:
+        raise InputError(
+            f"--time is not supported for tables that are read in blocks ({table.rows} rows). Fit fewer rows, or "
+            "remove --time."
+        )
     if not said.rows_kept:
         raise InputError(
             f"--without-data is not supported for tables that are read in blocks ({table.rows} rows): their Nystroem "
@@ -74,7 +81,9 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     endless = infinite_cells(said) == "missing"
     survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE, endless=endless)
-    how = Rules(said.read_as, frozenset(said.unused), decimal=said.decimal, endless=endless)
+    how = Rules(
+        said.read_as, frozenset(said.unused), decimal=said.decimal, endless=endless, date_format=said.date_format
+    )
     sample = arrow_reading(survey.sample, table.what, how)
     # one style for all blocks, so that none is read in a style of its own
     how = replace(how, decimal=None, style=sample.style or NumberStyle())
@@ -88,9 +97,10 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
     drawn = np.flatnonzero(kept[survey.rows])
     features = {name: sample.columns[name][drawn] for name in names}
-    encoder = fitted_encoder(features, said, sample)
-    target = chosen_task(whole, said, rows)
+    encoder = fitted_encoder(features, said, sample, notes)
+    target = chosen_task(whole, said, rows, notes)
     groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
+    notes += structure_words(said, groups, weights, None)
     return Prepared(
         sample,
         table.rows,
@@ -101,5 +111,6 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         weights,
         tuple(name for name in table.names if name not in features and name != said.target),
         notes,
+        None,
         Passes(table, encoder, how, kept, target.values, weights, groups),
     )

@@ -179,6 +179,8 @@ def flags(column: str) -> dict[str, str]:
     '--as price=category'
     """
     return {
+        "as_number": f"--as {column}=number",
+        "as_text": f"--as {column}=text",
         "category": f"--as {column}=category",
         "comma_or_point": "--decimal ',' or --decimal '.'",
         "date_format": "--date-format, such as %d/%m/%Y or %m/%d/%Y",

@@ -45,8 +45,8 @@ def run_fit(options: dict[str, Any]) -> None:
         if speak:
             say(data_words(table, target) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
-        found = fit(table, asked, options["group"], options["weight"])
-        found = replace(found, warned=[*given_away(table, target), *found.warned])
+        found = fit(table, asked)
+        found = replace(found, warned=[*given_away(table, target, found.judgement), *found.warned])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
@@ -141,6 +141,10 @@ def _said(options: dict[str, Any]) -> Said:
         rows_kept=not options.get("without_data"),
         separator=_sign(options["separator"]),
         decimal=options["decimal"],
+        date_format=options["date_format"],
+        encoding=options["encoding"],
+        time=options["time"],
+        missing_target=options["missing_target"],
     )
 
 
@@ -163,7 +167,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
             hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
             raise InputError(f"Unknown scoring {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
-    given = {name: options[name] for name in names}
+    given = {name: options[name] for name in (*names, "class_weight")}
     return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
 
@@ -215,9 +219,8 @@ def run_explain(options: dict[str, Any]) -> None:
     asked = _asked(options)
     with _limits(options):
         table = prepare(options["table"], _said(options))
-        given = vars(asked) | {"group": options["group"], "weight": options["weight"]}
         streamed = table.stream is not None
-        name, why = choose_model(table.target.task, given, len(table.target.values), streamed=streamed)
+        name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
         say(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
         if name.startswith("Auto"):
             say(auto_plan(table, asked))
@@ -240,7 +243,8 @@ def run_predict(options: dict[str, Any]) -> None:
 
     _refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
     model = _loaded(options["model"])
-    table = read_new(options["table"], model, _sign(options["separator"]), options["decimal"])
+    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
+    table = read_new(options["table"], model, separator=_sign(options["separator"]), **how)
     for note in table.notes:
         say(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])

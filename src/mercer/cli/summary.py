@@ -72,11 +72,12 @@ def _why(column: Column) -> str:
     >>> _why(Column("house", "category", "set by kinds"))
     'set by --as'
     """
-    text, category = (shlex.quote(f"{column.name}={kind}") for kind in ("text", "category"))
+    text, category, number = (shlex.quote(f"{column.name}={kind}") for kind in ("text", "category", "number"))
     options = {
         "set by kinds": "set by --as",
         "use kind text or category": f"use --as {text}",
         "use kind category": f"use --as {category}",
+        "use kind number": f"use --as {number}",
     }
     why = column.why
     for words, option in options.items():

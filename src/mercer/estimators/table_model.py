@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables import Column, TableEncoder
+from mercer.tables.cells import Writing
 from mercer.tables.report import EncoderReport
 from mercer.tables.values import NumberStyle
 from mercer.text import quoted
@@ -103,6 +104,11 @@ class TableModel:
     def kinds(self) -> dict[str, str]:
         """The kinds of the columns that are needed, by name."""
         return {column.name: column.kind for column in self.columns if column.outputs}
+
+    @property
+    def writings(self) -> dict[str, Writing]:
+        """How the texts of these columns wrote numbers and dates, by name."""
+        return {column.name: column.writing for column in self.columns if column.outputs}
 
     def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The training columns of a new table; missing or unknown columns are an error."""

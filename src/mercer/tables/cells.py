@@ -96,7 +96,7 @@ class Cells:
     numbers: dict[str, bool] = field(default_factory=dict)
     gone: str = ""
     style: Any = None
-    writing: Writing = Writing()
+    writing: Writing = field(default_factory=Writing)
 
     def __len__(self) -> int:
         return len(self.values)

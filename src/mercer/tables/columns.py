@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class Column:
     marked: bool = True
     named: bool = False
     day: bool = False
-    writing: Writing = Writing()
+    writing: Writing = field(default_factory=Writing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,10 @@ _YEAR_FIRST = re.compile(rf"([0-9]{{4}})([./])([0-9]{{1,2}})\2([0-9]{{1,2}})(?:,
 _DIGITS = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})(?:\.0)?")
 _DURATION = re.compile(r"([+-]?)(?:([0-9]+)\s*d(?:ays?)?,?\s*)?(?:([0-9]+):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]+)?))?)?")
 # What a person would take for a date, whatever its format.
-_LOOKS = re.compile(r".*[0-9]{1,4}[./-][0-9A-Za-z]{1,9}[./-][0-9]{1,4}.*|[0-9]{1,2}:[0-9]{2}.*|.*\b(19|20)[0-9]{2}\b.*")
+_LOOKS = re.compile(
+    r"(?:[A-Za-z]{2,9},? )?(?:[0-9]{1,4}([./ -])(?:[0-9]{1,2}|[A-Za-z]{3,9})\1[0-9]{2,4}"
+    r"|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4})(?:[ T,].*)?|[0-9]{1,2}[:h][0-9]{2}(?:[: ].*)?"
+)
 
 
 def read_day(text: str, form: str = ISO) -> float | None:
@@ -62,10 +65,10 @@ def read_day(text: str, form: str = ISO) -> float | None:
 
 def _moment(text: str, form: str) -> dt.datetime | None:
     if form == ISO:
-        return naive(dt.datetime.fromisoformat(text)) if _ISO.fullmatch(text) else None  # type: ignore[no-any-return]
+        return naive(dt.datetime.fromisoformat(text)) if _ISO.fullmatch(text) else None
     if form == DIGITS:
         match = _DIGITS.fullmatch(text)
-        return None if match is None else dt.datetime(*map(int, match.groups()))  # type: ignore[arg-type]  # noqa: DTZ001
+        return None if match is None else dt.datetime(int(match[1]), int(match[2]), int(match[3]))  # noqa: DTZ001
     if form not in FORMATS:
         return naive(dt.datetime.strptime(text, form))  # type: ignore[no-any-return]  # noqa: DTZ007
     match = (_YEAR_FIRST if form == YEAR_FIRST else _YEAR_LAST).fullmatch(text)

@@ -162,7 +162,11 @@ def _western(raw: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     beyond = [letter for letter in text if not letter.isascii()]
-    return text if 2 * sum(letter.isalpha() or letter in "€£°²³µ’–\u00a0" for letter in beyond) > len(beyond) else ""
+    return (
+        text
+        if 2 * sum(letter.isalpha() or letter in "€£°²³\u00a0\u2013\u2019" for letter in beyond) > len(beyond)
+        else ""
+    )
 
 
 def _line_of(raw: bytes, place: int) -> int:

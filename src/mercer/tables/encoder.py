@@ -15,7 +15,7 @@ from mercer.errors import InputError, nearest, sentence
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import decide, meant
+from mercer.tables.kinds import decide, meant, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
 from mercer.tables.values import NumberStyle, found_style
@@ -27,8 +27,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     A scikit-learn transformer for data frames (pandas, polars, pyarrow), mappings of columns, arrays and lists of rows.
     Numbers are standardized, categories become one column per level, dates become a number, the time of the year and
-    of the day and the day of the week, texts become the main directions of their words or letters, and what does not vary or only
-    identifies rows is left out with a reason. See the page on tables for every rule.
+    of the day and the day of the week, texts become the main directions of their words or letters, and what does not
+    vary or only identifies rows is left out with a reason. See the page on tables for every rule.
 
     Parameters
     ----------
@@ -106,7 +106,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
-        return EncoderSettings.checked(self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format)
+        return EncoderSettings.checked(
+            self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what each column is, and learn from the rows how to encode it.
@@ -184,9 +186,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             stop = start + len(column.outputs)
             levels = column.levels + column.pooled
             own = read[column.name].style or style or NumberStyle()
-            cells = meant(
-                read[column.name], column.kind, own, levels=levels, trained=trained, writing=column.writing
-            )
+            cells = meant(read[column.name], column.kind, own, levels=levels, trained=trained, writing=column.writing)
             strangers = encode(column, cells, own, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.counted(column.name, strangers))
@@ -285,10 +285,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 columns.append(Column(name, "dropped", "set by drop"))
                 continue
             cells = meant(read[place], asked.get(place), style or NumberStyle(), date_format=settings.date_format)
-            kind, why = decide(cells, asked.get(place))
+            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(kept) > 1)
             column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
+        for place, column in enumerate(columns):
+            if column.kind == "identifier":
+                warn_of_left_out(column, read[place])
         self.set_columns(columns, settings, style, named=table.named)
 
     def set_columns(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, LeftOutWarning, sentence
 from mercer.tables.cells import (
     EXACT,
     FIFTEEN,
@@ -30,6 +31,7 @@ from mercer.tables.dates import (
     WORDS,
     YEAR_FIRST,
     found_format,
+    looks_like_dates,
     read_day,
 )
 from mercer.tables.texts import FEWEST_WORDS, words_in
@@ -51,6 +53,8 @@ ASKABLE = ("number", "category", "date", "text")
 MOST_LEVELS = 50
 # Whole numbers with no more distinct values than this are pointed out: they may be codes.
 _FEW = 10
+ROW_NUMBERS = "row numbers"
+_COUNTED = 10  # rows
 # Text of which this share reads as numbers or dates, and the rest does not, is a spoilt column.
 _SPOILT = 0.8
 _TRUTH = ("false", "true")
@@ -201,7 +205,7 @@ def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
 def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
     """The error for a cell that is not a number, or a number in another format."""
     if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
-        around = f"before them {style.before!r}" if style.before else f"after them {style.after!r}"
+        around = f"{style.before!r} before them" if style.before else f"{style.after!r} after them"
         return cells.refused(f"numbers with {around}" + ", as in the training table" * trained, text)
     if not LOOSE.fullmatch(text):
         return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
@@ -238,14 +242,15 @@ def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
             raise cells.refused(f"{what} in every row ({100 * share:.3g} % are)", text, hint)
 
 
-def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
-    """The kind of a column, and why. The first line that fits decides.
+def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tuple[Kind, str]:
+    """The kind of a column, and why. The first line that fits decides; `rows_counted` allows for the sixth.
 
     ===================================================  ==========
     every value is missing, or all are the same          constant
     one value, and missing values                        category
     the kind that `kinds` sets                           that kind
     categorical in the table; booleans                   category
+    0, 1, 2, ... or 1, 2, 3, ... in every row            identifier
     numbers, however few distinct ones                   number
     dates                                                date
     text: each value twice or more on average            category
@@ -275,8 +280,32 @@ def decide(cells: Cells, asked: str | None) -> tuple[Kind, str]:
     if cells.family == "truth":
         return "category", "true or false"
     if cells.family == "number":
+        if rows_counted and _counts_rows(cells):
+            return "identifier", f"{ROW_NUMBERS}; to keep them, use kind number"
         return "number", _number_reason(cells)
     return ("date", WORDS.get(cells.writing.dates, "dates")) if cells.family == "date" else _decide_text(cells)
+
+
+def _counts_rows(cells: Cells) -> bool:
+    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ... over so many rows that it is no chance."""
+    values = cells.values
+    return len(values) >= _COUNTED and values[0] in {0.0, 1.0} and bool((np.diff(values) == 1).all())
+
+
+def warn_of_left_out(column: Any, cells: Cells) -> None:
+    """Warn of a column that is left out and may be what the target follows."""
+    if column.why.startswith(ROW_NUMBERS):
+        what, hint = "it counts the rows", "To keep it, use $as_number."
+    elif cells.family != "text":
+        return
+    elif looks_like_dates(cells.levels):
+        what, hint = "it looks like dates in a format that is not known", "Set $date_format, or use $as_text."
+    elif 2 * sum(bare_number(text) is not None and not _is_code(text) for text in cells.levels) > len(cells.levels):
+        what, hint = "most of it looks like numbers", "Correct the other values, or use $as_text."
+    else:
+        return
+    warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)
+    warnings.warn(warning, stacklevel=4)
 
 
 def is_constant(cells: Cells) -> bool:

@@ -111,8 +111,8 @@ def _column_record(column: Column) -> dict[str, Any]:
         record["parts"] = told | {"width": int(parts.directions.shape[1])} | ({"tfidf": True} if parts.tfidf else {})
     if column.writing != Writing():
         record["writing"] = list(astuple(column.writing))
-    told = {"marked": (column.marked, True), "named": (column.named, False), "day": (column.day, False)}
-    return record | {name: value for name, (value, usual) in told.items() if value != usual}
+    usual = {"marked": True, "named": False, "day": False}
+    return record | {name: getattr(column, name) for name in usual if getattr(column, name) != usual[name]}
 
 
 def read(record: Any, arrays: Any) -> tuple[EncoderSettings, list[Column], NumberStyle | None, bool]:

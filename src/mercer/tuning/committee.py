@@ -405,7 +405,7 @@ class _Work:
         def error(alpha: float) -> float:
             return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
 
-        more = (len(train.rows) / len(self.folds)) ** _FOR_ALL
+        more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
         return max(more * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds)))
 
     def predictions(self, members: list[int]) -> Array:
