@@ -29,6 +29,8 @@ from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.tuning.committee import REGRESSION
 
+_TRUSTED = 200  # rows from which on intervals take the factor of `error_` as it is
+
 
 class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
@@ -140,12 +142,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             factor = np.broadcast_to(growth(committee), Y.shape[1:])
         error, give = root_mean_square(out_of_fold)
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
-        known = committee.left_out
-        if self._fresh is None and known is not None and len(known) == len(out_of_fold) and np.isfinite(known).all():
-            left_out = self.scale_ * known
-        else:
-            left_out = factor * out_of_fold
-        self._residuals = self._out(left_out)
+        trusted = min(1.0, len(out_of_fold) / _TRUSTED)  # of few rows the factor itself is uncertain
+        self._residuals = self._out(factor**trusted * out_of_fold)
         self.baseline_ = self._one(spread, y)
         del self._fresh
         return self
@@ -195,11 +193,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ============== ==========================================================================================
         method         what it rests on
         ============== ==========================================================================================
-        `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, and of the
-                       leave-one-out residuals, in the middle of both. The former come from models of two thirds of the
-                       rows and are too large, the latter from widths that have seen the row and are too small. Beyond
-                       1200 rows the latter are the former times the factor of `error_`; beyond 8000 rows, both are
-                       those of rows that were held out while alpha was chosen for all.
+        `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, which come from
+                       models of two thirds of the rows and are too large, times the root of the factor of `error_`;
+                       with n < 200 rows, that to the power n / 200. Beyond 8000 rows, the quantile of rows that were
+                       held out while alpha was chosen for all.
         `jackknife+`   The members leave every row out in turn, in closed form, with widths that have seen it.
         `cv+`          The members as tuned and fitted without each of three folds; a little too wide, for these know
                        two thirds of the rows. Nothing but their weights has seen the row.
