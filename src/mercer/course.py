@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.course_data import IdaSet, IdaSplit, Qm7, load_ida, load_qm7
 from mercer.data.checks import checked_size
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, Seed, as_rows
@@ -40,6 +41,11 @@ from mercer.solvers import DualSystem
 from mercer.solvers.gram import times
 from mercer.text import counted
 from mercer.tuning.alphas import leave_one_out
+
+__all__ = (
+    "IdaSet", "IdaSplit", "Qm7", "cv", "krr", "load_ida", "load_qm7", "mean_absolute_error", "squared_error",
+    "zero_one_loss",
+)  # fmt: skip
 
 _KERNELS = ("linear", "polynomial", "gaussian")
 _LADDER = 60
