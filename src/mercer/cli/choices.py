@@ -64,10 +64,10 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
             )
         )
     column, numbers = cells.values, cells.family == "number"
-    labels = column if numbers and not cells.declared else np.array([_label(cell) for cell in written])
+    labels = column if numbers and not cells.declared else np.array([as_label(cell) for cell in written])
     distinct = np.unique(labels)
     if len(distinct) < 2:
-        raise InputError(f"Target {name!r} is constant: {_label(distinct[0])} in every row. Choose another target.")
+        raise InputError(f"Target {name!r} is constant: {as_label(distinct[0])} in every row. Choose another target.")
     if asked == "regression" and not numbers:
         raise InputError(sentence(f"Target {name!r}", "numbers for regression", f"text such as {str(labels[0])!r}"))
     if asked == "regression":
@@ -79,7 +79,7 @@ def choose_task(name: str, cells: Cells, written: Sequence[Any], asked: str | No
         return _labelled(name, _whole(labels), why or "its values are numbers, but only two distinct ones")
     whole = bool((distinct == np.floor(distinct)).all())
     if whole and len(distinct) == len(column) and (np.diff(column) == 1).all():
-        first = ", ".join(map(_label, column[:3]))
+        first = ", ".join(map(as_label, column[:3]))
         raise InputError(
             f"Target {name!r} looks like a row number ({first}, ...). Choose another target, or use --task regression."
         )
@@ -116,10 +116,10 @@ def rarest_label(labels: Array) -> tuple[str, int]:
 
 
 def _whole(labels: Array) -> Array:
-    return labels.astype(np.int64) if (labels == np.floor(labels)).all() else np.array([_label(x) for x in labels])
+    return labels.astype(np.int64) if (labels == np.floor(labels)).all() else np.array([as_label(x) for x in labels])
 
 
-def _label(cell: Any) -> str:
+def as_label(cell: Any) -> str:
     """A cell as a label: 3.0 and 3 are the same one."""
     if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
         return str(int(cell))

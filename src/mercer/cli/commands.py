@@ -199,6 +199,30 @@ def predict(**options: Any) -> None:
 
 
 @cli.command(
+    short_help="Compare predictions with known targets.",
+    epilog=_examples(
+        "mercer score model.mercer test.csv",
+        "mercer score model.mercer test.csv --group town --json",
+    ),
+)
+@click.argument("model")
+@click.argument("table")
+@click.option("--group", metavar="COLUMN", help="Also show the error for each value of this column.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that was not in the training table.")
+@_options(*_file_options())
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def score(**options: Any) -> None:
+    """Show the errors of MODEL on TABLE, whose rows have known targets, with standard errors.
+
+    For numbers: errors, bias and the share inside 90 % intervals. For labels: wrong labels, log loss, AUC, per class,
+    and calibration.
+    """
+    from mercer.cli.running import run_score
+
+    run_score(options)
+
+
+@cli.command(
     short_help="Show what fit would do, with time and memory.",
     epilog=_examples(
         "mercer explain houses.csv --target price",

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.cli import reporting
 from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for, times_as_long
 from mercer.cli.leaks import given_away
@@ -22,8 +24,10 @@ from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 from mercer.runtime import readable, threads
+from mercer.text import plain
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
+_SHORT = 0.05  # of coverage below what intervals say: worth a warning
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
@@ -250,6 +254,71 @@ def run_predict(options: dict[str, Any]) -> None:
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     _tell_strangers(report)
+    _tell_coverage(model, options["interval"])
+    if model.target in table.raw and model.target not in options["drop"]:
+        _tell_scores(model, table, answer)
+
+
+def _tell_coverage(model: Any, confidence: float | None) -> None:
+    """What share of held-out rows intervals had held when the model was fitted."""
+    told = model.summary.get("intervals") if confidence is not None else None
+    if not isinstance(told, dict) or not all(
+        isinstance(told.get(name), int | float) for name in ("confidence", "held")
+    ):
+        return
+    nominal, held = told["confidence"], told["held"]
+    words = f"{100 * nominal:g} % intervals held {100 * held:.0f} % of the rows that were held out in training."
+    if held < nominal - _SHORT:
+        say(f"{words} Expect those of new rows to hold less than they say.", head="Warning:", colour="yellow", err=True)
+    else:
+        say(words, err=True)
+
+
+def _tell_scores(model: Any, table: Any, answer: dict[str, Any]) -> None:
+    """The errors on rows with a known target, beside the predictions; a column of another kind is passed over."""
+    from mercer.cli.scoring import scores
+
+    bounds = (answer["lower"], answer["upper"]) if "lower" in answer and not model.is_classifier else None
+    found = [name for name in answer if name.startswith("probability_")]
+    shares = np.column_stack([answer[name] for name in found]) if model.is_classifier else None
+    try:
+        result = scores(model, table, answer["prediction"], shares, bounds)
+    except InputError:
+        return
+    say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
+
+
+def run_score(options: dict[str, Any]) -> None:
+    """`mercer score`."""
+    from mercer.cli.predicting import read_new
+    from mercer.cli.scoring import scores
+
+    model = _loaded(options["model"])
+    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
+    table = read_new(options["table"], model, separator=_sign(options["separator"]), **how)
+    table.exactly(model.target)
+    aside = {*options["drop"], *({options["group"]} - set(model.kinds))}
+    taken = {name: table.columns.get(name) for name in table.raw if name not in aside}
+    bounds = None
+    if not model.is_classifier and hasattr(model.model, "predict_interval"):
+        bounds = model.predict_interval(taken, 0.9)
+    shares = model.predict_proba(taken) if model.is_classifier else None
+    found = scores(model, table, model.predict(taken), shares, bounds, options["group"])
+    if options["as_json"]:
+        say(json.dumps(found.as_json(), ensure_ascii=False))
+        return
+    for note in table.notes:
+        say(note, err=True)
+    say(
+        f"{options['model']} on {table.what}: {found.rows} of {table.rows} rows have a known {model.target}.\n\n{found}"
+    )
+    told = model.summary.get("error")
+    if isinstance(told, dict) and isinstance(told.get("value"), float) and isinstance(told.get("measure"), str):
+        unit, sign = (100.0, " %") if "share" in told["measure"] else (1.0, "")
+        by = told.get("standard_error")
+        spread = f" +- {plain(unit * by, 2)}{sign}" if isinstance(by, float) else ""
+        say(f"\nExpected when it was fitted: {plain(unit * told['value'])}{sign}{spread} ({told['measure']}).")
+    _tell_strangers(model.report(taken))
 
 
 def _tell_strangers(report: Any) -> None:

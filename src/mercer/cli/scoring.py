@@ -1,0 +1,228 @@
+"""`mercer score`: how good a model is on rows with known targets, with standard errors, per class and per group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.choices import as_label
+from mercer.data.rows import Array
+from mercer.errors import InputError
+from mercer.estimators.auto_intervals import root_mean_square
+from mercer.estimators.table_model import TableModel
+from mercer.tables.cells import read_cells, text_cells
+from mercer.tables.kinds import meant
+from mercer.tables.reading import Reading
+from mercer.tables.values import NumberStyle
+from mercer.text import legible, plain, text_table
+
+_CONFIDENCE = 0.9
+_MOST = 20  # groups that are listed
+_BINS = 5  # of predicted probabilities
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Errors of a model on some rows.
+
+    Attributes
+    ----------
+    rows : int
+        Rows with a target.
+    measures : dict of str to (float, float)
+        Each error with its standard error, NaN where there is none.
+    notes : list of str
+        What should be told.
+    tables : dict of str to (header, rows)
+        Per class, per range of predicted probability, per group.
+    """
+
+    rows: int
+    measures: dict[str, tuple[float, float]]
+    notes: list[str] = field(default_factory=list)
+    tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shown = [
+            (name, plain(value), "" if math.isnan(by) else plain(by, 2)) for name, (value, by) in self.measures.items()
+        ]
+        parts = [text_table(["measure", "value", "+-"], shown)]
+        for title, (header, rows) in self.tables.items():
+            cells = [tuple(plain(c) if isinstance(c, float) else c for c in row) for row in rows]
+            parts.append(f"{title}\n\n{text_table(header, cells)}")
+        return "\n\n".join([*parts, *self.notes])
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        measures = {
+            name: {"value": _finite(v), "standard_error": _finite(by)} for name, (v, by) in self.measures.items()
+        }
+        tables = {
+            title: [dict(zip(header, map(_finite, row), strict=True)) for row in rows]
+            for title, (header, rows) in self.tables.items()
+        }
+        return {"rows": self.rows, "measures": measures, "tables": tables, "notes": self.notes}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
+    """The targets of the rows that have one, and which rows these are; refused where they are of another kind."""
+    raw = table.raw[model.target]
+    cells = (
+        text_cells(model.target, raw, table.where)
+        if isinstance(raw, list)
+        else read_cells(model.target, raw, table.where)
+    )
+    if not model.is_classifier:
+        cells = meant(cells, "number", model.style or table.style or NumberStyle())
+        rows = np.flatnonzero(~cells.missing)
+        return cells.values[rows].astype(np.float64), rows
+    rows = np.flatnonzero(~cells.missing)
+    exactly = table.exactly(model.target)
+    return np.array([as_label(exactly[row]) for row in rows], dtype=object), rows
+
+
+def scores(
+    model: TableModel, table: Reading, predicted: Array, shares: Array | None, bounds: Any, group: str | None = None
+) -> Scores:
+    """Errors on the rows with a target.
+
+    Parameters
+    ----------
+    model, table : TableModel, Reading
+        What predicted, and for what.
+    predicted : ndarray of shape (n,)
+        Predictions of all rows.
+    shares : ndarray of shape (n, classes) or None
+        Probabilities, of a classifier.
+    bounds : pair of ndarrays or None
+        Intervals, of a regressor that has them.
+    group : str, default=None
+        A column; errors are also given for each of its values.
+    """
+    y, rows = known_targets(model, table)
+    if not len(rows):
+        raise InputError(f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
+    groups = None if group is None else np.array([as_label(cell) for cell in table.exactly(group)], dtype=object)[rows]
+    if model.is_classifier:
+        return _of_classes(model, y, predicted[rows], np.asarray(shares)[rows], groups)
+    return _of_numbers(y, predicted[rows], None if bounds is None else tuple(end[rows] for end in bounds), groups)
+
+
+def _of_numbers(y: Array, predicted: Array, bounds: Any, groups: Array | None) -> Scores:
+    off = predicted - y
+    (error,), (by,) = root_mean_square(off[:, None])
+    size, variance, few = np.abs(off), float(np.var(y)), len(y)
+    measures = {
+        "root mean squared error": (float(error), float(by)),
+        "mean absolute error": (float(size.mean()), float(size.std() / math.sqrt(few))),
+        "mean of prediction - target": (_no_dust(float(off.mean()), float(error)), float(off.std() / math.sqrt(few))),
+        "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
+    }
+    if bounds is not None:
+        inside = (bounds[0] <= y) & (y <= bounds[1])
+        measures["% inside the 90 % intervals"] = _percent(inside)
+    tables = {}
+    if groups is not None:
+        found = []
+        for name in _largest(groups):
+            own = groups == name
+            (error,), (by,) = root_mean_square(off[own][:, None])
+            found.append((legible(name), int(own.sum()), float(error), float(by), float(off[own].mean())))
+        header = ["group", "rows", "root mean squared error", "+-", "mean of prediction - target"]
+        tables["Per group"] = header, found
+    return Scores(len(y), measures, _more(groups), tables)
+
+
+def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Scores:
+    labels = [as_label(each) for each in model.model.classes_]
+    said = np.array([as_label(each) for each in predicted], dtype=object)
+    wrong, notes = said != y, _more(groups)
+    new = sorted(set(y) - set(labels))
+    if new:
+        notes.append(f"Labels that training did not have count as wrong: {', '.join(map(repr, new[:5]))}.")
+    known = np.isin(y, labels)
+    place = np.array([labels.index(label) if label in labels else 0 for label in y])
+    p = np.clip(shares[np.arange(len(y)), place], _TINY, 1.0)[known]
+    measures = {"% wrong": _percent(wrong)}
+    if known.any():
+        loss = -np.log(p)
+        hits = np.eye(len(labels))[place[known]]
+        brier = ((shares[known] - hits) ** 2).sum(axis=1)
+        measures["log loss"] = float(loss.mean()), float(loss.std() / math.sqrt(len(loss)))
+        measures["Brier score"] = float(brier.mean()), float(brier.std() / math.sqrt(len(brier)))
+        if len(labels) == 2 and 0 < hits[:, 1].sum() < len(hits):
+            measures[f"AUC of {labels[1]}"] = _auc(shares[known][:, 1], hits[:, 1] > 0)
+    per = []
+    for label in labels:
+        own, told = y == label, said == label
+        right = int((own & told).sum())
+        per.append((legible(label), int(own.sum()), _share(right, own.sum()), _share(right, told.sum())))
+    tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {
+        "Per class": (["class", "rows", "% found", "% right when predicted"], per)
+    }
+    top, hit = shares.max(axis=1), ~wrong
+    bins = np.minimum((top * _BINS).astype(int), _BINS - 1)
+    tables["Calibration (probability of the predicted class, and how often it was right)"] = (
+        ["probability", "rows", "mean predicted %", "% right"],
+        [
+            (
+                f"{b / _BINS:.1f} to {(b + 1) / _BINS:.1f}",
+                int(own.sum()),
+                100 * float(top[own].mean()),
+                100 * float(hit[own].mean()),
+            )
+            for b in range(_BINS)
+            if (own := bins == b).any()
+        ],
+    )
+    if groups is not None:
+        found = [
+            (legible(name), int((groups == name).sum()), *_percent(wrong[groups == name])) for name in _largest(groups)
+        ]
+        tables["Per group"] = ["group", "rows", "% wrong", "+-"], found
+    return Scores(len(y), measures, notes, tables)
+
+
+def _no_dust(value: float, size: float) -> float:
+    """A number, or zero where it is nothing but rounding."""
+    return value if abs(value) > _TINY * size else 0.0
+
+
+def _percent(marks: Array) -> tuple[float, float]:
+    """A share in percent, and its standard error."""
+    share = float(marks.mean())
+    return 100 * share, 100 * math.sqrt(share * (1 - share) / len(marks))
+
+
+def _share(right: int, of: Any) -> float:
+    return 100.0 * right / int(of) if of else math.nan
+
+
+def _auc(values: Array, positive: Array) -> tuple[float, float]:
+    """The area under the ROC curve, and its standard error by DeLong's variance of placements."""
+    from scipy.stats import rankdata
+
+    ours, others = values[positive], values[~positive]
+    all_ranks = rankdata(np.concatenate([ours, others]))
+    above = (all_ranks[: len(ours)] - rankdata(ours)) / len(others)
+    below = 1.0 - (all_ranks[len(ours) :] - rankdata(others)) / len(ours)
+    parts = [part.var(ddof=1) / len(part) if len(part) > 1 else math.nan for part in (above, below)]
+    return float(above.mean()), float(math.sqrt(sum(parts)))
+
+
+def _largest(groups: Array) -> list[str]:
+    names, counts = np.unique(groups, return_counts=True)
+    return [names[i] for i in np.argsort(-counts, kind="stable")[:_MOST]]
+
+
+def _more(groups: Array | None) -> list[str]:
+    count = 0 if groups is None else len(np.unique(groups))
+    return [f"The {_MOST} largest of {count} groups are listed."] if count > _MOST else []
