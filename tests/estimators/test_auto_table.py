@@ -30,7 +30,7 @@ def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
     X, y = smooth(rng, 10)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         AutoRegressor().fit(X, np.where(np.arange(10) == 3, np.nan, y))
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match=r"y of AutoRegressor must be numbers; got the label 'a'. For labels use Auto"):
         AutoRegressor().fit(X, ["a"] * 10)
     words = refusal(AutoClassifier().fit, X, np.array(["a", None, "b"] * 3 + ["a"], dtype=object))
     assert words == "y has missing values, the first in row 1. Impute the missing values, or drop these rows."

@@ -103,7 +103,7 @@ def test_bad_tables_are_refused_before_anything_is_done(estimator, data):
         ((X[:, 0], y), "Expected 2D array, got 1D array instead"),
         ((X[None], y[:1]), "Found array with dim 3"),
         ((X + 1j, y), "Complex data not supported"),
-        (([["a"], ["b"]], [0, 1]), "could not convert string to float"),
+        (([["a"], ["b"]], [0, 1]), r"must be numbers; got the string 'a'. For tables with text use make_pipeline"),
         ((X, None), "requires y to be passed, but the target y is None"),
     ):
         with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=match):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from formulas import refusal
 from mercer import kernels
@@ -308,7 +309,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(text, nearest):
 
 def test_sentences_are_whole():
     assert said("gausian(2)") == "There is no kernel 'gausian'. Did you mean 'gaussian'?"
-    assert said("rbf()").startswith("There is no kernel 'rbf'. Known: additive_chi2, chi2, constant, cosine, gaussian,")
+    assert said("foo()").startswith("There is no kernel 'foo'. Known: additive_chi2, chi2, constant, cosine, gaussian,")
     assert said("3") == "The kernel expression '3' must be a kernel; got 3."
     assert said("linear() - linear()") == (
         "The kernel expression 'linear() - linear()' is invalid: kernels are combined by +, * and ** only."
@@ -355,3 +356,10 @@ def test_any_text_is_a_kernel_or_refused_and_nothing_else_happens(text):
         assert re.search(r"[.?]$", str(problem))  # noqa: PT017 - both outcomes are allowed
     else:
         assert isinstance(kernel, Kernel)
+
+
+def test_kernels_by_gamma_are_those_of_scikit_learn():
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    for name, peer in (("rbf", rbf_kernel), ("gaussian", rbf_kernel), ("laplacian", laplacian_kernel)):
+        np.testing.assert_allclose(parse(f"{name}(gamma=0.3)")(X), peer(X, gamma=0.3), rtol=1e-12)
+    assert parse("rbf(gamma=2)").certificate().valid is True

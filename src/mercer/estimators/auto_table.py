@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.estimators.inputs import with_the_way_out
 from mercer.estimators.refitting import part_of
 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
@@ -74,7 +75,8 @@ def checked_targets(estimator: Any, y: Any) -> Array:
     """One finite number, or several, for each row."""
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
+    with with_the_way_out(estimator, y):
+        return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=estimator), dtype=np.float64)
 
 
 def enough_rows(estimator: Any, X: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,48 @@ def refuse_mixed_labels(y: Any) -> None:
         checked_names("y", labels, len(labels))
 
 
+# For labels, in place of models for numbers.
+_CLASSIFIERS = {
+    "AutoRegressor": "AutoClassifier",
+    "KernelNeighborsRegressor": "KernelNeighborsClassifier",
+    "KernelRidge": "KernelRidgeClassifier",
+    "KernelRidgeCV": "KernelRidgeClassifierCV",
+    "NystroemRidge": "NystroemRidgeClassifier",
+    "NystroemRidgeCV": "NystroemRidgeClassifierCV",
+}
+
+
+@contextmanager
+def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
+    """What scikit-learn says of texts and missing values, and what takes such tables."""
+    name = type(estimator).__name__
+    try:
+        yield
+        if name in _CLASSIFIERS and np.asarray(y).dtype.kind in "US":
+            np.asarray(y, dtype=np.float64)  # scikit-learn lets strings pass
+    except ValueError as error:
+        said = str(error)
+        automatic = "AutoRegressor" if name in _CLASSIFIERS else "AutoClassifier"
+        tables = f"make_pipeline(TableEncoder(), {name}(...)) or {automatic}"
+        if said.startswith("could not convert string to float"):
+            label = first_text(y) if name in _CLASSIFIERS else None
+            if label is not None:
+                use = f"For labels use {_CLASSIFIERS[name]}."
+                raise InputError(sentence(f"y of {name}", "numbers", f"the label {label!r}", use)) from error
+            text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
+            use = f"For tables with text use {tables}."
+            raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from error
+        if said.startswith("Input X contains NaN"):
+            use = f"For tables with missing values use {tables}."
+            raise InputError(f"Input X contains NaN: X of {name} must not have missing values. {use}") from error
+        raise
+
+
+def first_text(y: Any) -> str | None:
+    """The first label that is a string; None where there is none."""
+    return next((str(label) for label in np.asarray(y, dtype=object).ravel() if isinstance(label, str)), None)
+
+
 def checked_input(
     estimator: Any,
     kernels: Sequence[Any],
@@ -75,11 +118,12 @@ def checked_input(
         refuse_mixed_labels(y)
     rows = _objects(kernels, X)
     if rows is None:
-        if y is NO_TARGETS:
-            return validate_data(estimator, X, accept_sparse=sparse, dtype=np.float64, reset=reset)
-        return validate_data(
-            estimator, X, y, accept_sparse=sparse, dtype=np.float64, reset=reset, ensure_min_samples=least, **how
-        )
+        with with_the_way_out(estimator, None if y is NO_TARGETS else y):
+            if y is NO_TARGETS:
+                return validate_data(estimator, X, accept_sparse=sparse, dtype=np.float64, reset=reset)
+            return validate_data(
+                estimator, X, y, accept_sparse=sparse, dtype=np.float64, reset=reset, ensure_min_samples=least, **how
+            )
     if len(rows) < least:
         raise InputError(sentence("The number of rows of X", f"at least {least}", f"{len(rows)}"))
     _check_feature_names(estimator, X, reset=reset)

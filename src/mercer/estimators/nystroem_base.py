@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from mercer.data.rows import Array, File, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.inputs import refuse_mixed_labels, with_the_way_out
 from mercer.estimators.names import is_positive_only
 from mercer.estimators.parameters import is_whole, validate
 from mercer.kernels import Kernel
@@ -130,9 +130,10 @@ def opened(
     if labels:
         refuse_mixed_labels(y)
     how = {} if labels else {"multi_output": True, "y_numeric": True}
-    table, truth = validate_data(
-        estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
-    )
+    with with_the_way_out(estimator, y):
+        table, truth = validate_data(
+            estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
+        )
     if labels:
         check_classification_targets(truth)
     if weights is not None:
@@ -162,7 +163,8 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     if not is_stream(X):
-        table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
+        with with_the_way_out(estimator):
+            table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
         for start in range(0, len(table), PREDICTED_AT_ONCE):
             yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
         return

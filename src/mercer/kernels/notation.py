@@ -59,6 +59,12 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
+# Kernels by the parameter of scikit-learn's: exp(-gamma |x - z|^2), exp(-gamma |x - z|_1).
+_OF_GAMMA: dict[str, Any] = {
+    "rbf": lambda gamma=1.0: stationary.Gaussian.from_gamma(gamma),
+    "gaussian": stationary.Gaussian.from_gamma,
+    "laplacian": lambda gamma: stationary.Laplacian(1.0 / gamma),
+}
 NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
 
 
@@ -86,6 +92,8 @@ def parse(text: str) -> Kernel:
     Gaussian(width=2) + 0.5 * Linear()
     >>> parse("rational_quadratic(shape=0.5).on([0, 3]) ** 2")
     RationalQuadratic(width=1.0, shape=0.5).on([0, 3]) ** 2
+    >>> parse("rbf(gamma=2)")  # as scikit-learn has it
+    Gaussian(width=0.5)
     >>> parse("gausian(2)")
     Traceback (most recent call last):
         ...
@@ -165,8 +173,10 @@ def _called(node: ast.Call, text: str) -> Any:
     if len(named) < len(node.keywords):
         raise KernelTextError(f"{ast.unparse(node)!r} names a parameter twice.")
     match node.func:
+        case ast.Name(id=name) if _plain(name) in _OF_GAMMA and (_plain(name) == "rbf" or "gamma" in named):
+            make: Any = _OF_GAMMA[_plain(name)]
         case ast.Name(id=name):
-            make: Any = _class(name)
+            make = _class(name)
         case ast.Attribute(value=ast.Name(id=name), attr="from_gamma") if _plain(name) == "gaussian":
             make = stationary.Gaussian.from_gamma
         case ast.Attribute(value=owner, attr="exp" | "normalized" | "on" as method):

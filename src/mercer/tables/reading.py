@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -268,6 +269,7 @@ def _held(file: BinaryIO, size: int, what: str, too_large: str) -> bytes:
 
 def no_file(path: Path) -> InputError:
     """The complaint about a file that is not there, with the name of one that is much like it."""
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = nearest(path.name, beside) if beside else ""
-    return InputError(f"There is no file {str(path)!r}. {hint if 'mean' in hint else ''}".strip())
+    beside = {other.stem: other.name for other in path.parent.iterdir()} if path.parent.is_dir() else {}
+    close = difflib.get_close_matches(path.stem, beside, n=1, cutoff=0.7)
+    hint = f" Did you mean {beside[close[0]]!r}?" if close else ""
+    return InputError(f"There is no file {str(path)!r}.{hint}")
