@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from html import escape
+from typing import Any
 
 from mercer.errors import printable
 
@@ -136,3 +139,81 @@ def tied(line: str) -> str:
     '12\xa0% of them'
     """
     return line.replace(" %", "\u00a0%")
+
+
+_SHOWN = 50  # rows of a table in a notebook
+
+
+class Text(str):
+    r"""A text that notebooks show as it is, line by line.
+
+    >>> Text("two\nlines")
+    two
+    lines
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def summary_below(diagram: str, model: Any, fitted: str) -> str:
+    """scikit-learn's diagram of a model, with its summary once it has the fitted attribute."""
+    return f"{diagram}<pre>{escape(model.summary())}</pre>" if hasattr(model, fitted) else diagram
+
+
+class Shown:
+    """A result as people look at it: one line, a table in a notebook, a data frame.
+
+    Results have `__str__` and `columns`; the rest is made from these, and from `plot` where there is one.
+    """
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """The numbers by name, one per row of the table."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {str(self).splitlines()[0].rstrip('.')}>"
+
+    def to_frame(self) -> Any:
+        """The table as a data frame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd  # type: ignore[import-untyped]
+
+        return pd.DataFrame(dict(self.columns()))
+
+    def _repr_html_(self) -> str:
+        columns = {name: list(values) for name, values in self.columns().items()}
+        rows = list(zip(*columns.values(), strict=True))
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        cells = ("".join(f"<td>{escape(_cell(cell))}</td>" for cell in row) for row in rows[:_SHOWN])
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        more = f"<p>... and {len(rows) - _SHOWN} more rows</p>" if len(rows) > _SHOWN else ""
+        first = escape(str(self).splitlines()[0])
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div><p>{first}</p>{table}{more}{_picture(self)}</div>"
+
+
+def _cell(value: Any) -> str:
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+def _picture(result: Any) -> str:
+    """The picture of a result that can be drawn, as part of a page; nothing without matplotlib."""
+    if not hasattr(result, "plot"):
+        return ""
+    try:
+        import matplotlib.figure
+    except ImportError:
+        return ""
+    figure = matplotlib.figure.Figure(figsize=(5.5, 3.5), layout="constrained")
+    result.plot(ax=figure.subplots())
+    page = io.StringIO()
+    figure.savefig(page, format="svg")
+    text = page.getvalue()
+    return text[text.index("<svg") :]

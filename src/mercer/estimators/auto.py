@@ -27,6 +27,7 @@ from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
 from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
+from mercer.text import Text
 from mercer.tuning.committee import REGRESSION
 
 _TRUSTED = 200  # rows from which on intervals take the factor of `error_` as it is
@@ -305,7 +306,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
                 f"For target {', '.join(map(str, np.flatnonzero(poor)))} the model is not better than the baseline."
             )
         lines.append(self._relevance_text())
-        return "\n".join([*lines, *self._left_out_columns()])
+        return Text("\n".join([*lines, *self._left_out_columns()]))
 
     def unit(self) -> float:
         """The standard deviation of one target; 1 for several."""

@@ -21,6 +21,7 @@ from mercer.estimators.refitting import part_of
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.selection.problem import label_numbers, label_targets
 from mercer.tables import TableEncoder
+from mercer.text import Text
 from mercer.tuning.committee import CLASSIFICATION, trained_on
 from mercer.tuning.weights import log_loss_weights
 
@@ -226,7 +227,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             lines.append(
                 "The model is not better than the baseline (predicting the shares of the classes): no signal was found."
             )
-        return "\n".join([*lines, *self._left_out_columns()])
+        return Text("\n".join([*lines, *self._left_out_columns()]))
 
     def evaluate(
         self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None

@@ -23,7 +23,7 @@ from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.text import text_table
+from mercer.text import summary_below, text_table
 from mercer.tuning.alphas import Predictor, downhill
 from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee, trained_on
 from mercer.tuning.descent import least_alpha
@@ -204,6 +204,9 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _ordered(self) -> bool:
         """Whether folds followed in time, so that the earliest rows were never held out."""
         return len(self.committee_.held_out) < min(len(self.models_[0].X_fit_), _WEIGHED)
+
+    def _html_repr(self) -> str:
+        return summary_below(super()._html_repr(), self, "models_")
 
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""

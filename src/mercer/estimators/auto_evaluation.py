@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.text import Shown
 from mercer.tuning.committee import Committee
 
 SIGNAL = 2.0  # z above which a model is better than the baseline
@@ -16,8 +17,8 @@ _FEW = 30  # rows below which the error is not corrected for the number of rows
 _SMALL = 1e-6  # gains of less than this share of the baseline's loss are rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
     """What an automatic estimator is worth on rows that no part of it has seen.
 
     Attributes
@@ -44,6 +45,13 @@ class Evaluation:
     coverage: float | None
     predictions: Array
     signal: Any
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The error of every fold."""
+        errors = np.asarray(self.errors)
+        by_target = errors.reshape(len(errors), -1).T.tolist()
+        names = ["error"] if len(by_target) == 1 else [f"error {place}" for place in range(len(by_target))]
+        return {"fold": list(range(1, len(errors) + 1)), **dict(zip(names, by_target, strict=True))}
 
     def __str__(self) -> str:
         words = (

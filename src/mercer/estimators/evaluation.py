@@ -26,10 +26,11 @@ from mercer.selection.scoring import Classes, Scoring, resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import correction
 from mercer.solvers.route import digits_left
+from mercer.text import Shown
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(Shown):
     """Scores of a fixed model on data it was not trained on.
 
     Attributes
@@ -57,6 +58,16 @@ class CrossValidation:
     folds: str
     route: str
     digits: float | None = None
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The score of every repetition and fold."""
+        places = list(np.ndindex(*self.scores.shape[:2]))
+        scores = [float(np.mean(self.scores[place])) for place in places]
+        return {
+            "repeat": [place[0] + 1 for place in places],
+            "fold": [place[-1] + 1 for place in places],
+            "score": scores,
+        }
 
     def __str__(self) -> str:
         error = f"standard error {self.standard_error:.2g}"

@@ -21,11 +21,11 @@ from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.solvers.route import digits_left
-from mercer.text import text_table
+from mercer.text import Shown, text_table
 
 
-@dataclass(frozen=True, eq=False)
-class NestedCrossValidation:
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedCrossValidation(Shown):
     """What a whole search is worth on data that neither its models nor its choices have seen.
 
     Attributes
@@ -66,6 +66,16 @@ class NestedCrossValidation:
     plan: Plan | None = None
     digits: float | None = None
     candidates: int = 2
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The outer score of every repetition and fold; with what it chose, where every score has its own fold."""
+        places = list(np.ndindex(*self.scores.shape))
+        found: dict[str, list[Any]] = {"repeat": [p[0] + 1 for p in places], "fold": [p[-1] + 1 for p in places]}
+        if len(self.chosen) == self.scores.size:
+            found["kernel"] = [repr(choice["kernel"]) for choice in self.chosen]
+            found["alpha"] = [choice["alpha"] for choice in self.chosen]
+            found["inner"] = self.inner_scores.ravel().tolist()
+        return found | {"outer": self.scores.ravel().tolist()}
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})

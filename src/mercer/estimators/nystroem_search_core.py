@@ -34,6 +34,7 @@ from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
 from mercer.streaming.search import PassReading, StreamedResult, StreamedSearch
+from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
 
@@ -244,6 +245,9 @@ class NystroemSearchCore(StreamingEstimator):
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
         return fresh._settled(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
 
+    def _html_repr(self) -> str:
+        return summary_below(super()._html_repr(), self, "best_estimator_")
+
     def summary(self) -> str:
         """The candidates, the best one and its numerical accuracy, as text.
 
@@ -252,7 +256,7 @@ class NystroemSearchCore(StreamingEstimator):
         str
         """
         check_is_fitted(self, "best_estimator_")
-        return self._words
+        return Text(self._words)
 
     def _summarised(self) -> str:
         lines = [

@@ -30,7 +30,7 @@ from mercer.selection.plan import Plan, Rates
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.route import EPS, digits_left
-from mercer.text import counted
+from mercer.text import Text, counted, summary_below
 from mercer.tuning.tune import tune
 
 _ROUNDS = 6  # of extending the grid
@@ -359,6 +359,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self.checked_data(X, reset=False)
         return self.best_estimator_
 
+    def _html_repr(self) -> str:
+        return summary_below(super()._html_repr(), self, "best_estimator_")
+
     def summary(self) -> str:
         """The candidates, the best one and its numerical accuracy, as text.
 
@@ -385,7 +388,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
                 "The score of the best candidate is optimistic because it was used for selection; "
                 "nested_cross_validate estimates by how much."
             )
-        return "\n".join(lines)
+        return Text("\n".join(lines))
 
 
 def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -> None:

@@ -11,13 +11,13 @@ import numpy as np
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.text import text_table
+from mercer.text import Shown, text_table
 
 PARTS = ("bias_squared", "variance", "noise", "risk")
 
 
-@dataclass(frozen=True, eq=False)
-class BiasVariance:
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasVariance(Shown):
     """Where the expected error of an estimator comes from: risk = bias squared + variance + noise.
 
     Attributes
@@ -102,6 +102,10 @@ class BiasVariance:
         columns |= {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
         errors = self.standard_errors or {}
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The same as lists."""
+        return {name: values.tolist() for name, values in self.table().items()}
 
     def plot(self, ax: Any = None) -> Any:
         """Draw it: curves over alpha, or over the test rows where there is one alpha.

@@ -18,12 +18,13 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import TILE, blocks
 from mercer.runtime import run
+from mercer.text import Shown
 
 METHODS = ("jackknife+", "cv+", "gaussian")
 
 
-@dataclass(frozen=True, eq=False)
-class Coverage:
+@dataclass(frozen=True, eq=False, repr=False)
+class Coverage(Shown):
     """How many new targets lie inside their intervals; `float` gives the share.
 
     Attributes
@@ -58,6 +59,12 @@ class Coverage:
     def __float__(self) -> float:
         """The share; its mean where there are several targets."""
         return float(np.mean(self.share))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Share, mean width and nominal confidence, one row per target."""
+        shares, widths = (np.atleast_1d(each).astype(float).tolist() for each in (self.share, self.width))
+        nominal = [self.confidence] * len(shares)
+        return {"share": shares, "width": widths, "confidence": nominal, "rows": [self.rows] * len(shares)}
 
     def __str__(self) -> str:
         shares = ", ".join(f"{100 * share:.1f} %" for share in np.atleast_1d(self.share))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows, as_rows
+from mercer.text import Shown
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -66,8 +67,8 @@ class Witness:
         return f"the row {names[0]}" if count == 1 else f"the rows {', '.join(names[:-1])} and {names[-1]}"
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """One step of the argument, and the steps it rests on.
 
     Attributes
@@ -89,6 +90,20 @@ class Certificate:
     reason: str
     parts: tuple[Certificate, ...] = ()
     witness: Witness | None = field(default=None, compare=False)  # follows from the kernel
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Every step of the argument, with its depth in the tree."""
+        steps = self.steps()
+        return {
+            "depth": [depth for depth, _ in steps],
+            "kernel": [repr(step.kernel) for _, step in steps],
+            "valid": [_WORDS[step.valid] for _, step in steps],
+            "because": [step.reason for _, step in steps],
+        }
+
+    def steps(self, depth: int = 0) -> list[tuple[int, Certificate]]:
+        """The steps of the argument, this one first, each with its depth in the tree."""
+        return [(depth, self), *(each for part in self.parts for each in part.steps(depth + 1))]
 
     def __str__(self) -> str:
         return "\n".join(self.lines_at(0))

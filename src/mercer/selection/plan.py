@@ -15,7 +15,7 @@ from mercer.runtime import readable
 from mercer.runtime.progress import duration
 from mercer.selection.problem import Removals
 from mercer.solvers.plan import WORTH_ITERATING, cg_bytes, pivots
-from mercer.text import counted, text_table
+from mercer.text import Shown, counted, text_table
 
 # What BLAS and the allocator keep for themselves.
 _BASE = 1e7
@@ -191,8 +191,8 @@ class RouteCost:
     note: str
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """The routes that could be taken, and the one that is.
 
     Attributes
@@ -212,6 +212,17 @@ class Plan:
     chosen: RouteCost
     memory: int
     label: str = field(default="")
+
+    def columns(self) -> dict[str, list[Any]]:
+        """What every route costs, and whether it is taken."""
+        return {
+            "method": [route.name for route in self.routes],
+            "chosen": [route is self.chosen for route in self.routes],
+            "flops": [float(route.flops) for route in self.routes],
+            "seconds": [float(route.seconds) for route in self.routes],
+            "bytes": [float(route.bytes) for route in self.routes],
+            "how": [route.note for route in self.routes],
+        }
 
     def __str__(self) -> str:
         work = self.work

@@ -17,6 +17,7 @@ from mercer.kernels.slopes import tunable
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem, taken
+from mercer.text import Shown
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column
@@ -27,8 +28,8 @@ _OVERFITTED = 1.05
 _ANY = (0.0, math.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class Tuned:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuned(Shown):
     """What tuning found.
 
     Attributes
@@ -71,6 +72,15 @@ class Tuned:
     def overfitted(self) -> bool:
         """Whether the error on held-out rows increased by more than 5 %."""
         return self.held_out is not None and self.held_out > _OVERFITTED
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Every step of the search."""
+        return {
+            "step": list(range(len(self.path))),
+            "criterion": [float(step.value) for step in self.path],
+            "alpha": [float(step.alpha) for step in self.path],
+            "kernel": [repr(step.kernel) for step in self.path],
+        }
 
     def __str__(self) -> str:
         what = "leave-one-out error" if self.objective == "loo" else "log evidence per row"
