@@ -34,7 +34,7 @@ def test_silence_is_the_default(monkeypatch, clock):
     assert shown(monkeypatch, clock, Terminal(), verbose=0) == ""
 
 
-def test_a_file_is_not_written_to_unless_asked_for(monkeypatch, clock):
+def test_short_work_is_not_told_in_a_file_unless_asked_for(monkeypatch, clock):
     assert shown(monkeypatch, clock, io.StringIO(), verbose=1) == ""
 
 
@@ -118,3 +118,9 @@ def test_without_a_total_the_rate_alone_is_told(monkeypatch, clock):
 )
 def test_durations_are_said_as_people_say_them(seconds, words):
     assert duration(seconds) == words
+
+
+def test_long_work_is_told_every_ten_seconds_where_there_is_no_terminal(monkeypatch, clock):
+    text = shown(monkeypatch, clock, io.StringIO(), verbose=1, total=12)
+    assert [line.split(",")[0] for line in text.splitlines()] == [f"model selection: {i} of 12" for i in (5, 10, 12)]
+    assert "10 s spent, 14 s left" in text

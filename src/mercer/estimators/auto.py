@@ -53,7 +53,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     random_state : int, default=0
         Random seed of the folds.
     verbose : int, default=0
-        1: progress on a terminal. 2: everywhere.
+        1: progress. 2: progress with a line for every half second, also in files.
 
     Attributes
     ----------

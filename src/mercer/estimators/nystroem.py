@@ -49,7 +49,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     random_state : int, RandomState or None, default=0
         Of the landmarks.
     verbose : int, default=0
-        1: progress on a terminal. 2: everywhere.
+        1: progress. 2: progress with a line for every half second, also in files.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def bias_variance(
     random_state : int, Generator or None, default=None
         Of the draws.
     verbose : int, default=0
-        1: progress on a terminal. 2: everywhere.
+        1: progress. 2: progress with a line for every half second, also in files.
 
     Returns
     -------

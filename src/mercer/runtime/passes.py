@@ -137,7 +137,7 @@ def run_pass(
     checkpoint : PassCheckpoint, default=None
         Where the sums are kept after every block; on a cluster, after every run of parts.
     verbose : int, default=0
-        0: silent. 1: progress on a terminal only. 2: always.
+        0: silent. 1: progress. 2: progress with a line for every half second, also in files.
 
     Returns
     -------

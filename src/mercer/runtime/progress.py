@@ -1,10 +1,12 @@
-"""Progress with the time left, on stderr, only where a person is looking."""
+"""Progress with the time left, on stderr: a line that changes on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+
+_OFTEN, _SELDOM = 0.5, 10.0  # seconds between two lines
 
 
 class Progress:
@@ -17,7 +19,8 @@ class Progress:
     total : int or None
         How many pieces there are; None where that is not known.
     verbose : int
-        0: silent. 1: on a terminal only. 2: always.
+        0: silent. 1: twice a second on a terminal; elsewhere, such as in notebooks and log files, a line every ten
+        seconds. 2: twice a second everywhere.
     unit : str, default=""
         What the pieces are called, if their rate is worth telling.
     done : int, default=0
@@ -28,7 +31,9 @@ class Progress:
         self.what, self.total, self.unit = what, None if total is None else max(total, 1), unit
         self.before = self.done = done
         self.terminal = sys.stderr.isatty()
-        self.shown = verbose >= 2 or (verbose == 1 and self.terminal)
+        self.shown = verbose >= 1
+        self.pause = _OFTEN if verbose >= 2 or self.terminal else _SELDOM
+        self.told = False
         self.started = self.last = time.monotonic()
         self.lock = threading.Lock()
 
@@ -41,14 +46,16 @@ class Progress:
         with self.lock:
             self.done += pieces
             now = time.monotonic()
-            if self.shown and (self._complete() or now - self.last >= 0.5):
-                self.last = now
+            ready = self._complete() and (self.told or self.pause == _OFTEN)
+            if self.shown and (ready or now - self.last >= self.pause):
+                self.last, self.told = now, True
                 self._show(now - self.started, last=self._complete())
 
     def finish(self) -> None:
         """There are no more pieces; says so where their number was not known before."""
         with self.lock:
-            if self.shown and self.total is None and self.done > self.before:
+            wanted = self.told or self.pause == _OFTEN
+            if self.shown and wanted and self.total is None and self.done > self.before:
                 self._show(time.monotonic() - self.started, last=True)
 
     def _complete(self) -> bool:

@@ -205,7 +205,7 @@ def fit_committee(
     random_state : int, default=0
         Random seed for the rows that members are tuned on and for the folds of the criterion.
     verbose : int, default=0
-        1: progress on a terminal. 2: everywhere.
+        1: progress. 2: progress with a line for every half second, also in files.
     """
     started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
     work = _Work(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
