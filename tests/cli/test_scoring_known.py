@@ -106,3 +106,39 @@ def test_labels_that_training_did_not_have_count_as_wrong(run, sold):
     said = run("score", "model.mercer", "new.csv").stdout
     assert "Labels that training did not have count as wrong: 'perhaps'." in said
     assert "% wrong      50" in said
+
+
+def test_labels_and_targets_may_be_written_in_another_way(run, folder):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60).round(3)
+    written(folder, "ones.csv", {"x": x, "z": rng.normal(size=60).round(3), "y": (x > 0).astype(int)})
+    run("fit", "ones.csv", "--target", "y", *FAST)
+    (folder / "new.csv").write_text("x,z,y\n2.0,0,1.0\n-2.0,0,0.0\n")
+    found = json.loads(run("score", "model.mercer", "new.csv", "--json").stdout)
+    assert found["measures"]["% wrong"]["value"] == 0
+    (folder / "new.csv").write_text("x,z,y\n2.0,0,yes\n")
+    said = run("score", "model.mercer", "new.csv", code=2).stderr
+    assert "Column 'y' must be labels of the model, such as '0'; got 'yes'." in said
+    weights = [f"{50 + 3 * v:.2f} kg" for v in x]
+    written(folder, "kg.csv", {"x": x, "z": rng.normal(size=60).round(3), "w": weights})
+    run("fit", "kg.csv", "--target", "w", *FAST)
+    (folder / "new.csv").write_text("x,z,w\n1.0,0,110 lb\n")
+    assert "must be numbers with 'kg' after them" in run("score", "model.mercer", "new.csv", code=2).stderr
+
+
+def test_the_confidence_is_that_of_the_intervals(run, sold):
+    run("fit", "train.csv", "--target", "price", "--drop", "dear", *FAST)
+    said = run("predict", "model.mercer", "test.csv", "--drop", "dear", "--interval", "0.5", "--out", "p.csv").stderr
+    assert "% inside the 50 % intervals" in said
+
+
+@pytest.mark.parametrize("beside", [("--drop", "day"), ("--id", "day"), ()])
+def test_time_may_be_a_column_that_is_not_learned_from(run, folder, beside):
+    rng = np.random.default_rng(0)
+    days = [str(np.datetime64("2024-01-01") + i) for i in range(60)]
+    x = rng.normal(size=60).round(3)
+    written(folder, "t.csv", {"day": days, "x": x, "y": (x + 0.1 * rng.normal(size=60)).round(3)})
+    said = run("fit", "t.csv", "--target", "y", "--time", "day", *beside).stdout
+    assert "--time day: every fold is predicted from earlier rows" in said
+    refused = run("fit", "t.csv", "--target", "y", "--time", "day", "--group", "x", code=2).stderr
+    assert "--time and --group cannot be used together. Remove one of them." in refused

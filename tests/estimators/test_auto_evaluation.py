@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.data.folds import dealt
+from mercer.errors import LeftOutWarning
 from mercer.estimators.auto_evaluation import corrected_error
 
 pytestmark = pytest.mark.slow
@@ -89,3 +90,17 @@ def test_the_standard_error_allows_for_training_sets_that_overlap():
     errors = np.array([1.0, 2.0, 4.0, 3.0])
     assert corrected_error(errors, 0.25) == pytest.approx(errors.std(ddof=1) * math.sqrt(1 / 4 + 1 / 3))
     assert math.isnan(corrected_error(errors[:1], 0.25))
+
+
+def test_what_all_rows_tell_holds_in_every_fold(rng):
+    """Row numbers stay out, and one cell in all tells that days come first."""
+    n = 60
+    x = rng.normal(size=n)
+    days = [f"{1 + i % 12}.{1 + i % 11}.2020" for i in range(n - 1)] + ["25.3.2020"]
+    table = {"id": list(range(1, n + 1)), "x": x.tolist(), "day": days}
+    y = np.arange(n) / n + 0.1 * rng.normal(size=n)
+    with pytest.warns(LeftOutWarning, match="counts the rows"):
+        model = AutoRegressor().fit(table, y)
+    found = model.evaluate(table, y, folds=3)
+    assert "id" not in [column.name for column in model.encoder_.columns_ if column.outputs]
+    assert found.error > 0.7 * found.baseline  # the number of the row would tell nearly all

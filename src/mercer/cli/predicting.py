@@ -39,7 +39,7 @@ def read_new(
             separator=separator,
             decimal=decimal,
             style=model.style,
-            writings={} if date_format else model.writings,
+            writings=model.writings,
             date_format=date_format,
             encoding=encoding,
             too_large=_FEWER,
@@ -55,7 +55,9 @@ def read_new(
             "the same column types."
         ) from None
     return arrow_reading(
-        table, parts.what, Rules(model.kinds, frozenset(), True, decimal, model.style, writings=model.writings)
+        table,
+        parts.what,
+        Rules(model.kinds, frozenset(), True, decimal, model.style, writings=model.writings, date_format=date_format),
     )
 
 

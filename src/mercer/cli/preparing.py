@@ -55,7 +55,7 @@ class Said:
     @property
     def unused(self) -> list[str]:
         """Columns that are not looked at."""
-        return [name for name in self.aside if name != self.weight]
+        return [name for name in self.aside if name not in {self.weight, self.time}]
 
     @property
     def aside(self) -> list[str]:
@@ -137,6 +137,8 @@ def learned_from(said: Said, column: Callable[[str], Any], names: Sequence[str],
 
 def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
+    if said.time is not None and said.group is not None:
+        raise InputError("--time and --group cannot be used together. Remove one of them.")
     from mercer.tables.parquet import LongTable
 
     long = LongTable.found(source, above=LONG)
@@ -193,6 +195,8 @@ def infinite_cells(said: Said) -> str:
 def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, notes: list[str]) -> TableEncoder:
     """The fitted encoder of these columns; an error if no column can be a feature."""
     kinds = {name: kind for name, kind in said.read_as.items() if name in features}
+    if said.time is not None and said.time in features and features[said.time].family == "number":
+        kinds.setdefault(said.time, "number")  # row numbers, too, if time goes by them
     missing = "mean" if said.missing == "mean" else "mark"
     settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format)
     with warnings.catch_warnings(record=True) as heard:
@@ -200,7 +204,7 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, no
         encoder = TableEncoder.from_settings(settings).fit(features)
     notes += [each.message.worded(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
     if not encoder.names_out_:
-        reasons = "; ".join(f"{each.name!r}: {each.why}" for each in encoder.columns_[:3])
+        reasons = "; ".join(f"{each.name!r}: {each.why.split(';')[0]}" for each in encoder.columns_[:3])
         raise InputError(
             f"No column of {table.what} can be used as a feature ({reasons}). To use a column anyway, set its kind "
             "with --as COLUMN=KIND."
@@ -281,7 +285,7 @@ def checked_times(table: Reading, name: str | None, rows: Array) -> Array | None
     cells = table.columns[name]
     if cells.family not in {"date", "number"}:
         must_be = "a column of dates or numbers"
-        raise InputError(sentence(f"--time {name}", must_be, cells.found(0)), hint="Set $date_format.", column=name)
+        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing)))))
     return np.asarray(cells.values[rows])
 
 

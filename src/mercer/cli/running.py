@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from mercer.cli import reporting
 from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for, times_as_long
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
-from mercer.cli.refusals import say, says_when_stopped
+from mercer.cli.refusals import flags, say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 from mercer.runtime import readable, threads
 from mercer.text import plain
@@ -256,7 +257,7 @@ def run_predict(options: dict[str, Any]) -> None:
     _tell_strangers(report)
     _tell_coverage(model, options["interval"])
     if model.target in table.raw and model.target not in options["drop"]:
-        _tell_scores(model, table, answer)
+        _tell_scores(model, table, answer, options["interval"] or 0.9)
 
 
 def _tell_coverage(model: Any, confidence: float | None) -> None:
@@ -274,16 +275,17 @@ def _tell_coverage(model: Any, confidence: float | None) -> None:
         say(words, err=True)
 
 
-def _tell_scores(model: Any, table: Any, answer: dict[str, Any]) -> None:
-    """The errors on rows with a known target, beside the predictions; a column of another kind is passed over."""
+def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float) -> None:
+    """The errors on rows with a known target, beside the predictions; or why they are not known."""
     from mercer.cli.scoring import scores
 
     bounds = (answer["lower"], answer["upper"]) if "lower" in answer and not model.is_classifier else None
     found = [name for name in answer if name.startswith("probability_")]
     shares = np.column_stack([answer[name] for name in found]) if model.is_classifier else None
     try:
-        result = scores(model, table, answer["prediction"], shares, bounds)
-    except InputError:
+        result = scores(model, table, answer["prediction"], shares, bounds, confidence=confidence)
+    except InputError as error:
+        say(f"The predictions are not compared with {model.target}: {error.worded(flags)}", err=True)
         return
     say(f"\n{result.rows} rows have a known {model.target}:\n\n{result}", err=True)
 
@@ -301,7 +303,8 @@ def run_score(options: dict[str, Any]) -> None:
     taken = {name: table.columns.get(name) for name in table.raw if name not in aside}
     bounds = None
     if not model.is_classifier and hasattr(model.model, "predict_interval"):
-        bounds = model.predict_interval(taken, 0.9)
+        with contextlib.suppress(InputError):  # a model without its rows has none
+            bounds = model.predict_interval(taken, 0.9)
     shares = model.predict_proba(taken) if model.is_classifier else None
     found = scores(model, table, model.predict(taken), shares, bounds, options["group"])
     if options["as_json"]:

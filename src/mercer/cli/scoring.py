@@ -10,19 +10,19 @@ import numpy as np
 
 from mercer.cli.choices import as_label
 from mercer.data.rows import Array
-from mercer.errors import InputError
+from mercer.errors import InputError, sentence
 from mercer.estimators.auto_intervals import root_mean_square
 from mercer.estimators.table_model import TableModel
-from mercer.tables.cells import read_cells, text_cells
+from mercer.tables.cells import Writing, read_cells, text_cells
 from mercer.tables.kinds import meant
 from mercer.tables.reading import Reading
-from mercer.tables.values import NumberStyle
+from mercer.tables.values import NumberStyle, level_name
 from mercer.text import legible, plain, text_table
 
-_CONFIDENCE = 0.9
 _MOST = 20  # groups that are listed
 _BINS = 5  # of predicted probabilities
 _TINY = 1e-12
+_DUST = 1e-9  # of the error: what rounding leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +81,29 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         else read_cells(model.target, raw, table.where)
     )
     if not model.is_classifier:
-        cells = meant(cells, "number", model.style or table.style or NumberStyle())
+        told = model.summary.get("target_writing")
+        writing = Writing("", *told) if isinstance(told, list) and len(told) == 2 else None
+        cells = meant(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
         rows = np.flatnonzero(~cells.missing)
         return cells.values[rows].astype(np.float64), rows
     rows = np.flatnonzero(~cells.missing)
     exactly = table.exactly(model.target)
-    return np.array([as_label(exactly[row]) for row in rows], dtype=object), rows
+    return np.array([_named(exactly[row]) for row in rows], dtype=object), rows
+
+
+def _named(cell: Any) -> str:
+    """A label, however it is written: 1.0 is 1, and TRUE is True."""
+    return level_name(as_label(cell), NumberStyle())
 
 
 def scores(
-    model: TableModel, table: Reading, predicted: Array, shares: Array | None, bounds: Any, group: str | None = None
+    model: TableModel,
+    table: Reading,
+    predicted: Array,
+    shares: Array | None,
+    bounds: Any,
+    group: str | None = None,
+    confidence: float = 0.9,
 ) -> Scores:
     """Errors on the rows with a target.
 
@@ -106,6 +119,8 @@ def scores(
         Intervals, of a regressor that has them.
     group : str, default=None
         A column; errors are also given for each of its values.
+    confidence : float, default=0.9
+        Of the intervals.
     """
     y, rows = known_targets(model, table)
     if not len(rows):
@@ -113,10 +128,14 @@ def scores(
     groups = None if group is None else np.array([as_label(cell) for cell in table.exactly(group)], dtype=object)[rows]
     if model.is_classifier:
         return _of_classes(model, y, predicted[rows], np.asarray(shares)[rows], groups)
-    return _of_numbers(y, predicted[rows], None if bounds is None else tuple(end[rows] for end in bounds), groups)
+    found = _of_numbers(y, predicted[rows], groups)
+    if bounds is not None:
+        inside = (bounds[0][rows] <= y) & (y <= bounds[1][rows])
+        found.measures[f"% inside the {100 * confidence:g} % intervals"] = _percent(inside)
+    return found
 
 
-def _of_numbers(y: Array, predicted: Array, bounds: Any, groups: Array | None) -> Scores:
+def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
     off = predicted - y
     (error,), (by,) = root_mean_square(off[:, None])
     size, variance, few = np.abs(off), float(np.var(y)), len(y)
@@ -126,9 +145,6 @@ def _of_numbers(y: Array, predicted: Array, bounds: Any, groups: Array | None) -
         "mean of prediction - target": (_no_dust(float(off.mean()), float(error)), float(off.std() / math.sqrt(few))),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
-    if bounds is not None:
-        inside = (bounds[0] <= y) & (y <= bounds[1])
-        measures["% inside the 90 % intervals"] = _percent(inside)
     tables = {}
     if groups is not None:
         found = []
@@ -142,8 +158,11 @@ def _of_numbers(y: Array, predicted: Array, bounds: Any, groups: Array | None) -
 
 
 def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, groups: Array | None) -> Scores:
-    labels = [as_label(each) for each in model.model.classes_]
-    said = np.array([as_label(each) for each in predicted], dtype=object)
+    labels = [_named(each) for each in model.model.classes_]
+    said = np.array([_named(each) for each in predicted], dtype=object)
+    if not np.isin(y, labels).any():
+        must_be, got = f"labels of the model, such as {labels[0]!r}", repr(y[0])
+        raise InputError(sentence(f"Column {model.target!r}", must_be, got))
     wrong, notes = said != y, _more(groups)
     new = sorted(set(y) - set(labels))
     if new:
@@ -193,7 +212,7 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
 
 def _no_dust(value: float, size: float) -> float:
     """A number, or zero where it is nothing but rounding."""
-    return value if abs(value) > _TINY * size else 0.0
+    return value if abs(value) > _DUST * size else 0.0
 
 
 def _percent(marks: Array) -> tuple[float, float]:

@@ -229,7 +229,10 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     held = held_out_of(table.target.values, judged.predicted)
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
-    intervals = {} if fitted.held is None else {"intervals": {"confidence": 0.9, "held": fitted.held}}
+    intervals: dict[str, Any] = {} if fitted.held is None else {"intervals": {"confidence": 0.9, "held": fitted.held}}
+    writing = table.reading.columns[target].writing
+    if writing.before or writing.after:
+        intervals["target_writing"] = [writing.before, writing.after]
     return intervals | {
         "table": table.reading.what,
         "rows": len(table.target.values),

@@ -338,8 +338,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         numbers = self._outer_folds(None, folds, len(y), beside)
         predictions, errors, inside, base, gains = np.full(y.shape, np.nan), [], [], [], []
-        for test, model in self._outer(X, y, numbers, beside):
-            part = part_of(X, test)
+        for test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
             mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - model.centre_) ** 2
             errors.append(mine.mean(axis=0))

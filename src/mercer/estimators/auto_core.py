@@ -243,18 +243,23 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Self]]:
-        """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress."""
+    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Any, Self]]:
+        """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.
+
+        Gives the rows of the fold, their part of the table, and the model of the other rows.
+        """
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
         refuse_lengths(X, y)
+        X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:
                 break
             train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
             given = beside.part(train)
-            model = clone(self).set_params(verbose=0)
-            yield test, model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
+            model = clone(self).set_params(verbose=0, encoder=encoder)
+            model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
+            yield test, part_of(X, test), model
             progress.step()
 
 

@@ -63,7 +63,7 @@ def snake(name: str) -> str:
 _OF_GAMMA: dict[str, Any] = {
     "rbf": lambda gamma=1.0: stationary.Gaussian.from_gamma(gamma),
     "gaussian": stationary.Gaussian.from_gamma,
-    "laplacian": lambda gamma: stationary.Laplacian(1.0 / gamma),
+    "laplacian": lambda gamma: stationary.Laplacian(2.0 * stationary.Gaussian.from_gamma(gamma).width ** 2),
 }
 NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
 

@@ -32,7 +32,7 @@ _CLOCK = re.compile(_TIME)
 _YEAR_LAST = re.compile(rf"([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}})(?:,?[ T]\s*{_TIME})?")
 _YEAR_FIRST = re.compile(rf"([0-9]{{4}})([./])([0-9]{{1,2}})\2([0-9]{{1,2}})(?:,?[ T]\s*{_TIME})?")
 _DIGITS = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})(?:\.0)?")
-_DURATION = re.compile(r"([+-]?)(?:([0-9]+)\s*d(?:ays?)?,?\s*)?(?:([0-9]+):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]+)?))?)?")
+_DURATION = re.compile(r"([+-]?)(?:([0-9]+)\s*days?,?\s*\+?)?(?:([0-9]+):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]+)?))?)?")
 # What a person would take for a date, whatever its format.
 _LOOKS = re.compile(
     r"(?:[A-Za-z]{2,9},? )?(?:[0-9]{1,4}([./ -])(?:[0-9]{1,2}|[A-Za-z]{3,9})\1[0-9]{2,4}"
@@ -105,8 +105,10 @@ def _duration(text: str) -> float | None:
     if match is None or not (match[2] or match[3]):
         return None
     sign, days, hours, minutes, seconds = match.groups()
-    length = int(days or 0) + (int(hours or 0) + (int(minutes or 0) + _seconds(seconds) / 60) / 60) / 24
-    return -length if sign == "-" else length
+    time = (int(hours or 0) + (int(minutes or 0) + _seconds(seconds) / 60) / 60) / 24
+    if days:  # "-1 day, 18:00:00" is six hours before nothing: the sign is that of the days
+        return time + (-int(days) if sign == "-" else int(days))
+    return -time if sign == "-" else time
 
 
 def _seconds(text: str | None) -> float:
@@ -125,7 +127,7 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
     every cell 31 Dec 2020, Dec 31, 2020 or the like       that format
     every cell a date with the day before the month        day first
     every cell a date with the month before the day        month first
-    both, and they differ                                  refused: it must be said
+    both                                                   refused: it must be said
     every cell 20201231, three distinct ones or more       digits
     =====================================================  =========================
 
@@ -146,14 +148,13 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
             return form
     fits = [form for form in (DAY_FIRST, MONTH_FIRST) if _all_in(levels, form)]
     if len(fits) == 2:
-        unclear = next((text for text in levels if len({read_day(text, form) for form in fits}) == 2), None)
-        if unclear is not None:
-            raise InputError(
-                f"Column {cells.name!r} is ambiguous: in {cells.found(unclear)} the day or the month may come first, "
-                "and no cell of the column tells which.",
-                hint="Set $date_format, or use $category.",
-                column=cells.name,
-            )
+        unclear = next((text for text in levels if len({read_day(text, form) for form in fits}) == 2), levels[0])
+        raise InputError(
+            f"Column {cells.name!r} is ambiguous: in {cells.found(unclear)} the day or the month may come first, and "
+            "no cell of the column tells which.",
+            hint="Set $date_format, or use $category.",
+            column=cells.name,
+        )
     if fits:
         return fits[0]
     return DIGITS if len(levels) >= _FEWEST and _all_in(levels, DIGITS) else None
@@ -181,6 +182,6 @@ def checked_format(form: object) -> str | None:
         if isinstance(form, str) and "%" in form:
             dt.datetime.strptime(example.strftime(form), form)  # noqa: DTZ007
             return form
-    except ValueError:
+    except (ValueError, re.error):
         pass
     raise InputError(sentence("The date format", "a format of strptime, such as '%d/%m/%Y' or '%m/%d/%Y'", repr(form)))

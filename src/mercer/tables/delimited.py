@@ -127,7 +127,8 @@ def _decoded(raw: bytes, what: str, encoding: str | None, notes: list[str]) -> s
         if not text:
             must_be = "UTF-8 text"
             raise InputError(sentence(f"Line {line} of {what}", must_be, got), hint="Set $encoding.") from None
-        notes.append(f"{what} is not UTF-8 ({got} in line {line}); it was read as Windows-1252 (Latin-1).")
+        read_as = "it was read as Windows-1252 (Latin-1). Say the encoding if its letters look wrong."
+        notes.append(f"{what} is not UTF-8 ({got} in line {line}); {read_as}")
     if "\ufeff" in text:
         line = _line_of(raw, raw.find(b"\xef\xbb\xbf", 1))
         raise InputError(sentence(f"Line {line} of {what}", "text", "a second byte order mark", "Remove it."))
@@ -145,7 +146,9 @@ def _said(raw: bytes, what: str, encoding: str) -> str:
 
 
 def _wide(raw: bytes) -> str:
-    """The kind of UTF-16 that bytes are: by their mark, or because every other byte of the first thousand is zero."""
+    """UTF-16 or UTF-32, if bytes are that: by their mark, or because every other byte of the first thousand is zero."""
+    if raw[:4] in {b"\xff\xfe\0\0", b"\0\0\xfe\xff"}:
+        return "utf-32"
     if raw[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return "utf-16"
     zeros = [raw[start:1000:2].count(0) for start in (0, 1)]

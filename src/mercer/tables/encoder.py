@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, LeftOutWarning, nearest, sentence
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import decide, meant, warn_of_left_out
+from mercer.tables.kinds import ROW_NUMBERS, decide, is_constant, meant, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
 from mercer.tables.values import NumberStyle, found_style
@@ -278,14 +279,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         style = settings.style
         if style is None:
             style = found_style(read[p] for p in kept if asked.get(p) in {None, "number"})
+        style_of = style or NumberStyle()
+        made = {p: meant(read[p], asked.get(p), style_of, date_format=settings.date_format) for p in kept}
+        varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
         columns: list[Column] = []
         taken: set[str] = set()
         for place, name in enumerate(table.names):
             if place in dropped:
                 columns.append(Column(name, "dropped", "set by drop"))
                 continue
-            cells = meant(read[place], asked.get(place), style or NumberStyle(), date_format=settings.date_format)
-            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(kept) > 1)
+            cells = made[place]
+            kind, why = decide(cells, asked.get(place), rows_counted=table.named and len(varied) > 1)
             column = learn(cells, kind, why, marked=settings.missing == "mark")
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
@@ -293,6 +297,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if column.kind == "identifier":
                 warn_of_left_out(column, read[place])
         self.set_columns(columns, settings, style, named=table.named)
+
+    def pinned(self, X: Any) -> tuple[Any, TableEncoder]:
+        """A named table with its texts read, and the encoder for parts of it: what all rows tell is told once.
+
+        The format of dates and numbers, and whether a column counts the rows, cannot be seen in every part. Tables
+        without names are returned as they are.
+        """
+        table = as_table(X)
+        if not table.named:
+            return X, clone(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LeftOutWarning)
+            whole = clone(self).fit(X)
+        settings, own = whole.settings, whole._style or NumberStyle()  # noqa: SLF001 - an encoder like this one
+        asked = {str(key): kind for key, kind in settings.kinds}
+        cells = {}
+        for place, name in enumerate(table.names):
+            made = read_cells(name, table.column(place))
+            if name not in settings.drop:
+                made = meant(made, asked.get(name), made.style or own, date_format=settings.date_format)
+            declared = made.declared or asked.get(name) == "category"
+            cells[name] = replace(made, declared=declared, style=made.style or own)
+        counted_rows = [column.name for column in whole.columns_ if column.why.startswith(ROW_NUMBERS)]
+        return cells, clone(self).set_params(drop=[*settings.drop, *counted_rows])
 
     def set_columns(
         self, columns: list[Column], settings: EncoderSettings, style: NumberStyle | None, *, named: bool

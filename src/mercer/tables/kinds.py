@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, sentence
 from mercer.tables.cells import (
     EXACT,
@@ -43,6 +44,7 @@ from mercer.tables.values import (
     found_unit,
     is_endless,
     is_word_for_missing,
+    most_common_unit,
 )
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
@@ -124,13 +126,13 @@ def meant(
         return cells
     if kind in {None, "number"} and said.levels and all(text.lower() in _TRUTH for text in said.levels):
         return said.read("truth", [float(text.lower() == "true") for text in said.levels])
-    dates = found_format(said, date_format) if writing is None else writing.dates
+    dates = _format_of(said, kind, writing, date_format)
     if kind == "date" or (kind is None and dates not in {None, DURATION}):
         return _dates(said, dates or "", trained=writing is not None)
     if dates in {DURATION, CLOCK} and said.levels and kind in {None, "number"}:
         days = [read_day(text, DURATION) for text in said.levels]
         return said.read("number", _all_read(said, days, "durations such as 26:30:00"), Writing(DURATION))
-    unit = found_unit(said.levels) or ("", "") if writing is None else (writing.before, writing.after)
+    unit = _unit_of(said, kind, writing)
     own = replace(style, before=unit[0], after=unit[1])
     values = [own.value(said, text) for text in said.levels]
     if kind == "number" or not (None in values or any(map(_is_code, said.levels))):
@@ -142,10 +144,33 @@ def meant(
     return cells
 
 
+def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_format: str | None) -> str | None:
+    """The format of dates: found, or that of training, unless one is said that all new cells have."""
+    if writing is None:
+        return found_format(cells, date_format)
+    fits = kind == "date" and date_format is not None
+    if date_format is not None and fits and all(read_day(text, date_format) is not None for text in cells.levels):
+        return date_format
+    return writing.dates
+
+
+def _unit_of(cells: Cells, kind: str | None, writing: Writing | None) -> tuple[str, str]:
+    """What stands around numbers: in every cell, or in training; in most cells where numbers are asked for."""
+    if writing is not None:
+        return writing.before, writing.after
+    found = found_unit(cells.levels)
+    return found or (most_common_unit(cells) if kind == "number" else ("", ""))
+
+
 def _is_code(text: str) -> bool:
     """Whether a number begins with a zero that a number would not have."""
     bare = bare_number(text)
     return bare is not None and bool(CODE.match(bare[0]))
+
+
+def _looks_like_a_number(text: str) -> bool:
+    bare = bare_number(text)
+    return bare is not None and bool(LOOSE.fullmatch(bare[0])) and not CODE.match(bare[0])
 
 
 def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
@@ -161,9 +186,10 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
 
 def _of_family(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
-    if kind in {None, "date"} and cells.family == "number" and len(cells.present):
+    if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
-        if found_format(digits) == DIGITS or (kind == "date" and all(read_day(t, DIGITS) for t in digits.levels)):
+        all_days = all(read_day(text, DIGITS) is not None for text in digits.levels)
+        if all_days and (kind == "date" or found_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
@@ -172,6 +198,11 @@ def _of_family(cells: Cells, kind: str | None) -> Cells:
         must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
         raise cells.refused(must_be, int(np.argmin(cells.missing)))
     return cells
+
+
+def _may_be_digits(values: Array) -> bool:
+    """Whether all are whole numbers between 19000101 and 20991231."""
+    return len(values) > 0 and bool(((values >= 19000101) & (values <= 20991231) & (values == np.floor(values))).all())
 
 
 def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
@@ -287,9 +318,12 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
 
 
 def _counts_rows(cells: Cells) -> bool:
-    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ... over so many rows that it is no chance."""
+    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ..., of which a few may be gone, in enough rows to be no chance."""
     values = cells.values
-    return len(values) >= _COUNTED and values[0] in {0.0, 1.0} and bool((np.diff(values) == 1).all())
+    if len(values) < _COUNTED or not 0 <= values[0] <= 1 + 0.1 * len(values):
+        return False
+    steps = np.diff(values)
+    return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
 
 
 def warn_of_left_out(column: Any, cells: Cells) -> None:
@@ -300,8 +334,9 @@ def warn_of_left_out(column: Any, cells: Cells) -> None:
         return
     elif looks_like_dates(cells.levels):
         what, hint = "it looks like dates in a format that is not known", "Set $date_format, or use $as_text."
-    elif 2 * sum(bare_number(text) is not None and not _is_code(text) for text in cells.levels) > len(cells.levels):
-        what, hint = "most of it looks like numbers", "Correct the other values, or use $as_text."
+    elif 2 * sum(map(_looks_like_a_number, cells.levels)) > len(cells.levels):
+        what = "most of it looks like numbers"
+        hint = "If it is a number, correct the other values; to keep it as it is, use $as_text."
     else:
         return
     warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -174,6 +175,16 @@ def found_unit(texts: Sequence[str]) -> tuple[str, str] | None:
     """
     around = {None if bare is None else bare[1:] for bare in map(bare_number, texts)}
     return around.pop() if len(around) == 1 else None
+
+
+def most_common_unit(cells: Cells) -> tuple[str, str]:
+    """What stands around most numbers of a column."""
+    found: Counter[tuple[str, str]] = Counter()
+    for text, count in zip(cells.levels, cells.counts.tolist(), strict=True):
+        bare = bare_number(text)
+        if bare is not None:
+            found[bare[1], bare[2]] += count
+    return max(found, key=lambda unit: found[unit], default=("", ""))
 
 
 def found_style(columns: Iterable[Cells]) -> NumberStyle | None:
