@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mercer.errors import InputError, KernelTextError, nearest
 from mercer.kernels import counts, histograms, indefinite, products, stationary
 from mercer.kernels.base import Kernel
@@ -59,11 +61,16 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
+def _laplacian_of_gamma(gamma: Any) -> Kernel:
+    stationary.Gaussian.from_gamma(gamma)  # refuses what is no gamma
+    return stationary.Laplacian([1.0 / each for each in gamma] if np.ndim(gamma) else 1.0 / gamma)
+
+
 # Kernels by the parameter of scikit-learn's: exp(-gamma |x - z|^2), exp(-gamma |x - z|_1).
 _OF_GAMMA: dict[str, Any] = {
     "rbf": lambda gamma=1.0: stationary.Gaussian.from_gamma(gamma),
     "gaussian": stationary.Gaussian.from_gamma,
-    "laplacian": lambda gamma: stationary.Laplacian(2.0 * stationary.Gaussian.from_gamma(gamma).width ** 2),
+    "laplacian": _laplacian_of_gamma,
 }
 NAMES: dict[str, type[Kernel]] = {_plain(cls.__name__): cls for cls in _WRITABLE}
 
