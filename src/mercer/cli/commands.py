@@ -96,6 +96,13 @@ _COLUMNS = _options(
     *_file_options(),
 )  # fmt: skip
 
+_APPLIED = _options(
+    click.argument("model"),
+    click.argument("table"),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that was not in the training table."),
+    *_file_options(),
+)
+
 _SETTINGS = _options(
     click.option(
         "--kernel",
@@ -179,8 +186,7 @@ def fit(**options: Any) -> None:
         "zcat new.csv.gz | mercer predict model.mercer - --id house --out prices.parquet",
     ),
 )
-@click.argument("model")
-@click.argument("table")
+@_APPLIED
 @click.option("--out", default="-", metavar="FILE", help="A .csv, .tsv or .parquet file. Default: standard output.")
 @click.option(
     "--interval",
@@ -189,8 +195,6 @@ def fit(**options: Any) -> None:
     help="Also write prediction intervals with this confidence, such as 0.9.",
 )
 @click.option("--id", "row_id", metavar="COLUMN", help="Row identifiers to write beside the predictions.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that was not in the training table.")
-@_options(*_file_options())
 def predict(**options: Any) -> None:
     """Predict the target of MODEL for every row of TABLE (CSV, TSV, Parquet, or - for standard input)."""
     from mercer.cli.running import run_predict
@@ -205,11 +209,8 @@ def predict(**options: Any) -> None:
         "mercer score model.mercer test.csv --group town --json",
     ),
 )
-@click.argument("model")
-@click.argument("table")
+@_APPLIED
 @click.option("--group", metavar="COLUMN", help="Also show the error for each value of this column.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore a column that was not in the training table.")
-@_options(*_file_options())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def score(**options: Any) -> None:
     """Show the errors of MODEL on TABLE, whose rows have known targets, with standard errors.

@@ -47,16 +47,12 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model, why it is of its class, how good it is, and what was warned of.
-
-    `held` is the share of held-out rows inside the default 90 % intervals; None where that is not known.
-    """
+    """A model, why it is of its class, how good it is, and what was warned of."""
 
     model: Any
     why: str
     judgement: Judgement
     warned: list[str]
-    held: float | None = None
 
 
 def fit(table: Prepared, asked: FitOptions) -> Fitted:
@@ -72,8 +68,7 @@ def fit(table: Prepared, asked: FitOptions) -> Fitted:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         model, judgement = make(name, table, asked)
-    held = model.held_in_intervals(0.9) if name == "AutoRegressor" else None
-    return Fitted(model, why, judgement, worth_telling(heard, auto=make is _fit_auto), held)
+    return Fitted(model, why, judgement, worth_telling(heard, auto=make is _fit_auto))
 
 
 def _refuse_auto_only(table: Prepared, asked: FitOptions, name: str) -> None:

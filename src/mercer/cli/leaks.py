@@ -28,11 +28,14 @@ def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
     with more columns than can be afforded, nothing is said. The first that holds is told: single columns that nearly
     determine the target alone; a sum or a product of columns; a model that explains all.
     """
+    from mercer.report.alone import NEARLY_ALL
+
     used = [place for place, column in enumerate(table.encoder.columns_) if column.outputs]
     if table.stream is not None or not 1 < len(used) <= _COLUMNS:
         return []
     what = legible(target)
-    names = _alone(table, used)
+    shares = _shares(table, used)
+    names = [table.encoder.columns_[place].name for place, share in shares.items() if share > NEARLY_ALL]
     if names:
         subject = f"column {listed(names)} alone" if len(names) == 1 else f"each of {listed(names)} alone"
         return [_warning(f"{subject} nearly determines {what}", names, what)]
@@ -42,7 +45,7 @@ def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
     if names:
         return [_warning(f"{what} is computed from {listed(names)} ({what} = {how})", names, what)]
     if judged.smaller_is_better and judged.error**2 < (1 - _ALL) * judged.baseline**2:
-        names = _together(table, used)
+        names = _together(table, used, shares)
         found = f"the model explains more than 99.99 % of the variance of {what}, mostly from {listed(names)}"
         return [_warning(found, names, what)]
     return []
@@ -54,15 +57,18 @@ def _warning(found: str, names: Sequence[str], target: str) -> str:
     return f"Possible target leakage: {found}. {rule}"
 
 
-def _alone(table: Prepared, used: Sequence[int]) -> list[str]:
-    """Columns each of which nearly determines the target."""
-    from mercer.report.alone import NEARLY_ALL, share_alone, some_rows
+def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:
+    """How much of the target each column explains, together with those `beside` it."""
+    from mercer.report.alone import share_alone, some_rows
 
     rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
     Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
     y, classifier = table.target.values[rows], table.target.task == "classification"
-    shares = {place: share_alone(Z[:, owner == place], y, classifier=classifier) for place in used}
-    return [table.encoder.columns_[place].name for place, share in shares.items() if share > NEARLY_ALL]
+    return {
+        place: share_alone(Z[:, np.isin(owner, [*beside, place])], y, classifier=classifier)
+        for place in used
+        if place not in beside
+    }
 
 
 def _computed(table: Prepared) -> tuple[list[str], str]:
@@ -96,6 +102,7 @@ def _computed(table: Prepared) -> tuple[list[str], str]:
 
 
 def _factors(X: Array, y: Array) -> Array:
+    """Of the columns, and the constant."""
     return np.asarray(np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0])
 
 
@@ -112,26 +119,21 @@ def _fewest(X: Array, y: Array) -> list[int]:
 
 
 def _explains(X: Array, y: Array) -> bool:
-    residual = y - np.column_stack([X, np.ones(len(y))]) @ _factors(X, y)
+    *factors, constant = _factors(X, y)
+    residual = y - X @ factors - constant
     return bool(np.sum(residual**2) < (1 - _ALL) * np.sum((y - y.mean()) ** 2))
 
 
-def _together(table: Prepared, used: Sequence[int]) -> list[str]:
+def _together(table: Prepared, used: Sequence[int], shares: dict[int, float]) -> list[str]:
     """Columns that together nearly determine the target: the best alone, then the one that adds most, and so on."""
-    from mercer.report.alone import NEARLY_ALL, share_alone, some_rows
+    from mercer.report.alone import NEARLY_ALL
 
-    rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
-    Z, y = table.encoder.transform({name: column[rows] for name, column in table.features.items()}), table.target.values
     chosen: list[int] = []
     best = -np.inf
-    while len(chosen) < _NAMED and best < NEARLY_ALL:
-        shares = {
-            place: share_alone(Z[:, np.isin(owner, [*chosen, place])], y[rows], classifier=False)
-            for place in used
-            if place not in chosen
-        }
-        place = max(shares, key=lambda place: shares[place], default=-1)
-        if place < 0 or shares[place] <= best + _MORE:
-            break
+    while shares and max(shares.values()) > best + _MORE:
+        place = max(shares, key=lambda place: shares[place])
         best, chosen = shares[place], [*chosen, place]
+        if len(chosen) == _NAMED or best >= NEARLY_ALL:
+            break
+        shares = _shares(table, used, chosen)
     return [table.encoder.columns_[place].name for place in chosen]

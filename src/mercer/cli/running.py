@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -15,8 +14,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mercer.cli import reporting
 from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for, times_as_long
@@ -244,12 +241,10 @@ def run_explain(options: dict[str, Any]) -> None:
 @says_when_stopped(out="table")
 def run_predict(options: dict[str, Any]) -> None:
     """`mercer predict`."""
-    from mercer.cli.predicting import predicted, read_new, write
+    from mercer.cli.predicting import predicted, write
 
     _refuse_overwriting({"the model": options["model"], "the table": options["table"]}, {"--out": options["out"]})
-    model = _loaded(options["model"])
-    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
-    table = read_new(options["table"], model, separator=_sign(options["separator"]), **how)
+    model, table = _opened(options)
     for note in table.notes:
         say(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
@@ -257,7 +252,16 @@ def run_predict(options: dict[str, Any]) -> None:
     _tell_strangers(report)
     _tell_coverage(model, options["interval"])
     if model.target in table.raw and model.target not in options["drop"]:
-        _tell_scores(model, table, answer, options["interval"] or 0.9)
+        _tell_scores(model, table, answer, options["interval"])
+
+
+def _opened(options: dict[str, Any]) -> tuple[Any, Any]:
+    """The model, and the table that it is applied to."""
+    from mercer.cli.predicting import read_new
+
+    model = _loaded(options["model"])
+    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
+    return model, read_new(options["table"], model, separator=_sign(options["separator"]), **how)
 
 
 def _tell_coverage(model: Any, confidence: float | None) -> None:
@@ -275,15 +279,12 @@ def _tell_coverage(model: Any, confidence: float | None) -> None:
         say(words, err=True)
 
 
-def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float) -> None:
+def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: float | None) -> None:
     """The errors on rows with a known target, beside the predictions; or why they are not known."""
     from mercer.cli.scoring import scores
 
-    bounds = (answer["lower"], answer["upper"]) if "lower" in answer and not model.is_classifier else None
-    found = [name for name in answer if name.startswith("probability_")]
-    shares = np.column_stack([answer[name] for name in found]) if model.is_classifier else None
     try:
-        result = scores(model, table, answer["prediction"], shares, bounds, confidence=confidence)
+        result = scores(model, table, answer, confidence)
     except InputError as error:
         say(f"The predictions are not compared with {model.target}: {error.worded(flags)}", err=True)
         return
@@ -292,21 +293,18 @@ def _tell_scores(model: Any, table: Any, answer: dict[str, Any], confidence: flo
 
 def run_score(options: dict[str, Any]) -> None:
     """`mercer score`."""
-    from mercer.cli.predicting import read_new
-    from mercer.cli.scoring import scores
+    from mercer.cli.predicting import predicted
+    from mercer.cli.scoring import CONFIDENCE, scores
+    from mercer.estimators.features_only import FeatureRegressor
 
-    model = _loaded(options["model"])
-    how = {name: options[name] for name in ("decimal", "date_format", "encoding")}
-    table = read_new(options["table"], model, separator=_sign(options["separator"]), **how)
+    model, table = _opened(options)
     table.exactly(model.target)
-    aside = {*options["drop"], *({options["group"]} - set(model.kinds))}
-    taken = {name: table.columns.get(name) for name in table.raw if name not in aside}
-    bounds = None
-    if not model.is_classifier and hasattr(model.model, "predict_interval"):
-        with contextlib.suppress(InputError):  # a model without its rows has none
-            bounds = model.predict_interval(taken, 0.9)
-    shares = model.predict_proba(taken) if model.is_classifier else None
-    found = scores(model, table, model.predict(taken), shares, bounds, options["group"])
+    group = options["group"]
+    aside = (*options["drop"], *(name for name in (group,) if name is not None and name not in model.kinds))
+    able = hasattr(model.model, "predict_interval") and not isinstance(model.model, FeatureRegressor)
+    confidence = CONFIDENCE if able and not model.is_classifier else None
+    answer, report = predicted(model, table, aside, None, confidence)
+    found = scores(model, table, answer, confidence, group)
     if options["as_json"]:
         say(json.dumps(found.as_json(), ensure_ascii=False))
         return
@@ -321,7 +319,7 @@ def run_score(options: dict[str, Any]) -> None:
         by = told.get("standard_error")
         spread = f" +- {plain(unit * by, 2)}{sign}" if isinstance(by, float) else ""
         say(f"\nExpected when it was fitted: {plain(unit * told['value'])}{sign}{spread} ({told['measure']}).")
-    _tell_strangers(model.report(taken))
+    _tell_strangers(report)
 
 
 def _tell_strangers(report: Any) -> None:

@@ -19,6 +19,7 @@ from mercer.tables.reading import Reading
 from mercer.tables.values import NumberStyle, level_name
 from mercer.text import legible, plain, text_table
 
+CONFIDENCE = 0.9  # of the intervals that `mercer score` checks
 _MOST = 20  # groups that are listed
 _BINS = 5  # of predicted probabilities
 _TINY = 1e-12
@@ -99,11 +100,9 @@ def _named(cell: Any) -> str:
 def scores(
     model: TableModel,
     table: Reading,
-    predicted: Array,
-    shares: Array | None,
-    bounds: Any,
+    answer: dict[str, Array],
+    confidence: float | None,
     group: str | None = None,
-    confidence: float = 0.9,
 ) -> Scores:
     """Errors on the rows with a target.
 
@@ -111,26 +110,24 @@ def scores(
     ----------
     model, table : TableModel, Reading
         What predicted, and for what.
-    predicted : ndarray of shape (n,)
-        Predictions of all rows.
-    shares : ndarray of shape (n, classes) or None
-        Probabilities, of a classifier.
-    bounds : pair of ndarrays or None
-        Intervals, of a regressor that has them.
+    answer : dict of str to ndarray
+        The predictions by name, as `predicted` gives them.
+    confidence : float or None
+        That of the intervals among them; None where there are none.
     group : str, default=None
         A column; errors are also given for each of its values.
-    confidence : float, default=0.9
-        Of the intervals.
     """
     y, rows = known_targets(model, table)
     if not len(rows):
         raise InputError(f"Column {model.target!r} of {table.what} is empty: there is nothing to compare with.")
     groups = None if group is None else np.array([as_label(cell) for cell in table.exactly(group)], dtype=object)[rows]
+    predicted = answer["prediction"][rows]
     if model.is_classifier:
-        return _of_classes(model, y, predicted[rows], np.asarray(shares)[rows], groups)
-    found = _of_numbers(y, predicted[rows], groups)
-    if bounds is not None:
-        inside = (bounds[0][rows] <= y) & (y <= bounds[1][rows])
+        shares = np.column_stack([answer[f"probability_{label}"] for label in model.model.classes_])
+        return _of_classes(model, y, predicted, shares[rows], groups)
+    found = _of_numbers(y, predicted, groups)
+    if confidence is not None:
+        inside = (answer["lower"][rows] <= y) & (y <= answer["upper"][rows])
         found.measures[f"% inside the {100 * confidence:g} % intervals"] = _percent(inside)
     return found
 

@@ -229,11 +229,13 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     held = held_out_of(table.target.values, judged.predicted)
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
-    intervals: dict[str, Any] = {} if fitted.held is None else {"intervals": {"confidence": 0.9, "held": fitted.held}}
+    told: dict[str, Any] = {}
+    if hasattr(model, "held_in_intervals"):
+        told["intervals"] = {"confidence": 0.9, "held": model.held_in_intervals(0.9)}
     writing = table.reading.columns[target].writing
     if writing.before or writing.after:
-        intervals["target_writing"] = [writing.before, writing.after]
-    return intervals | {
+        told["target_writing"] = [writing.before, writing.after]
+    return told | {
         "table": table.reading.what,
         "rows": len(table.target.values),
         "target": target,

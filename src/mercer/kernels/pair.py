@@ -287,12 +287,14 @@ class Pair:
         x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
         flags, size = _flags(x, z, each)
+        some = bool(flags.any())
+        others = (x[:, ~flags], z[:, ~flags]) if some else (x, z)
         weights = {} if np.ndim(inverse) == 0 else {"w": each[~flags]}
         single = self.dtype != np.float64
-        tile = cdist(x[:, ~flags], z[:, ~flags], "cityblock", out=None if single else self.buffer(), **weights)
+        tile = cdist(*others, "cityblock", out=None if single else self.buffer(), **weights)
         if not weights:
             tile *= inverse
-        if flags.any():
+        if some:
             tile += _of_flags(x[:, flags] > 0, z[:, flags] > 0, size[flags])
         return tile.astype(self.dtype) if single else tile
 
