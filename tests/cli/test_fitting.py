@@ -265,3 +265,22 @@ def test_a_search_says_what_was_computed_from_all_rows(run, folder):
     said = run(*fit, "--folds", "2", "--id", "house").stdout
     assert "outer cross-validation, 2 folds, all steps repeated in each" in said
     assert ALL_ROWS not in said
+
+
+def test_the_logarithm_of_a_positive_target_is_offered_where_predictions_are_negative(run, folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.exp(1.2 * X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=300))
+    lines = [f"{a:.3f},{b:.3f},{price:.3f}" for (a, b), price in zip(X, y, strict=True)]
+    (folder / "prices.csv").write_text("a,b,price\n" + "\n".join(lines) + "\n")
+    said = run("fit", "prices.csv", "--target", "price").stderr
+    assert "held-out predictions are negative, but every target is positive. --log-target fits the logarithm" in said
+    result = run("fit", "prices.csv", "--target", "price", "--log-target")
+    assert "AutoRegressor (the default; with --log-target)" in result.stdout
+    assert "negative" not in result.stderr
+    predicted = table_of(run("predict", "model.mercer", "prices.csv", "--interval", "0.9").stdout)
+    assert min(float(each) for name in ("prediction", "lower") for each in predicted[name]) > 0
+    refused = run("fit", "prices.csv", "--target", "price", "--log-target", "--kernel", "gaussian", code=2).stderr
+    assert "--log-target is not supported for KernelRidgeCV" in refused
+    refused = run("explain", "prices.csv", "--target", "a", "--log-target", code=2).stderr
+    assert "The target must be positive numbers for --log-target; got -" in refused

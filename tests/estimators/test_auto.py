@@ -53,6 +53,8 @@ def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
     settings = {"committee": False, "encoder": None, "random_state": 3, "time_budget": None, "verbose": 0}
     if kind is AutoClassifier:
         settings["class_weight"] = None
+    else:
+        settings["log_target"] = False
     assert clone(model).get_params() == settings
     piped = make_pipeline(StandardScaler(), model).fit(X, y)
     assert piped.score(X, y) > 0.5

@@ -93,6 +93,11 @@ _COLUMNS = _options(
         "--missing-target", type=click.Choice(["drop", "refuse"]), default="refuse", show_default=True,
         help="Rows without a target: drop them, or stop with an error (refuse).",
     ),
+    click.option(
+        "--log-target", is_flag=True,
+        help="Fit the logarithm of a positive target: predictions are positive, and errors in proportion to the target "
+        "count alike.",
+    ),
     *_file_options(),
 )  # fmt: skip
 

@@ -19,6 +19,7 @@ from mercer.kernels import Kernel, parse
 from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
 from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
+from mercer.text import plain
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
@@ -43,6 +44,7 @@ class FitOptions:
     dask: str | None = None
     without_data: bool = False
     class_weight: str | None = None
+    log_target: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,22 +61,40 @@ def fit(table: Prepared, asked: FitOptions) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     task, rows = table.target.task, len(table.target.values)
     name, why = choose_model(task, vars(asked), rows, streamed=table.stream is not None)
-    why += "; with --class-weight balanced" * bool(asked.class_weight)
-    if asked.class_weight and task == "regression":
-        raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
-    if not name.startswith("Auto"):
-        _refuse_auto_only(table, asked, name)
+    why += "; with --class-weight balanced" * bool(asked.class_weight) + "; with --log-target" * asked.log_target
+    refuse_unsupported(table, asked, name)
     make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         model, judgement = make(name, table, asked)
-    return Fitted(model, why, judgement, worth_telling(heard, auto=make is _fit_auto))
+    auto = make is _fit_auto
+    warned = worth_telling(heard, auto=auto)
+    return Fitted(model, why, judgement, [*(_below_zero(table, judgement) if auto else ()), *warned])
 
 
-def _refuse_auto_only(table: Prepared, asked: FitOptions, name: str) -> None:
-    """Refuse what only the automatic models have."""
-    unwanted = {"--time": table.times is not None, "--class-weight": asked.class_weight and name.startswith("Nystroem")}
-    for option, given in unwanted.items():
+def _below_zero(table: Prepared, judged: Judgement) -> list[str]:
+    """A warning of negative predictions for a positive target, with the way out."""
+    y, predicted = table.target.values, judged.predicted
+    if table.target.task == "classification" or predicted is None or not (y > 0).all():
+        return []
+    below, known = int(np.sum(predicted < 0)), int(np.sum(np.isfinite(predicted)))
+    said = f"{below} of {known} held-out predictions are negative, but every target is positive."
+    return [f"{said} --log-target fits the logarithm, so that predictions are positive."] if below else []
+
+
+def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
+    """Refuse options that this target or this model does not have."""
+    if asked.class_weight and table.target.task == "regression":
+        raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
+    if asked.log_target and (table.target.task == "classification" or not (table.target.values > 0).all()):
+        got = "labels" if table.target.task == "classification" else plain(table.target.values.min())
+        raise InputError(sentence("The target", "positive numbers for --log-target", got, "Remove --log-target."))
+    unwanted = {
+        "--time": table.times is not None,
+        "--class-weight": asked.class_weight and name.startswith("Nystroem"),
+        "--log-target": asked.log_target,
+    }
+    for option, given in unwanted.items() if not name.startswith("Auto") else ():
         if given:
             raise InputError(f"{option} is not supported for {name}. Remove {option}, or the options that chose it.")
 
@@ -110,6 +130,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
         "verbose": asked.verbose,
     }
     how |= {"class_weight": asked.class_weight} if asked.class_weight else {}
+    how |= {"log_target": True} if asked.log_target else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model = getattr(mercer, name)(**how).fit(table.features, y, **beside)
     result = model.evaluate(table.features, y, folds=folds, **beside) if folds else None

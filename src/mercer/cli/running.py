@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli import reporting
-from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, search_for, times_as_long
+from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, refuse_unsupported, search_for, times_as_long
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import flags, say, says_when_stopped
@@ -169,7 +169,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
             hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
             raise InputError(f"Unknown scoring {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
-    given = {name: options[name] for name in (*names, "class_weight")}
+    given = {name: options[name] for name in (*names, "class_weight", "log_target")}
     return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
 
@@ -223,6 +223,7 @@ def run_explain(options: dict[str, Any]) -> None:
         table = prepare(options["table"], _said(options))
         streamed = table.stream is not None
         name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
+        refuse_unsupported(table, asked, name)
         say(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
         if name.startswith("Auto"):
             say(auto_plan(table, asked))

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_size
 from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, growth, paired, said, signal
 from mercer.estimators.auto_intervals import (
@@ -47,6 +48,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         False fits one kernel, for those who want one model to read.
     time_budget : float, default=None
         Seconds after which tuning stops where it is.
+    log_target : bool, default=False
+        True fits the logarithm of targets, which must be positive; predictions then are, too. They are exponentials,
+        times the factor with which out-of-fold predictions add up to the targets: that of a mean, not of a median.
     encoder : TableEncoder, default=None
         How columns are read, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it is fitted to the
         table, and again in every fold of `evaluate`; None detects the kind of every column.
@@ -69,7 +73,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Root mean squared error of predicting the mean.
     signal_ : float, or ndarray of shape (n_targets,)
         z of the paired difference between the squared errors of the baseline and of the out-of-fold predictions; above
-        2 the model is better than the baseline.
+        2 the model is better than the baseline. With `log_target`, that of the logarithms.
+    log_factor_ : float, or ndarray of shape (n_targets,)
+        The factor of exponentials, with `log_target` alone.
 
     Examples
     --------
@@ -91,12 +97,14 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         *,
         committee: bool = True,
         time_budget: float | None = None,
+        log_target: bool = False,
         encoder: TableEncoder | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
         self.committee = committee
         self.time_budget = time_budget
+        self.log_target = log_target
         self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
@@ -132,20 +140,27 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)
         checked_size(f"y of {type(self).__name__}", Y)
+        self.baseline_ = self._one(Y.std(axis=0), y)
+        if self.log_target:
+            if not (Y > 0).all():
+                must_be = "positive where their logarithm is fitted (log_target)"
+                raise InputError(sentence(f"y of {type(self).__name__}", must_be, f"{Y.min():g}"))
+            Y = np.log(Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
-        committee = self.committee_
-        out_of_fold = self.scale_ * (committee.held_out - self._Y)
-        if self._fresh is not None:
-            out_of_fold, factor = self.scale_ * self._fresh, np.ones(Y.shape[1])
+        held, truth = self._fresh or (self.committee_.held_out, self._Y)
+        factor = np.broadcast_to(1.0 if self._fresh else growth(self.committee_), Y.shape[1:])
+        vars(self).pop("log_factor_", None)
+        if self.log_target:
+            exp = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
+            self.log_factor_ = self._one(np.divide(*exp), y)
+            error, give = root_mean_square(self.in_units(held) - np.exp(self.centre_ + self.scale_ * truth))
         else:
-            factor = np.broadcast_to(growth(committee), Y.shape[1:])
-        error, give = root_mean_square(out_of_fold)
+            error, give = root_mean_square(self.scale_ * (held - truth))
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
-        trusted = min(1.0, len(out_of_fold) / _TRUSTED)  # of few rows the factor itself is uncertain
-        self._residuals = self._out(factor**trusted * out_of_fold)
-        self.baseline_ = self._one(spread, y)
+        trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
+        self._residuals = self._out(factor**trusted * self.scale_ * (held - truth))
         del self._fresh
         return self
 
@@ -166,6 +181,11 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """Of one target a vector."""
         return table[:, 0] if np.ndim(self.centre_) == 0 else table
 
+    def in_units(self, votes: Array) -> Array:
+        """Predictions, in units of y, from values of the committee (m x t)."""
+        values = self.centre_ + self.scale_ * votes
+        return np.asarray(np.exp(values) * self.log_factor_ if hasattr(self, "log_factor_") else values)
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
 
@@ -184,9 +204,12 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         Z = self._rows(X)
         if not return_std:
-            return self._out(self.centre_ + self.scale_ * self._votes(Z))
+            return self._out(self.in_units(self._votes(Z)))
         votes, variance, _ = moments(self.members_, self.models_, Z)
-        return self._out(self.centre_ + self.scale_ * votes), self._out(self.scale_ * np.sqrt(variance))
+        values, std = self.in_units(votes), self.scale_ * np.sqrt(variance)
+        if hasattr(self, "log_factor_"):
+            std = values * np.sqrt(np.expm1(std**2))  # of a variable whose logarithm is normal
+        return self._out(values), self._out(std)
 
     def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
@@ -235,7 +258,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
             out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
             bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
-        lower, upper = (self._out(self.centre_ + self.scale_ * end) for end in bounds)
+        ends = [self._out(self.centre_ + self.scale_ * end) for end in bounds]
+        lower, upper = map(np.exp, ends) if hasattr(self, "log_factor_") else ends
         return lower, upper
 
     def held_in_intervals(self, confidence: float = 0.9) -> float:
@@ -294,7 +318,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
         error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
         lines = [
-            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows.",
+            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows."
+            + " The logarithm of the target is fitted." * hasattr(self, "log_factor_"),
             self._member_table(),
             f"Estimated error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
         ]
@@ -309,11 +334,12 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         return Text("\n".join([*lines, *self._left_out_columns()]))
 
     def unit(self) -> float:
-        """The standard deviation of one target; 1 for several."""
+        """The standard deviation of one target, or of its logarithms; 1 for several."""
         return self.scale_ if np.ndim(self.scale_) == 0 else 1.0
 
     def _error_words(self) -> str:
-        return "out-of-fold error" if np.ndim(self.scale_) == 0 else "out-of-fold error, in deviations"
+        logs = " of the logarithm" * hasattr(self, "log_factor_")
+        return "out-of-fold error" + (logs if np.ndim(self.scale_) == 0 else f"{logs}, in deviations")
 
     def evaluate(
         self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
@@ -338,9 +364,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         numbers = self._outer_folds(None, folds, len(y), beside)
         predictions, errors, inside, base, gains = np.full(y.shape, np.nan), [], [], [], []
-        for test, part, model in self._outer(X, y, numbers, beside):
+        for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
-            mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - model.centre_) ** 2
+            mean = y[train].mean(axis=0) if self.log_target else model.centre_
+            mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - mean) ** 2
             errors.append(mine.mean(axis=0))
             base.append(theirs.mean(axis=0))
             gains.append((theirs - mine).reshape(len(test), -1))

@@ -256,7 +256,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         numbers = self._outer_folds(classes, folds, len(y), beside)
         predictions, errors, base, gains = np.full(len(y), None, dtype=object), [], [], []
-        for test, part, model in self._outer(X, y, numbers, beside):
+        for _, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
             errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
             counts = np.bincount(classes[trained_on(numbers, int(numbers[test[0]]))], minlength=len(labels))

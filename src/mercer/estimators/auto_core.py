@@ -56,7 +56,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     models_: list[KernelRidge]
     _recipes: tuple[Recipe, ...]
     _weigh = staticmethod(convex_weights)
-    _fresh: Array | None  # residuals of rows held out while alpha was chosen for many rows
+    _fresh: tuple[Array, Array] | None  # predictions and targets of rows held out to choose alpha for many rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -243,10 +243,10 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- the outer loop -----------------------------------------------------------------------------
 
-    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Any, Self]]:
+    def _outer(self, X: Any, y: Array, folds: Array, beside: Beside) -> Iterator[tuple[Array, Array, Any, Self]]:
         """Everything that fit does, repeated on the training part of every fold; the loop alone tells its progress.
 
-        Gives the rows of the fold, their part of the table, and the model of the other rows.
+        Gives the rows of training and of the fold, the part of the table of the fold, and the model.
         """
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
         refuse_lengths(X, y)
@@ -259,14 +259,14 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             given = beside.part(train)
             model = clone(self).set_params(verbose=0, encoder=encoder)
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
-            yield test, part_of(X, test), model
+            yield train, test, part_of(X, test), model
             progress.step()
 
 
 def for_all(
     members: list[Member], table: Table, rng: np.random.Generator, progress: Progress
-) -> tuple[list[Member], Array]:
-    """Members with alpha for many rows, downhill on some that are held out, and the committee's residuals there.
+) -> tuple[list[Member], tuple[Array, Array]]:
+    """Members with alpha for many rows, downhill on some that are held out; predictions and targets of these.
 
     alpha that is best for a part of the rows is too large for all. Rows of one group are held out together.
     """
@@ -280,13 +280,13 @@ def for_all(
         order = np.argsort(~np.isin(table.groups, first), kind="stable")
         count = int(np.isin(table.groups, first).sum())
     held, train = table.part(np.sort(order[:count])), table.part(np.sort(order[count:]))
-    found, residuals = [], held.problem.Y.copy()
+    found, votes = [], np.zeros_like(held.problem.Y)
     for member in members:
         alpha, values = _best_on(member, train, held)
         found.append(replace(member, alpha=alpha))
-        residuals -= member.weight * values
+        votes += member.weight * values
         progress.step()
-    return found, residuals
+    return found, (votes, held.problem.Y)
 
 
 def _best_on(member: Member, train: Table, held: Table) -> tuple[float, Array]:

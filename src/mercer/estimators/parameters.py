@@ -49,6 +49,7 @@ ALLOWED = {
     "encoder": Allowed("a TableEncoder, or None", _none_or(lambda value: isinstance(value, TableEncoder))),
     "extend_grid": _FLAG,
     "fit_intercept": _FLAG,
+    "log_target": _FLAG,
     "nested": _FLAG,
     "rule": Allowed("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),
     "time_budget": Allowed("a positive number of seconds, or None", _none_or(lambda v: v == math.inf or is_seconds(v))),

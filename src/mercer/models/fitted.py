@@ -101,11 +101,20 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # Parameters that the first files do not name; they are named where they are not as usual.
 YOUNGER: dict[str, tuple[str, ...]] = {
-    "AutoRegressor": ("encoder",),
+    "AutoRegressor": ("encoder", "log_target"),
     "AutoClassifier": ("encoder", "class_weight"),
     "TableModel": ("style",),
 }
-MAY = ("n_features_in_", "feature_names_in_", "verified_", "_replayed", "_left_over", "_part_used", "costs_")
+MAY = (
+    "n_features_in_",
+    "feature_names_in_",
+    "verified_",
+    "_replayed",
+    "_left_over",
+    "_part_used",
+    "costs_",
+    "log_factor_",
+)
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
     "tuned_",
@@ -192,6 +201,8 @@ def _auto_regressor(model: AutoRegressor) -> None:
     need(finite and _positive(model.scale_, several), "centre and scale must be finite")
     need(_positive(model.error_, several) and _positive(model.baseline_, several), "errors must be finite")
     need(_positive(model.error_standard_error_, several), "errors must be finite")
+    factor = vars(model).get("log_factor_")
+    need((factor is None or _positive(factor, several)), "the factor of exponentials must be finite")
 
 
 def _positive(value: Any, shape: tuple[int, ...]) -> bool:

@@ -82,12 +82,12 @@ class ModelWriter(PartWriter):
 
 
 def _named(model: Any, name: str) -> dict[str, Any]:
-    """The parameters that a file names, as they were at fit: all but young ones that are None, as they always were
-    before they existed.
+    """The parameters that a file names, as they were at fit: all but young ones that are None or False, as they always
+    were before they existed.
     """
     given = model.get_params(deep=False)
     given |= {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
-    return {n: v for n, v in given.items() if v is not None or n not in YOUNGER.get(name, ())}
+    return {n: v for n, v in given.items() if not (v is None or v is False) or n not in YOUNGER.get(name, ())}
 
 
 class ModelReader(PartReader):

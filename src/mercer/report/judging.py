@@ -120,7 +120,7 @@ def out_of_fold(subject: Subject) -> tuple[Array, Array]:
     """Rows, and what the committee said about them while they were held out: numbers, or decision values."""
     model = subject.model
     held = model.committee_.held_out
-    return model.rows_used_, held if subject.classifier else model.centre_ + model.scale_ * held[:, 0]
+    return model.rows_used_, held if subject.classifier else model.in_units(held)[:, 0]
 
 
 def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
