@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mercer.insight.bias_variance import bias_variance
     from mercer.insight.noise import noise_estimate
     from mercer.models import load, save
+    from mercer.report.effects import column_effect
     from mercer.report.evaluation import evaluate
     from mercer.runtime import thread_count, threads
     from mercer.tables import TableEncoder
@@ -55,6 +56,7 @@ _PLACES = {
     "TableEncoder": "mercer.tables",
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
+    "column_effect": "mercer.report.effects",
     "cross_validate": "mercer.estimators",
     "evaluate": "mercer.report.evaluation",
     "load": "mercer.models",
@@ -84,6 +86,7 @@ __all__ = [
     "TableEncoder",
     "bias_variance",
     "check_mercer",
+    "column_effect",
     "course",
     "cross_validate",
     "displays",

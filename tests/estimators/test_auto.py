@@ -295,7 +295,8 @@ def test_relevance_finds_the_columns_that_matter(rng):
     y = np.sin(2.0 * X[:, 2]) + 0.05 * rng.normal(size=120)
     found = AutoRegressor().fit(pd.DataFrame(X, columns=["a", "b", "signal", "d"]), y).relevance()
     assert next(iter(found)) == "signal"
-    assert found["signal"] == 1.0
+    assert found["signal"] > 0.5  # about the error of the mean, less that of the model
+    assert max(abs(found[name]) for name in "abd") < 0.05
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 

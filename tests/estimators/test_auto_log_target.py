@@ -21,7 +21,7 @@ def pair():
 
 
 def test_predictions_are_exponentials_of_the_model_of_logarithms(pair):
-    X, y, logged, plain = pair
+    _, _, logged, plain = pair
     new = np.random.default_rng(5).normal(size=(40, 2))
     assert np.allclose(logged.predict(new), logged.log_factor_ * np.exp(plain.predict(new)), rtol=1e-10)
     assert (logged.predict(10 * new) > 0).all()
@@ -33,7 +33,7 @@ def test_the_factor_makes_held_out_predictions_add_up_to_the_targets(pair):
 
 
 def test_intervals_are_exponentials_and_hold_as_often(pair):
-    X, y, logged, plain = pair
+    X, _, logged, plain = pair
     for method in ("residuals", "jackknife+", "cv+", "gaussian"):
         for mine, theirs in zip(
             logged.predict_interval(X, method=method), plain.predict_interval(X, method=method), strict=True
@@ -48,7 +48,8 @@ def test_the_error_is_in_units_of_the_target(pair):
     held = logged.in_units(logged.committee_.held_out)[:, 0]
     by = np.sqrt(np.mean((held - y) ** 2))
     assert 0.5 * by <= logged.error_ <= by
-    assert "logarithm" in logged.summary() and "logarithm" not in plain.summary()
+    assert "logarithm" in logged.summary()
+    assert "logarithm" not in plain.summary()
 
 
 def test_a_unit_of_the_target_changes_nothing_but_the_unit(pair):
@@ -75,7 +76,8 @@ def test_a_model_file_and_a_second_fit_without_logarithms(pair, tmp_path):
     X, y, logged, _ = pair
     mercer.save(logged, tmp_path / "m.mercer")
     again = mercer.load(tmp_path / "m.mercer")
-    assert np.array_equal(again.predict(X), logged.predict(X)) and again.log_target
+    assert np.array_equal(again.predict(X), logged.predict(X))
+    assert again.log_target
     again.set_params(log_target=False).fit(X, y)
     assert not hasattr(again, "log_factor_")
 
@@ -85,6 +87,7 @@ def test_several_targets_and_the_outer_loop():
     X, y = prices(60)
     Y = np.column_stack([y, 1000.0 * y**0.5])
     model = AutoRegressor(log_target=True, committee=False).fit(X, Y)
-    assert model.predict(X).shape == (60, 2) and model.log_factor_.shape == (2,)
+    assert (model.predict(X).shape, model.log_factor_.shape) == ((60, 2), (2,))
     result = AutoRegressor(log_target=True, committee=False).evaluate(X, y, folds=3)
-    assert result.error < result.baseline and (result.predictions > 0).all()
+    assert result.error < result.baseline
+    assert (result.predictions > 0).all()

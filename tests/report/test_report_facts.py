@@ -12,6 +12,7 @@ import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
 from mercer.estimators.auto_evaluation import Evaluation
+from mercer.estimators.importance import _lenders
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.alone import ROWS
@@ -19,7 +20,7 @@ from mercer.report.data import Origin, data_of
 from mercer.report.facts import gather, reproduction_of, spectrum_of
 from mercer.report.judging import held_out_of, judge, training_error
 from mercer.report.labels import OTHERS, _pooled, calibration_of
-from mercer.report.refits import _lenders, coverages, influences, refitted, said_alone, sampled
+from mercer.report.refits import coverages, influences, refitted, said_alone, sampled
 from mercer.report.subject import subject_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -231,7 +232,7 @@ def test_a_search_for_labels_has_them_too():
 def test_a_column_that_the_kernel_does_not_see_has_no_influence_at_all(lines):
     model = mercer.KernelRidgeCV([Linear().on([0])], [1.0], **PLAIN).fit(lines.Z, lines.y)
     subject = replace(lines, model=model)
-    first, second = influences(subject, refitted(subject), {})
+    first, second = influences(subject, refitted(subject))
     assert (first.name, second.name) == ("x1", "x2")
     assert (second.rise, second.standard_error) == (0.0, 0.0)
     before = np.concatenate([each.predict(lines.Z[each.test]) - lines.y[each.test] for each in refitted(subject)])
@@ -274,7 +275,7 @@ def test_few_rows_are_shuffled_too():
     lender = _lenders(refits, np.random.default_rng(0))
     assert sorted(lender) == list(range(7))
     assert (lender != np.arange(7)).all()
-    assert influences(few, refits, {})[0].rise > 5.0
+    assert influences(few, refits)[0].rise > 5.0
 
 
 def test_many_rows_are_drawn_from(lines):
@@ -282,12 +283,6 @@ def test_many_rows_are_drawn_from(lines):
     rows = sampled(many)
     assert len(np.unique(rows)) == ROWS
     assert np.array_equal(rows, sampled(many))
-
-
-def test_widths_per_column_are_told_where_they_have_the_vote(auto_facts, auto):
-    model = auto[0]
-    own = sum(member.weight for member in model.members_ if np.ndim(member.kernel.width))
-    assert auto_facts.relevant is (own > 0.5)
 
 
 # -- intervals and the spectrum -------------------------------------------------------------------

@@ -191,7 +191,7 @@ def test_flexibility_is_told_with_and_without_a_penalty(auto_facts, search_facts
 def test_columns_that_were_not_tried_are_told(search_facts):
     few = replace(search_facts, influence=search_facts.influence[:2], tried_on=40)
     said = words.influence_words(few)
-    assert "5 folds, with the kernel parameters fixed, on 40 sampled rows" in said[0]
+    assert "10 folds, with the kernel parameters fixed, on 40 sampled rows" in said[0]
     assert said[1] == "Only the 2 columns with the best single-column prediction were permuted (of 4)."
     assert words.influence_words(replace(few, influence=())) == ["No column is used."]
     dull = replace(few, influence=tuple(replace(each, rise=0.0) for each in few.influence))

@@ -7,6 +7,7 @@ from mercer.displays.bias_variance import BiasVarianceDisplay
 from mercer.displays.boundary import BoundaryDisplay
 from mercer.displays.coverage import CoverageDisplay
 from mercer.displays.curves import ComplexityDisplay, LearningCurveDisplay
+from mercer.displays.effect import EffectDisplay
 from mercer.displays.fit import FitDisplay
 from mercer.displays.gram import GramDisplay, SpectrumDisplay
 from mercer.displays.nested import NestedDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "BoundaryDisplay",
     "ComplexityDisplay",
     "CoverageDisplay",
+    "EffectDisplay",
     "FitDisplay",
     "GramDisplay",
     "LearningCurveDisplay",

@@ -91,6 +91,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     _recipes = REGRESSION
     centre_: Any
     scale_: Any
+    log_factor_: Any
 
     def __init__(
         self,
@@ -151,7 +152,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
         held, truth = self._fresh or (self.committee_.held_out, self._Y)
         factor = np.broadcast_to(1.0 if self._fresh else growth(self.committee_), Y.shape[1:])
-        vars(self).pop("log_factor_", None)
+        if hasattr(self, "log_factor_"):
+            del self.log_factor_  # of the fit before
         if self.log_target:
             exp = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*exp), y)
@@ -172,6 +174,13 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         found = signal(held.held_out - self._Y, self._Y, held.folds)
         return found if np.ndim(self.centre_) else float(found[0])
 
+    def _losses(self, votes: Array, Y: Array) -> Array:
+        if np.ndim(self.centre_):
+            return np.asarray(np.mean((votes - Y) ** 2, axis=1))
+        truth = self.centre_ + self.scale_ * Y
+        truth = np.exp(truth) if hasattr(self, "log_factor_") else truth
+        return np.asarray((self.in_units(votes) - truth)[:, 0] ** 2)
+
     @staticmethod
     def _one(numbers: Array, y: Array) -> Any:
         """A number for one target, an array for several."""
@@ -180,6 +189,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def _out(self, table: Array) -> Array:
         """Of one target a vector."""
         return table[:, 0] if np.ndim(self.centre_) == 0 else table
+
+    def fitted_to(self, y: Array) -> Array:
+        """Targets as the members are fitted to them: of mean 0 and standard deviation 1, or their logarithms."""
+        return np.asarray(((np.log(y) if hasattr(self, "log_factor_") else y) - self.centre_) / self.scale_)
 
     def in_units(self, votes: Array) -> Array:
         """Predictions, in units of y, from values of the committee (m x t)."""

@@ -74,6 +74,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     """
 
     _recipes = CLASSIFICATION
+    _squares = False
     _weigh = staticmethod(log_loss_weights)
 
     def __init__(
@@ -149,6 +150,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             found = Temperature.leaning(held_out[rest], numbers[rest]).probabilities(held_out[own])
             gains[own] = log_gains(found, np.bincount(numbers, minlength=count), numbers[own])
         return float(paired(gains)[0])
+
+    def _losses(self, votes: Array, Y: Array) -> Array:
+        found = self.weighted(self.temperature_, votes).argmax(axis=1)
+        return np.asarray(found != label_numbers(Y), dtype=np.float64)
 
     def weighted(self, temperature: Temperature, votes: Array) -> Array:
         """Logarithms of the odds, with what a wrong label costs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,14 +17,14 @@ from mercer.data.folds import dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
+from mercer.estimators.importance import HeldOut, rises
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
-from mercer.kernels.slopes import tunable
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.text import summary_below, text_table
+from mercer.text import plain, summary_below, text_table
 from mercer.tuning.alphas import Predictor, downhill
 from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee, trained_on
 from mercer.tuning.descent import least_alpha
@@ -36,6 +37,7 @@ _DIGITS = 6.0
 _WEIGHED = 8000
 # Rows beyond which the members, too, are fitted to a part.
 _MOST = 60_000
+_PERMUTED = 600  # rows that columns are permuted among
 # The residual of a solution by which alphas are compared.
 _ROUGHLY = 1e-4
 # The least alpha where systems are solved by iteration, which takes about as many steps as the root of its inverse.
@@ -56,6 +58,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     models_: list[KernelRidge]
     _recipes: tuple[Recipe, ...]
     _weigh = staticmethod(convex_weights)
+    _squares = True  # whether losses are squared errors
     _fresh: tuple[Array, Array] | None  # predictions and targets of rows held out to choose alpha for many rows
 
     def __sklearn_tags__(self) -> Any:
@@ -147,6 +150,10 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         self._Y = Y[part]
         return np.asarray(kept[part])
 
+    def _losses(self, votes: Array, Y: Array) -> Array:
+        """The loss of each row, from what the committee says and what it should (m x t)."""
+        raise NotImplementedError
+
     def _rows(self, X: Any) -> Array:
         """New rows as the members know them."""
         check_is_fitted(self, "models_")
@@ -164,26 +171,56 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     # -- words ------------------------------------------------------------------------------------
 
     def relevance(self) -> dict[str, float]:
-        """How fast the model changes with each column: the inverse of its width, largest 1.
+        """By how much the error on held-out rows rises when a column is permuted among them; largest first.
 
-        Columns of members with one width for all count the same; the committee's weights are taken into account.
+        In units of `error_`; for several targets in their standard deviations. The members are fitted again without
+        each fold, to at most 600 rows drawn at random, fewer of a table with many columns. Columns that tell the same
+        share their relevance; below 0 is chance.
 
         Returns
         -------
         dict of column name to number
         """
         check_is_fitted(self, "models_")
-        groups = self.encoder_.groups_
-        total = np.zeros(int(groups.max(initial=0)) + 1)
-        for member in self.members_:
-            widths = np.broadcast_to(tunable(member.kernel)["width"], (len(groups),)) if len(groups) else np.empty(0)
-            mine = np.zeros(len(total))
-            np.maximum.at(mine, groups, 1.0 / widths)
-            total += member.weight * mine / max(float(mine.max(initial=0.0)), 1e-300)
-        names = [self.encoder_.columns_[group].name for group in np.unique(groups)]
-        values = total[np.unique(groups)] / max(float(total.max(initial=0.0)), 1e-300)
-        order = np.argsort(-values, kind="stable")
-        return {str(names[i]): float(values[i]) for i in order}
+        rows = getattr(self, "rows_used_", np.arange(len(self._Y)))  # the first files do not have them
+        groups, Z = self.encoder_.groups_, self.models_[0].X_fit_[rows]
+        places = np.unique(groups)
+        if not len(places):
+            return {}
+        most = max(60, int(_PERMUTED * min(1.0, math.sqrt(30 / len(places)))))
+        some = np.sort(np.random.default_rng(0).permutation(len(Z))[:most])
+        columns = [np.flatnonzero(groups == place) for place in places]
+        by_place = rises(Z, self._without_folds(Z, rows, some), columns, squares=self._squares)
+        found = {
+            str(self.encoder_.columns_[place].name): rise for place, (rise, _) in zip(places, by_place, strict=True)
+        }
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+    def _without_folds(self, Z: Array, rows: Array, some: Array) -> list[HeldOut]:
+        """The members fitted to some rows without each fold, as they were tuned without it if that is known."""
+        committee, weights = self.committee_, part_of(self.models_[0].fitted_.weights, rows)
+        shares = np.array([member.weight for member in self.members_])
+        parts = []
+        for fold in np.unique(committee.folds[some]):
+            train, test = some[committee.folds[some] != fold], some[committee.folds[some] == fold]
+            if not len(train):
+                continue
+            tuned = committee.by_fold[fold] if committee.by_fold else [(m.kernel, m.alpha) for m in self.members_]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IllConditionedWarning)
+                models = [
+                    KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(
+                        Z[train], self._Y[train], sample_weight=part_of(weights, train)
+                    )
+                    for kernel, alpha in tuned
+                ]
+
+            def losses(rows: Array, models: list[KernelRidge] = models, test: Array = test) -> Array:
+                votes = [np.reshape(model.predict(rows), (len(rows), -1)) for model in models]
+                return self._losses(np.tensordot(shares, votes, axes=1), self._Y[test])
+
+            parts.append(HeldOut(test, losses))
+        return parts
 
     def _member_table(self) -> str:
         unit = self.unit()
@@ -221,8 +258,12 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def _relevance_text(self) -> str:
         listed = list(self.relevance().items())
-        shown = ", ".join(f"{printable(name)} {value:.2f}" for name, value in listed[:8])
-        return f"Columns by relevance: {shown}{', ...' if len(listed) > 8 else ''}." if listed else "No column varies."
+        shown = ", ".join(f"{printable(name)} {plain(value, 2)}" for name, value in listed[:8])
+        return (
+            f"Columns by relevance (rise of the error when permuted): {shown}{', ...' if len(listed) > 8 else ''}."
+            if listed
+            else "No column varies."
+        )
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from mercer.insight.intervals import Coverage
 from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
 from mercer.report.data import Data, Origin, data_of
+from mercer.report.effects import ColumnEffect, main_effects
 from mercer.report.judging import HeldOutFacts, Judgement, held_out_of, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import Influence, coverages, influences, refitted
@@ -46,6 +45,8 @@ class ModelEvaluation:
         Importance of each column, by permutation among rows held out; largest first.
     tried_on, parts : int
         Rows that importance and coverage were measured on, and in how many folds.
+    effects : tuple of ColumnEffect
+        How the columns of largest importance act on predictions.
     """
 
     subject: Subject
@@ -59,6 +60,7 @@ class ModelEvaluation:
     influence: tuple[Influence, ...]
     tried_on: int
     parts: int
+    effects: tuple[ColumnEffect, ...] = ()
 
     @property
     def error(self) -> float:
@@ -91,11 +93,6 @@ class ModelEvaluation:
         from mercer.report.worries import worries
 
         return [f"{worry.title}. {worry.text}" for worry in worries(self) if worry.level != "note"]
-
-    @property
-    def relevant(self) -> bool:
-        """Whether kernels have widths per column that are worth telling."""
-        return any(each.relevance is not None for each in self.influence)
 
     def __str__(self) -> str:
         judged = self.judged
@@ -176,6 +173,7 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
     judged = replace(judged, fitted=training_error(subject, judged))
     refits = refitted(subject)
     found, how = coverages(subject, refits, judged)
+    ranked = influences(subject, refits) if refits else []
     return ModelEvaluation(
         subject,
         data_of(subject, origin),
@@ -185,16 +183,8 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
         labels_of(subject, judged) if subject.classifier else None,
         tuple(found),
         how,
-        tuple(influences(subject, refits, _relevance(subject))) if refits else (),
+        tuple(ranked),
         sum(len(each.test) for each in refits),
         len(refits),
+        tuple(main_effects(subject, refits, [each.name for each in ranked if each.rise > 2 * each.standard_error])),
     )
-
-
-def _relevance(subject: Subject) -> dict[str, float]:
-    """Of committees in which kernels with a width per column have most of the weight."""
-    if not subject.auto:
-        return {}
-    members = subject.model.members_
-    own = sum(member.weight for member in members if np.ndim(getattr(member.kernel, "width", 0)))
-    return dict(subject.model.relevance()) if own > 0.5 else {}

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import (
+    average_precision_score,
+    confusion_matrix,
+    precision_recall_curve,
+    precision_recall_fscore_support,
+    roc_auc_score,
+    roc_curve,
+)
 
 from mercer.data.rows import Array
 from mercer.report.judging import Judgement, out_of_fold
@@ -14,6 +21,8 @@ from mercer.report.subject import Subject
 
 _MOST = 12  # labels in the matrix; the rarest others are pooled
 _BINS = 10
+_CURVES = 5  # labels with curves
+_COSTS = (1, 2, 5, 10, 20)  # of missing a label, in false alarms
 OTHERS = "(others)"
 
 
@@ -51,6 +60,46 @@ class Calibration:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelCurve:
+    """How well held-out probabilities rank the rows of one label before the others.
+
+    Attributes
+    ----------
+    label : str
+        The label.
+    false, found : ndarray of shape (k,)
+        For every threshold, shares of the other rows and of its own rows that lie above it (ROC).
+    area : float
+        Below that curve: the probability that a row with this label is ranked before one without.
+    recall, precision : ndarray of shape (m,)
+        For every threshold, which of its rows lie above it, and how many of those above have the label.
+    average_precision : float
+        Mean precision over recall.
+    share : float
+        Of rows with this label: the precision of guessing.
+    """
+
+    label: str
+    false: Array
+    found: Array
+    area: float
+    recall: Array
+    precision: Array
+    average_precision: float
+    share: float
+
+
+@dataclass(frozen=True)
+class ThresholdFact:
+    """From which probability to say a label that costs `cost` false alarms to miss, and the errors that are left."""
+
+    cost: int
+    threshold: float
+    missed: int
+    alarms: int
+
+
+@dataclass(frozen=True, eq=False)
 class LabelFacts:
     """Right and wrong labels of unseen rows.
 
@@ -64,12 +113,18 @@ class LabelFacts:
         Every label, the most common first.
     calibration : Calibration
         Of held-out probabilities.
+    curves : tuple of LabelCurve
+        ROC and precision-recall: of the second of two labels, or of the most common of several against the others.
+    thresholds : tuple of ThresholdFact
+        Of two labels, by the cost of missing the second.
     """
 
     names: tuple[str, ...]
     matrix: Array
     each: tuple[LabelFact, ...]
     calibration: Calibration
+    curves: tuple[LabelCurve, ...] = ()
+    thresholds: tuple[ThresholdFact, ...] = ()
 
 
 def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
@@ -85,7 +140,43 @@ def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
     order = np.argsort(-rows, kind="stable")
     each = tuple(LabelFact(str(classes[k]), int(rows[k]), float(found[k]), float(right[k])) for k in order)
     names, matrix = _pooled([str(label) for label in classes], whole, order)
-    return LabelFacts(names, matrix, each, calibration_of(*_probabilities(subject), [str(label) for label in classes]))
+    probabilities, numbers = _probabilities(subject)
+    calibrated = calibration_of(probabilities, numbers, [str(label) for label in classes])
+    shown = [1] if len(classes) == 2 else [int(k) for k in order[:_CURVES]]
+    curves = [_curve(str(classes[k]), probabilities[:, k], numbers == k) for k in shown if 0 < rows[k] < rows.sum()]
+    thresholds = thresholds_of(probabilities[:, 1], numbers == 1) if len(classes) == 2 else ()
+    return LabelFacts(names, matrix, each, calibrated, tuple(curves), thresholds)
+
+
+def _curve(label: str, sure: Array, right: Array) -> LabelCurve:
+    false, found, _ = roc_curve(right, sure)
+    precision, recall, _ = precision_recall_curve(right, sure)
+    area, mean = float(roc_auc_score(right, sure)), float(average_precision_score(right, sure))
+    return LabelCurve(label, false, found, area, recall, precision, mean, float(np.mean(right)))
+
+
+def thresholds_of(sure: Array, right: Array) -> tuple[ThresholdFact, ...]:
+    """For some costs of missing a label, the probability from which saying it costs least, and errors on held-out rows.
+
+    If a miss costs c false alarms, saying the label costs less than not saying it where c p > 1 - p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.report.labels import thresholds_of
+    >>> found = thresholds_of(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
+    >>> [(each.cost, each.missed, each.alarms) for each in found[:2]]
+    [(1, 1, 0), (2, 0, 0)]
+    """
+    return tuple(
+        ThresholdFact(
+            cost,
+            1.0 / (1.0 + cost),
+            int(np.sum(right & (sure * (1 + cost) <= 1.0))),
+            int(np.sum(~right & (sure * (1 + cost) > 1.0))),
+        )
+        for cost in _COSTS
+    )
 
 
 def _pooled(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, ...], Array]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
-from mercer.displays.look import BLACK, BLUE, GREY, MAP, VERMILION, grid_lines, named
+from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, VERMILION, grid_lines, named
 from mercer.estimators.nesting import NestedCrossValidation
 from mercer.report.choices import SearchChoice
 from mercer.report.estimates import estimates
@@ -261,6 +261,52 @@ def _influence(facts: Facts) -> Made | None:
     return ax.figure, "Importance of columns", text
 
 
+def _effects(facts: Facts) -> Made | None:
+    shown = facts.effects
+    if not shown:
+        return None
+    from matplotlib.figure import Figure
+
+    across = min(2, len(shown))
+    down = -(-len(shown) // across)
+    figure = Figure(figsize=(4.0 * across, 3.0 * down), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(down, across)).ravel()
+    for ax, effect in zip(axes, shown, strict=False):
+        effect.plot(ax)
+        ax.set_ylabel("")
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    figure.supylabel(f"change of {plain(shown[0].of, 50)}", fontsize="medium")
+    return figure, "Effects of columns", " ".join(str(each) for each in shown)
+
+
+def _ranking(facts: Facts, kind: str) -> Made | None:
+    if facts.labels is None or not facts.labels.curves:
+        return None
+    ax = _axes(4.9, 4.5)
+    grid_lines(ax)
+    said = []
+    for place, each in enumerate(facts.labels.curves):
+        number = each.area if kind == "roc" else each.average_precision
+        across, up = (each.false, each.found) if kind == "roc" else (each.recall, each.precision)
+        line = {"color": COLOURS[place], "linestyle": STYLES[place], "linewidth": 1.8}
+        ax.plot(across, up, drawstyle="default" if kind == "roc" else "steps-post", label=plain(each.label, 20), **line)
+        said.append(f"{legible(each.label)} {number:.3f}")
+    if kind == "roc":
+        ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="guessing")
+        named(ax, "share of other labels above the threshold", "share of the label above the threshold")
+        title, text = "ROC curve", f"Area under the ROC curve: {', '.join(said)}; guessing gives 0.5."
+    else:
+        named(ax, "recall", "precision")
+        title, text = "Precision and recall", f"Average precision: {', '.join(said)}."
+        text += f" Guessing gives {', '.join(f'{each.share:.3f}' for each in facts.labels.curves)}."
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.set_aspect("equal")
+    _bare(ax)
+    ax.legend(frameon=False, loc="lower right" if kind == "roc" else "lower left")
+    return ax.figure, title, text
+
+
 _DRAWERS: dict[str, Callable[[Facts], Made | None]] = {
     "surface": _surface,
     "estimates": _estimates,
@@ -272,4 +318,7 @@ _DRAWERS: dict[str, Callable[[Facts], Made | None]] = {
     "coverage": _coverage,
     "spectrum": _spectrum,
     "influence": _influence,
+    "effects": _effects,
+    "roc": lambda facts: _ranking(facts, "roc"),
+    "recall": lambda facts: _ranking(facts, "recall"),
 }

@@ -1,4 +1,4 @@
-"""The chosen kernels refitted without a fifth of the rows at a time: what columns and intervals are tried on.
+"""The chosen kernels refitted without a tenth of the rows at a time: what columns and intervals are tried on.
 
 Kernels, alphas and weights stay as they were chosen, so this costs a few factorizations and no search. It answers what
 a column is worth and whether intervals hold; how good the model is, with its choices, is for the outer loop to say.
@@ -15,6 +15,7 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
+from mercer.estimators.importance import HeldOut, rises
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
@@ -26,7 +27,7 @@ from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-_FOLDS = 5
+_FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +55,25 @@ class Refit:
         votes = sum(weight * np.reshape(model.predict(Z), (len(Z), -1)) for weight, model in self.models)
         values = np.asarray(votes)
         if not self.subject.classifier:
-            return np.asarray(values[:, 0])
+            return np.asarray(self.subject.model.in_units(values)[:, 0])
         model = self.subject.model
         return np.asarray(model.classes_[model.weighted(model.temperature_, values).argmax(axis=1)])
+
+    def levels(self, Z: Array, label: int) -> Array:
+        """Numbers, or probabilities of the class of this number."""
+        model = self.subject.model
+        if not self.subject.classifier:
+            return self.predict(Z)
+        if self.subject.auto:
+            votes = sum(weight * np.reshape(each.predict(Z), (len(Z), -1)) for weight, each in self.models)
+        else:
+            votes = np.reshape(self.models[0][1].decision_function(self.subject.framed(Z)), (len(Z), -1))
+        return np.asarray(model.temperature_.probabilities(np.asarray(votes))[:, label])
+
+    def losses(self, Z: Array) -> Array:
+        """Squared errors, or 1 for wrong labels, of the rows not seen, encoded like this."""
+        said, y = self.predict(Z), self.subject.y[self.test]
+        return (said != y).astype(float) if self.subject.classifier else np.asarray((said - y) ** 2)
 
 
 def sampled(subject: Subject) -> Array:
@@ -64,8 +81,17 @@ def sampled(subject: Subject) -> Array:
     return some_rows(len(subject.y))
 
 
+def of_all_rows(subject: Subject) -> Refit:
+    """The model as it is."""
+    model = subject.model
+    if not subject.auto:
+        return Refit(np.empty(0, dtype=np.intp), [(1.0, model.best_estimator_)], subject)
+    members = [(member.weight, fitted) for member, fitted in zip(model.members_, model.models_, strict=True)]
+    return Refit(np.empty(0, dtype=np.intp), members, subject)
+
+
 def refitted(subject: Subject) -> list[Refit]:
-    """Five folds of the sampled rows; none where no column is learned from."""
+    """Ten folds of the sampled rows; none where no column is learned from."""
     if not subject.Z.shape[1]:
         return []
     rows = sampled(subject)
@@ -90,7 +116,11 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
 
         fresh = clone(model.best_estimator_)
         return Refit(test, [(1.0, fresh.fit(subject.framed(Z), y, weights))], subject)
-    Y = label_targets(np.searchsorted(model.classes_, y), len(model.classes_)) if subject.classifier else y
+    Y = (
+        label_targets(np.searchsorted(model.classes_, y), len(model.classes_))
+        if subject.classifier
+        else model.fitted_to(y)
+    )
     members = [
         (member.weight, KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y))
         for member in model.members_
@@ -113,62 +143,27 @@ class Influence:
         By how much the error on unseen rows rises when the column is shuffled among them.
     alone : float
         The share of the baseline's loss that the column takes away on its own, by its nearest neighbours.
-    relevance : float or None
-        The inverse of its width in the kernels, largest 1; None where kernels have one width.
     """
 
     name: str
     rise: float
     standard_error: float
     alone: float
-    relevance: float | None = None
 
 
-def influences(subject: Subject, refits: list[Refit], relevance: dict[str, float]) -> list[Influence]:
-    """Every column shuffled in turn, the largest rise first; the columns of many that say most on their own."""
+def influences(subject: Subject, refits: list[Refit]) -> list[Influence]:
+    """Every column permuted in turn, the largest rise first; the columns of many that say most on their own."""
     alone = {place: said_alone(subject, place) for place in subject.used}
-    chosen = sorted(alone, key=lambda place: -alone[place])[:COLUMNS]
-    rng = np.random.default_rng(0)
-    before = [_losses(subject, each, subject.Z[each.test]) for each in refits]
-    found = []
-    for place in sorted(chosen):
-        mine = np.flatnonzero(subject.place == place)
-        lender = _lenders(refits, rng)
-        after = []
-        for each in refits:
-            shuffled = subject.Z[each.test].copy()
-            shuffled[:, mine] = subject.Z[np.ix_(lender[each.test], mine)]
-            after.append(_losses(subject, each, shuffled))
-        name = subject.columns[place].name
-        rise, spread = _rise(np.concatenate(before), np.concatenate(after), squares=not subject.classifier)
-        found.append(Influence(name, rise, spread, alone[place], relevance.get(name)))
+    chosen = sorted(sorted(alone, key=lambda place: -alone[place])[:COLUMNS])
+    parts = [HeldOut(each.test, each.losses) for each in refits]
+    columns = [np.flatnonzero(subject.place == place) for place in chosen]
+    found = [
+        Influence(subject.columns[place].name, rise, spread, alone[place])
+        for place, (rise, spread) in zip(
+            chosen, rises(subject.Z, parts, columns, squares=not subject.classifier), strict=True
+        )
+    ]
     return sorted(found, key=lambda each: -each.rise)
-
-
-def _lenders(refits: list[Refit], rng: np.random.Generator) -> Array:
-    """For every row that is held out, another one to take a cell from.
-
-    Never itself, and from all that are held out at some time: folds of few rows hold too few to shuffle.
-    """
-    rows = np.concatenate([each.test for each in refits])
-    ring = rng.permutation(rows)
-    lender = np.zeros(int(rows.max()) + 1, dtype=np.intp)
-    lender[ring] = np.roll(ring, 1)
-    return lender
-
-
-def _losses(subject: Subject, refit: Refit, Z: Array) -> Array:
-    said, y = refit.predict(Z), subject.y[refit.test]
-    return (said != y).astype(float) if subject.classifier else np.asarray((said - y) ** 2)
-
-
-def _rise(before: Array, after: Array, *, squares: bool) -> tuple[float, float]:
-    """The rise of the mean loss, or of its root, and its standard error from the paired rows."""
-    spread = float(np.std(after - before, ddof=1) / np.sqrt(len(before)))
-    if not squares:
-        return float(after.mean() - before.mean()), spread
-    root = float(np.sqrt(after.mean()))
-    return root - float(np.sqrt(before.mean())), spread / (2 * root) if root else 0.0
 
 
 def said_alone(subject: Subject, place: int) -> float:

@@ -1,0 +1,262 @@
+"""How a column acts on predictions: accumulated local effects and averages, with errors from refits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.displays import EffectDisplay
+from mercer.errors import InputError, nearest, sentence
+from mercer.report.refits import Refit, of_all_rows, refitted, sampled
+from mercer.report.subject import Subject, subject_of
+from mercer.tables import Column
+from mercer.text import Shown, legible, plain
+
+KINDS = ("local", "average")
+_ROWS = 300  # that are moved along a column
+_VALUES = 20  # of a column of numbers
+_LEVELS = 12  # of a category: the most common
+_SHOWN = 6  # columns in a report
+_KNOWN = 20  # values that a column in a report has at least
+_FEWEST = 3  # rows of a table whose column can be moved along
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnEffect(Shown):
+    """How predictions change along one column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    kind : str
+        `local` or `average`.
+    values : ndarray of shape (k,)
+        Numbers, dates (datetime64) or levels of the column.
+    effect, standard_error : ndarray of shape (k,)
+        The effect there, and its standard error by the jackknife of folds.
+    of : str
+        What is predicted: the target, or the probability of a label.
+    """
+
+    column: str
+    kind: str
+    values: Array
+    effect: Array
+    standard_error: Array
+    of: str
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Value by value."""
+        return {
+            self.column: self.values.tolist(),
+            "effect": self.effect.tolist(),
+            "standard error": self.standard_error.tolist(),
+        }
+
+    def __str__(self) -> str:
+        low, high = int(self.effect.argmin()), int(self.effect.argmax())
+        ends = [f"{plain(float(self.effect[i]), 3)} at {_said(self.values[i])}" for i in (low, high)]
+        how = "Average prediction" if self.kind == "average" else "Change"
+        return f"{how} of {legible(self.of)} along {legible(self.column)}: from {ends[0]} to {ends[1]}."
+
+    def plot(self, ax: Any = None) -> EffectDisplay:
+        """Draw, with a band of two standard errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        EffectDisplay
+        """
+        local = self.kind == "local"
+        what = f"change of {legible(self.of)}" if local else f"average prediction of {legible(self.of)}"
+        x, y = (text.replace("$", r"\$") for text in (legible(self.column), what))
+        return EffectDisplay(self.values, self.effect, self.standard_error, x, y, zero=local).plot(ax)
+
+
+def _said(value: Any) -> str:
+    return plain(float(value), 3) if isinstance(value, float) else legible(str(value).removesuffix("T00:00:00"))
+
+
+def column_effect(
+    model: Any,
+    X: Any,
+    y: Any,
+    column: str | int,
+    *,
+    kind: str = "local",
+    label: Any = None,
+    target: str = "y",
+    groups: Any = None,
+) -> ColumnEffect:
+    """How predictions change along a column, with standard errors.
+
+    ``kind="local"`` gives accumulated local effects: the mean change of the prediction when rows between two
+    neighbouring values of the column are moved from one to the other, summed up. Other columns stay as they are, so
+    that no row is far from the data; the mean over the rows is 0. ``kind="average"`` gives partial dependence: the mean
+    prediction of all rows with this value in the column. Levels of a category have no neighbours: their effect is the
+    average, less its mean over the rows for ``kind="local"``.
+
+    Standard errors are those of the jackknife of ten folds: the model is refitted without each, its parameters kept.
+
+    Parameters
+    ----------
+    model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
+        Fitted to these rows.
+    X, y : table and array-like of shape (n_samples,)
+        The rows and targets of the fit.
+    column : str or int
+        Name or place of the column.
+    kind : {"local", "average"}, default="local"
+        See above.
+    label : object, default=None
+        The class whose probability is shown; None is the second of two, or the most common one.
+    target : str, default="y"
+        What y is called.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group are left out together for the standard error.
+
+    Returns
+    -------
+    ColumnEffect
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV, column_effect
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(80, 2))
+    >>> y = 3.0 * X[:, 0] + X[:, 1] ** 2
+    >>> effect = column_effect(KernelRidgeCV("gaussian", fit_intercept=True).fit(X, y), X, y, "x1")
+    >>> slope = (effect.effect[-1] - effect.effect[0]) / (effect.values[-1] - effect.values[0])
+    >>> round(float(slope), 1)
+    3.0
+    """
+    if kind not in KINDS:
+        raise InputError(sentence("kind of column_effect", "'local' or 'average'", repr(kind)))
+    subject = subject_of(model, X, y, target=target, groups=groups)
+    return effect_of(subject, refitted(subject), _place(subject, column), kind, _number(subject, label))
+
+
+def _place(subject: Subject, column: str | int) -> int:
+    names = [each.name for each in subject.columns]
+    if isinstance(column, str) and column in names:
+        place = names.index(column)
+    elif not isinstance(column, str) and 0 <= int(column) < len(names):
+        place = int(column)
+    else:
+        raise InputError(f"There is no column {column!r}. {nearest(str(column), names)}")
+    if place not in subject.used:
+        raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
+    if subject.columns[place].kind == "text":
+        raise InputError(f"Column {names[place]!r} holds texts, which have no order and too many values to show.")
+    return place
+
+
+def _number(subject: Subject, label: Any) -> int:
+    """The number of the class that is asked for."""
+    if not subject.classifier:
+        if label is not None:
+            raise InputError("label of column_effect needs a classifier; this model predicts numbers. Remove label.")
+        return 0
+    classes = subject.model.classes_
+    if label is None:
+        return 1 if len(classes) == 2 else int(np.argmax([np.sum(subject.y == each) for each in classes]))
+    if label not in classes.tolist():
+        raise InputError(sentence("label of column_effect", f"one of {', '.join(map(str, classes))}", repr(label)))
+    return int(classes.tolist().index(label))
+
+
+def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> list[ColumnEffect]:
+    """The effects of the first few of these columns that have some: texts have not, nor columns of hardly any value."""
+    places = {each.name: place for place, each in enumerate(subject.columns) if each.kind != "text"}
+    known = [places[name] for name in names if name in places]
+    enough = [place for place in known if len(subject.y) - subject.columns[place].missing >= _KNOWN]
+    return [effect_of(subject, refits, place, label=_number(subject, None)) for place in enough[:_SHOWN]]
+
+
+def effect_of(subject: Subject, refits: list[Refit], place: int, kind: str = "local", label: int = 0) -> ColumnEffect:
+    """The effect of the column at this place, from a model of all rows and its refits."""
+    column, mine = subject.columns[place], np.flatnonzero(subject.place == place)
+    rows = sampled(subject)
+    there = rows[subject.Z[rows, mine[-1]] == 0.0] if column.missing and column.marked else rows
+    if len(there) < _FEWEST:
+        raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
+    moved = np.sort(np.random.default_rng(1).permutation(there)[:_ROWS])
+    move = _levels if column.kind == "category" else _numbers
+    values, effect = move(subject, column, mine, there, moved, kind)
+    whole = effect(of_all_rows(subject), label)
+    parts = np.array([effect(each, label) for each in refits])
+    spread = np.sqrt((len(parts) - 1) * np.mean((parts - parts.mean(axis=0)) ** 2, axis=0))
+    name = f"the probability of {subject.model.classes_[label]}" if subject.classifier else subject.target
+    return ColumnEffect(column.name, kind, values, whole, spread, name)
+
+
+Effect = Callable[[Refit, int], Array]
+
+
+def _numbers(
+    subject: Subject, column: Column, mine: Array, there: Array, moved: Array, kind: str
+) -> tuple[Array, Effect]:
+    """The values of a column of numbers or dates, as some rows have them, and the effect there."""
+    scale = column.scale
+    assert scale is not None  # noqa: S101 - numbers and dates have one
+    z = subject.Z[:, mine[0]]
+    order = there[np.argsort(z[there], kind="stable")]
+    ends = order[np.unique(np.round(np.linspace(0, len(order) - 1, _VALUES + 1)).astype(int))]
+    ends = ends[np.append(True, np.diff(z[ends]) > 0)]
+    numbers = scale.centre + scale.spread * z[ends]
+    if column.kind == "date":
+        numbers = np.datetime64(0, "s") + np.round(86400 * numbers).astype("timedelta64[s]")
+    if kind == "average" or len(ends) < 2:
+        return numbers, lambda model, label: np.array([_moved(subject, model, moved, mine, end, label) for end in ends])
+    step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, len(ends) - 1) - 1
+    count = np.maximum(np.bincount(step, minlength=len(ends) - 1), 1)
+
+    def effect(model: Refit, label: int) -> Array:
+        change = model.levels(_with(subject, moved, mine, ends[step + 1]), label)
+        change = change - model.levels(_with(subject, moved, mine, ends[step]), label)
+        steps = np.bincount(step, weights=change, minlength=len(ends) - 1) / count
+        found = np.append(0.0, np.cumsum(steps))
+        middle = 0.5 * (found[1:] + found[:-1])
+        return np.asarray(found - np.average(middle, weights=np.bincount(step, minlength=len(ends) - 1)))
+
+    return numbers, effect
+
+
+def _levels(
+    subject: Subject, column: Column, mine: Array, there: Array, moved: Array, kind: str
+) -> tuple[Array, Effect]:
+    """The most common levels of a category, as some rows have them, and the average prediction there."""
+    codes = subject.Z[np.ix_(there, mine)]
+    alone = len(mine) == 1
+    numbers = (codes[:, 0] > 0).astype(int) if alone else codes.argmax(axis=1)
+    counts = np.bincount(numbers)
+    kept = np.sort(np.argsort(-counts, kind="stable")[: min(_LEVELS, int(np.sum(counts > 0)))])
+    ends = there[[int(np.flatnonzero(numbers == each)[0]) for each in kept]]
+    named = ["False", "True"] if alone else [*column.levels, *(["other"] if column.pooled else [])]
+    shares = counts[kept] / counts[kept].sum()
+
+    def effect(model: Refit, label: int) -> Array:
+        found = np.array([_moved(subject, model, moved, mine, end, label) for end in ends])
+        return found - shares @ found if kind == "local" else found
+
+    return np.array([named[each] for each in kept], dtype=object), effect
+
+
+def _with(subject: Subject, moved: Array, mine: Array, lenders: Any) -> Array:
+    """These rows with the cells of one column taken from others."""
+    rows = subject.Z[moved]
+    rows[:, mine] = subject.Z[lenders][..., mine]
+    return rows
+
+
+def _moved(subject: Subject, model: Refit, moved: Array, mine: Array, lender: int, label: int) -> float:
+    return float(model.levels(_with(subject, moved, mine, lender), label).mean())
