@@ -17,7 +17,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables.reading import no_file
-from mercer.text import counted, listed
+from mercer.text import Brief, counted, listed
 
 _ARRAYS = ("X", "T", "P")
 _PUBLISHED = "Use qm7.mat as published."
@@ -25,8 +25,8 @@ _IDA_FILE = re.compile(r"(.+)_(?:train|test)_(?:data|labels)_([1-9]\d*)\.asc")
 _PARTS = ("train_data", "train_labels", "test_data", "test_labels")
 
 
-@dataclass(frozen=True, eq=False)
-class Qm7:
+@dataclass(frozen=True, eq=False, repr=False)
+class Qm7(Brief):
     """Molecules of the QM7 set.
 
     Attributes
@@ -81,8 +81,8 @@ class Qm7:
         return np.take_along_axis(values, np.argsort(-np.abs(values), axis=1, kind="stable"), axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class IdaSplit:
+@dataclass(frozen=True, eq=False, repr=False)
+class IdaSplit(Brief):
     """One split of a set of the IDA benchmark.
 
     Attributes
@@ -102,8 +102,8 @@ class IdaSplit:
     y_test: Array
 
 
-@dataclass(frozen=True, eq=False)
-class IdaSet:
+@dataclass(frozen=True, eq=False, repr=False)
+class IdaSet(Brief):
     """A set of the IDA benchmark.
 
     Attributes

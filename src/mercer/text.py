@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from decimal import Decimal
 from html import escape
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 from mercer.errors import printable
 
 _LONG = 60  # letters of a name
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{5,}(?:e[+-]?\d+)?")
 _LISTED = 4  # names in a list
 
 
@@ -73,6 +76,15 @@ def legible(name: str, most: int = _LONG) -> str:
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
+def rounded(text: str) -> str:
+    """A text in which numbers have at most five digits.
+
+    >>> rounded("Gaussian(width=1.523494018735173)")
+    'Gaussian(width=1.5235)'
+    """
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.5g}", text)
+
+
 def counted(count: int, noun: str) -> str:
     """A number of things.
 
@@ -100,14 +112,28 @@ def number(value: float, digits: int = 4) -> str:
     return "unknown" if math.isnan(value) else plain(value, digits)
 
 
-def percent(share: float) -> str:
-    """A share of a hundred, with a digit more where it is small.
+def beside(value: float, spread: float) -> str:
+    """A number with the digits that tell it from others a hundredth of the spread away, and at least four.
 
-    >>> percent(0.123), percent(0.0456), percent(0.0)
-    ('12 %', '4.6 %', '0 %')
+    >>> beside(48213.74, 0.31), beside(48213.74, 20000.0)
+    ('48213.74', '48210')
+    """
+    if not (math.isfinite(value) and spread > 0 and value):
+        return number(value)
+    digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(spread)) + 2
+    return number(value, min(max(4, digits), 15))
+
+
+def percent(share: float) -> str:
+    """A share of a hundred, with a digit more where it is small or nearly all.
+
+    >>> percent(0.123), percent(0.0456), percent(0.0), percent(0.9971), percent(0.99999)
+    ('12 %', '4.6 %', '0 %', '99.7 %', 'more than 99.9 %')
     """
     if math.isnan(share):
         return "unknown"
+    if 0.995 <= share < 1:
+        return f"{100 * share:.1f} %" if share < 0.9995 else "more than 99.9 %"
     return f"{100 * share:.0f} %" if abs(share) > 0.0995 or not share else f"{100 * share:.1f} %"
 
 
@@ -158,20 +184,44 @@ class Text(str):
         return str(self)
 
 
+def text_below(diagram: str, text: str) -> str:
+    """scikit-learn's diagram of a model with a text below, its columns in line."""
+    return f'{diagram}<pre style="font-family:monospace;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
+
+
 def summary_below(diagram: str, model: Any, fitted: str) -> str:
     """scikit-learn's diagram of a model, with its summary once it has the fitted attribute."""
-    return f"{diagram}<pre>{escape(model.summary())}</pre>" if hasattr(model, fitted) else diagram
+    return text_below(diagram, model.summary()) if hasattr(model, fitted) else diagram
+
+
+class Brief:
+    """A dataclass that shows numbers and texts as they are, and of arrays the shape."""
+
+    def __repr__(self) -> str:
+        said = [f"{each.name} {_brief(getattr(self, each.name))}" for each in fields(self)]  # type: ignore[arg-type]
+        return f"<{type(self).__name__}: {', '.join(said)}>"
+
+
+def _brief(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return " x ".join(map(str, value.shape)) or plain(float(value))
+    if isinstance(value, float):
+        return plain(value)
+    if isinstance(value, list | tuple | dict):
+        return f"({len(value)})"
+    return legible(repr(value))
 
 
 class Shown:
     """A result as people look at it: one line, a table in a notebook, a data frame.
 
-    Results have `__str__` and `columns`; the rest is made from these, and from `plot` where there is one.
+    Results have `__str__` and `_columns`; the rest is made from these, and from `plot` where there is one.
     """
 
-    def columns(self) -> Mapping[str, Sequence[Any]]:
-        """The numbers by name, one per row of the table."""
-        raise NotImplementedError
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """The numbers by name, one per row of the table: one row of the numbers and texts of a dataclass."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {name: [value] for name, value in found.items() if isinstance(value, str | int | float)}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {str(self).splitlines()[0].rstrip('.')}>"
@@ -185,18 +235,38 @@ class Shown:
         """
         import pandas as pd  # type: ignore[import-untyped]
 
-        return pd.DataFrame(dict(self.columns()))
+        return pd.DataFrame(dict(self._columns()))
 
     def _repr_html_(self) -> str:
-        columns = {name: list(values) for name, values in self.columns().items()}
+        columns = {name: list(values) for name, values in self._columns().items()}
         rows = list(zip(*columns.values(), strict=True))
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        cells = ("".join(f"<td>{escape(_cell(cell))}</td>" for cell in row) for row in rows[:_SHOWN])
+        left = ' style="text-align:left"'
+        texts = [left if any(isinstance(cell, str) for cell in values) else "" for values in columns.values()]
+        head = "".join(f"<th{side}>{escape(name)}</th>" for name, side in zip(columns, texts, strict=True))
+        cells = (
+            "".join(f"<td{side}>{escape(_cell(cell))}</td>" for cell, side in zip(row, texts, strict=True))
+            for row in rows[:_SHOWN]
+        )
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         more = f"<p>... and {len(rows) - _SHOWN} more rows</p>" if len(rows) > _SHOWN else ""
-        first = escape(str(self).splitlines()[0])
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<div><p>{first}</p>{table}{more}{_picture(self)}</div>"
+        said = "<br>".join(map(escape, sentences(str(self))))
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+        return f"<div><p>{said}</p>{table}{more}{_picture(self)}</div>"
+
+
+def sentences(text: str) -> list[str]:
+    r"""The lines of a text that are no table.
+
+    >>> sentences("Two rows:\n\na  b\n-  -\n1  2\n\nThe end.")
+    ['Two rows:', 'The end.']
+    """
+    lines, found, inside = text.splitlines(), [], False
+    for place, line in enumerate(lines):
+        below = lines[place + 1] if place + 1 < len(lines) else ""
+        inside = (inside and bool(line.strip())) or (bool(below.strip()) and not set(below) - {"-", " "})
+        if not inside and line.strip():
+            found.append(line.strip())
+    return found
 
 
 def _cell(value: Any) -> str:

@@ -14,6 +14,7 @@ from mercer.report.judging import Judgement
 from mercer.tables.alike import formula
 from mercer.text import legible, listed
 
+LEAKAGE = "Possible target leakage: "
 _COLUMNS = 200  # of more the neighbours take longer than the fit does
 _NAMED = 4  # columns in a command
 _ALL = 0.9999  # of the variance: what is left may be rounding
@@ -47,14 +48,16 @@ def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
     if judged.smaller_is_better and judged.error**2 < (1 - _ALL) * judged.baseline**2:
         names = _together(table, used, shares)
         found = f"the model explains more than 99.99 % of the variance of {what}, mostly from {listed(names)}"
-        return [_warning(found, names, what)]
+        return [_warning(found, names, what, every=len(names) == len(used))]
     return []
 
 
-def _warning(found: str, names: Sequence[str], target: str) -> str:
+def _warning(found: str, names: Sequence[str], target: str, *, every: bool = False) -> str:
     drop = " ".join(f"--drop {shlex.quote(printable(name))}" for name in names[:_NAMED])
     rule = f"Drop columns that were computed from {target}, or are known only after it: {drop}."
-    return f"Possible target leakage: {found}. {rule}"
+    if every:
+        rule = f"That is fine if {target} is a function of the columns without noise, and none was computed from it."
+    return f"{LEAKAGE}{found[0].upper()}{found[1:]}. {rule}"
 
 
 def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:

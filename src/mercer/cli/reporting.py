@@ -12,6 +12,7 @@ import click
 
 from mercer.cli.choices import choose_model
 from mercer.cli.fitting import FitOptions, Fitted
+from mercer.cli.leaks import LEAKAGE
 from mercer.cli.preparing import Prepared
 from mercer.errors import InputError
 
@@ -39,6 +40,7 @@ def write(whole: Any, table: Prepared, fitted: Fitted, options: dict[str, Any]) 
         "" if source == "-" else source,
         command_text(click.get_current_context()),
         tuple(note for note in (*table.notes, fitted.judgement.all_rows_words) if note),
+        tuple(said.removeprefix(LEAKAGE) for said in fitted.warned if said.startswith(LEAKAGE)),
     )
     with telling("writing the report", quiet=options["quiet"]):
         write_report(

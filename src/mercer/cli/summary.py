@@ -19,7 +19,7 @@ from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import Judgement, held_out_of
 from mercer.tables import Column
-from mercer.text import counted, legible, plain, text_table
+from mercer.text import beside, counted, legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
 _WHY = 160  # characters of a reason
@@ -32,7 +32,8 @@ def data_words(table: Prepared, target: str) -> str:
     what = "Parquet" if reading.kind == "Parquet" else f"{reading.kind} between cells"
     lines = [f"{legible(reading.what)}: {table.rows} rows{used}, {len(reading.raw)} columns ({what})."]
     if table.target.task == "regression":
-        values = f"{plain(y.min())} to {plain(y.max())}, mean {plain(y.mean())}"
+        low, high, mean = (beside(float(value), float(y.std())) for value in (y.min(), y.max(), y.mean()))
+        values = f"{low} to {high}, mean {mean}"
     else:
         labels, counts = np.unique(y, return_counts=True)
         order = np.argsort(-counts, kind="stable")

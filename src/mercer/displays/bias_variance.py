@@ -20,7 +20,7 @@ _LINES = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BiasVarianceDisplay(Display):
     """The parts of the risk as curves.
 
@@ -131,7 +131,12 @@ class BiasVarianceDisplay(Display):
         if alphas is not None:
             best = float(alphas[np.argmin(self.result.risk)])
             ax.axvline(
-                best, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label=f"least risk: {best:.3g}", zorder=1
+                best,
+                color=GREY,
+                linestyle=(0, (1, 2)),
+                linewidth=1.4,
+                label=f"least risk, at alpha = {best:.3g}",
+                zorder=1,
             )
             if x.min() > 0:
                 ax.set_xscale("log")

@@ -24,7 +24,7 @@ from mercer.displays.look import (
 from mercer.errors import InputError, sentence
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BoundaryDisplay(Display):
     """The regions of the classes, the lines between them, and the rows.
 

@@ -13,7 +13,7 @@ from mercer.displays.look import BAND, BLACK, BLUE, GREY, Display, grid_lines, n
 from mercer.insight.intervals import Coverage
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CoverageDisplay(Display):
     """Coverage against nominal confidence; correct intervals lie on the diagonal, up to sampling error.
 

@@ -16,7 +16,7 @@ from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Curves(Display):
     """Two curves over the same values."""
 
@@ -41,7 +41,7 @@ class _Curves(Display):
         return ax
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ComplexityDisplay(_Curves):
     """Error in training and on rows held out, over alpha or another parameter: the U-shaped curve.
 
@@ -134,7 +134,11 @@ class ComplexityDisplay(_Curves):
         ax = self._draw(ax, "training", "held out")
         best = int(np.argmin(self.held_out))
         ax.axvline(
-            self.values[best], color=BLACK, linestyle=":", linewidth=1.2, label=f"least: {self.values[best]:.3g}"
+            self.values[best],
+            color=BLACK,
+            linestyle=":",
+            linewidth=1.2,
+            label=f"least held-out loss, at {self.x_label} = {self.values[best]:.3g}",
         )
         if self.values[0] > 0 and self.values[-1] / self.values[0] > 20:
             ax.set_xscale("log")
@@ -142,7 +146,7 @@ class ComplexityDisplay(_Curves):
         return self
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LearningCurveDisplay(_Curves):
     """Error in training and on rows held out, over the number of rows trained on.
 

@@ -13,7 +13,7 @@ from mercer.displays.look import BAND, BLACK, BLUE, Display, grid_lines, named
 _ERRORS = 2.0  # standard errors to each side of a band
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EffectDisplay(Display):
     """The effect of one column on predictions, with a band of two standard errors; `mercer.column_effect` computes it.
 

@@ -26,7 +26,7 @@ from mercer.displays.look import (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FitDisplay(Display):
     """A fitted regression of one or two columns, with the rows it was fitted to.
 

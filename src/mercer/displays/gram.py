@@ -15,7 +15,7 @@ from mercer.errors import InputError, sentence
 from mercer.insight.spectrum import GramSpectrum
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GramDisplay(Display):
     """Similarities of all pairs of rows, ordered by target: blocks show classes, a band along the diagonal a trend.
 
@@ -126,7 +126,7 @@ def _written(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, int | float | np.number) else str(value)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SpectrumDisplay(Display):
     """Eigenvalues from the largest, and where alphas cut them off.
 
@@ -226,7 +226,8 @@ class SpectrumDisplay(Display):
             label = f"alpha = {alpha:.3g}: {degrees:.3g} degrees of freedom"
             ax.axhline(alpha, color=COLOURS[k], linestyle=STYLES[k], linewidth=1.5, label=label)
         hidden = len(self.eigenvalues) - len(kept)
-        named(ax, "number" + (f" ({hidden} more are zero but for rounding)" if hidden else ""), "eigenvalue of K")
+        rest = f" ({hidden} more {'is' if hidden == 1 else 'are'} zero up to rounding)" if hidden else ""
+        named(ax, f"index of the eigenvalue{rest}", "eigenvalue of K")
         ax.legend(frameon=False)
         return self
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError, sentence
+from mercer.text import Brief, rounded
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
@@ -19,7 +20,7 @@ MAP = "viridis"  # even in lightness, so it survives a black-and-white printer
 BAND = 0.2  # opacity of bands of uncertainty
 
 
-class Display:
+class Display(Brief):
     """What all displays share: the axes they were drawn on.
 
     Attributes
@@ -67,6 +68,15 @@ def shades(count: int) -> list[tuple[str, float]]:
     channels = [[int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)] for colour in COLOURS[:count]]
     own = np.array(channels) @ [0.299, 0.587, 0.114]
     return [(colour, float(share)) for colour, share in zip(COLOURS, (1.0 - greys) / (1.0 - own), strict=False)]
+
+
+def short_kernel(kernel: Any, most: int = 34) -> str:
+    """A kernel for a label: its kind and width where that is all, otherwise its text, shortened in the middle."""
+    params = kernel.get_params()
+    if set(params) == {"width"} and np.ndim(params["width"]) == 0:
+        return f"{type(kernel).__name__} {params['width']:.3g}"
+    text = rounded(repr(kernel))
+    return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-(most // 2 - 2) :]}"
 
 
 def larger(scoring: str) -> str:

@@ -12,7 +12,7 @@ from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, lar
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NestedDisplay(Display):
     """One line per outer fold: inner score of its winner, outer score, and the best candidate itself.
 
@@ -66,7 +66,7 @@ class NestedDisplay(Display):
         -------
         NestedDisplay
         """
-        chosen = [f"{choice['kernel']!r}, alpha = {_text(choice['alpha'])}" for choice in result.chosen]
+        chosen = [f"{short_kernel(choice['kernel'])}, alpha {_text(choice['alpha'])}" for choice in result.chosen]
         if len(chosen) != result.scores.size:
             chosen = []
         label = x_label or larger(result.scoring)
@@ -109,15 +109,15 @@ class NestedDisplay(Display):
         places = np.arange(1, count + 1)
         ax.hlines(places, self.inner, self.outer, color=GREY, linewidth=1.5)
         inner, outer = float(self.inner.mean()), float(self.outer.mean())
-        ax.axvline(inner, color=VERMILION, linestyle="--", linewidth=1.4)
+        ax.axvline(inner, color=VERMILION, linestyle="--", linewidth=1.4)  # named with the points
         ax.axvline(outer, color=BLUE, linestyle="-", linewidth=1.4)
         ax.plot(
             self.inner, places, "s", color=VERMILION, markerfacecolor="white", markeredgewidth=1.5,
             label=f"inner (mean {inner:.3g}, dashed)",
         )  # fmt: skip
-        ax.plot(self.outer, places, "o", color=BLUE, label=f"outer (mean {outer:.3g})")
+        ax.plot(self.outer, places, "o", color=BLUE, label=f"outer (mean {outer:.3g}, solid)")
         step = -(-count // 30)
-        names = [f"{text}  {i}" for i, text in zip(places, self.chosen, strict=True)] if self.chosen else places
+        names = [f"{i}: {text}" for i, text in zip(places, self.chosen, strict=True)] if self.chosen else places
         ax.set_yticks(places[::step], list(names)[::step])
         ax.set_ylim(count + 0.6, 0.4)
         ax.locator_params(axis="x", nbins=6)

@@ -11,11 +11,12 @@ from mercer.data.rows import Array, Seed
 from mercer.displays.look import BLACK, BLUE, Display, grid_lines, named
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
+from mercer.text import plain
 
 _KINDS = ("observed", "residuals")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ResidualDisplay(Display):
     """Held-out predictions beside what was observed.
 
@@ -138,7 +139,7 @@ class ResidualDisplay(Display):
         else:
             ax.axhline(0.0, color=BLACK, linestyle="--", linewidth=1.2)
         error = float(np.sqrt(np.mean(self.residuals**2)))
-        ax.set_title(f"root mean squared error {error:.3g}, {len(self.y)} rows", loc="left", fontsize="medium")
+        ax.set_title(f"root mean squared error {plain(error, 3)}, {len(self.y)} rows", loc="left", fontsize="medium")
         named(
             ax, f"predicted {self.y_label}", f"observed {self.y_label}" if observed else f"residual of {self.y_label}"
         )

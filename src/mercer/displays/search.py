@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.displays.look import BLACK, MAP, Display, larger, named
+from mercer.displays.look import BLACK, MAP, Display, larger, named, short_kernel
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SearchDisplay(Display):
     """Mean scores as a heat map, kernels across and alphas upwards.
 
@@ -97,24 +97,28 @@ class SearchDisplay(Display):
         drawn = ax.pcolormesh(np.ma.masked_invalid(self.scores.T), cmap=MAP, vmin=low, vmax=float(finite.max()))
         for colour, width in (("white", 4.0), (BLACK, 1.8)):
             for ends in _outline(self.close.T):
-                ax.plot(*ends, color=colour, linewidth=width, solid_capstyle="round")
-        ax.plot([], [], color=BLACK, linewidth=1.8, label="within one standard error")
+                ax.plot(*ends, color=colour, linewidth=width, solid_capstyle="round", clip_on=False)
+        hollow = {"marker": "s", "markerfacecolor": "none", "markeredgewidth": 1.8, "markersize": 10, "linestyle": ""}
+        ax.plot([], [], color=BLACK, label="within one standard error", **hollow)
         place = (self.winner[0] + 0.5, self.winner[1] + 0.5)
-        ax.plot(*place, "*", color="white", markeredgecolor="black", markersize=16, linestyle="", label="chosen")
-        _ticks(ax.set_xticks, self.kernels, turned=max(map(len, self.kernels)) > 6)
-        _ticks(ax.set_yticks, self.alphas)
+        ax.plot(*place, "*", color="#fffffe", markeredgecolor="#000001", markersize=16, linestyle="", label="chosen")
+        _ticks(ax.set_xticks, self.kernels, self.winner[0], turned=max(map(len, self.kernels)) > 6)
+        _ticks(ax.set_yticks, self.alphas, self.winner[1])
         named(ax, self.name, "alpha")
         self.figure_.colorbar(
-            drawn, ax=ax, label=larger(self.scoring), extend="min" if finite.min() < low else "neither"
+            drawn,
+            ax=ax,
+            label=larger(self.scoring).replace(" (", "\n("),
+            extend="min" if finite.min() < low else "neither",
         )
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
         return self
 
 
-def _ticks(setter: Any, labels: list[str], *, turned: bool = False) -> None:
-    """Labels in the middle of the cells, so many that they can be read."""
+def _ticks(setter: Any, labels: list[str], chosen: int, *, turned: bool = False) -> None:
+    """Labels in the middle of the cells, so many that they can be read, with that of the chosen one."""
     step = -(-len(labels) // 16)
-    places = np.arange(0, len(labels), step)
+    places = np.arange(chosen % step, len(labels), step)
     how = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
     setter(places + 0.5, [labels[i] for i in places], **how)
 
@@ -127,8 +131,7 @@ def _ladder(kernels: Any) -> tuple[str, list[str]]:
         differ = [name for name in plain if len({each[name] for each in params}) > 1]
         if len(differ) == 1 and len({repr(k.set_params(**{differ[0]: params[0][differ[0]]})) for k in kernels}) == 1:
             return differ[0].replace("__", " "), [f"{each[differ[0]]:.3g}" for each in params]
-    texts = [repr(kernel) for kernel in kernels]
-    return "kernel", [text if len(text) < 30 else text[:27] + "..." for text in texts]
+    return "kernel", [short_kernel(kernel) for kernel in kernels]
 
 
 def _outline(inside: Array) -> list[tuple[list[int], list[int]]]:

@@ -254,7 +254,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         return 1.0
 
     def _error_words(self) -> str:
-        return "out-of-fold error"
+        return "out-of-fold error of the label scores"
 
     def _relevance_text(self) -> str:
         listed = list(self.relevance().items())

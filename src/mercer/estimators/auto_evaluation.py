@@ -46,7 +46,7 @@ class Evaluation(Shown):
     predictions: Array
     signal: Any
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """The error of every fold."""
         errors = np.asarray(self.errors)
         by_target = errors.reshape(len(errors), -1).T.tolist()

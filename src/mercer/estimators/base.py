@@ -28,6 +28,7 @@ from mercer.kernels.tiles import column_numbers
 from mercer.solvers import Route, SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
+from mercer.text import counted, rounded, text_below
 
 
 def set_kernel_params(self: Any, **params: Any) -> Any:
@@ -125,6 +126,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         rows = self._as_rows(self.checked_data(X, reset=False))
         self.kernel_.check(rows)
         return rows
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, with the kernel, the rows and the route of a fitted model below."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "kernel_"):
+            return str(diagram)
+        lines = [f"{rounded(repr(self.kernel_))}, {counted(len(Rows(self.X_fit_)), 'training row')}"]
+        lines += [f"Solved by {self.route_}"] if hasattr(self, "route_") else []
+        return text_below(diagram, "\n".join(lines))
 
     def _as_rows(self, X: Any) -> Rows:
         return Rows(X, getattr(self, "feature_names_in_", None))

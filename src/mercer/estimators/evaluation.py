@@ -59,7 +59,7 @@ class CrossValidation(Shown):
     route: str
     digits: float | None = None
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """The score of every repetition and fold."""
         places = list(np.ndindex(*self.scores.shape[:2]))
         scores = [float(np.mean(self.scores[place])) for place in places]

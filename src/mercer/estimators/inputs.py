@@ -69,13 +69,13 @@ def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
             label = first_text(y) if name in _CLASSIFIERS else None
             if label is not None:
                 use = f"For labels use {_CLASSIFIERS[name]}."
-                raise InputError(sentence(f"y of {name}", "numbers", f"the label {label!r}", use)) from error
+                raise InputError(sentence(f"y of {name}", "numbers", f"the label {label!r}", use)) from None
             text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
             use = f"For tables with text use {tables}."
-            raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from error
+            raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from None
         if said.startswith("Input X contains NaN"):
             use = f"For tables with missing values use {tables}."
-            raise InputError(f"Input X contains NaN: X of {name} must not have missing values. {use}") from error
+            raise InputError(f"Input X contains NaN: X of {name} must not have missing values. {use}") from None
         raise
 
 

@@ -67,7 +67,7 @@ class NestedCrossValidation(Shown):
     digits: float | None = None
     candidates: int = 2
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """The outer score of every repetition and fold; with what it chose, where every score has its own fold."""
         places = list(np.ndindex(*self.scores.shape))
         found: dict[str, list[Any]] = {"repeat": [p[0] + 1 for p in places], "fold": [p[-1] + 1 for p in places]}
@@ -76,6 +76,22 @@ class NestedCrossValidation(Shown):
             found["alpha"] = [choice["alpha"] for choice in self.chosen]
             found["inner"] = self.inner_scores.ravel().tolist()
         return found | {"outer": self.scores.ravel().tolist()}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the inner and outer scores of every fold.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        NestedDisplay
+        """
+        from mercer.displays import NestedDisplay
+
+        return NestedDisplay.from_result(self, ax=ax)
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})

@@ -36,6 +36,7 @@ from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan, block_rows, stream_plan
 from mercer.streaming.search import PassReading
 from mercer.streaming.sums import FoldSums, State
+from mercer.text import counted, rounded, text_below
 
 _ENDLESS = 10**9  # rows, where more may come
 
@@ -49,6 +50,12 @@ class NystroemCore(StreamingEstimator):
     _intercept: Array
     _work: FoldSums
     _state: State
+
+    def _html_repr(self) -> str:
+        diagram = super()._html_repr()
+        if not hasattr(self, "kernel_"):
+            return str(diagram)
+        return text_below(diagram, f"{rounded(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
 
     def __init__(
         self,

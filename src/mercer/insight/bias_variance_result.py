@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.text import Shown, text_table
+from mercer.text import Shown, plain, text_table
 
 PARTS = ("bias_squared", "variance", "noise", "risk")
 
@@ -103,7 +103,7 @@ class BiasVariance(Shown):
         errors = self.standard_errors or {}
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """The same as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
@@ -131,6 +131,13 @@ class BiasVariance(Shown):
         m = self.risk_at.shape[-1]
         title = f"Expected {self.loss} loss at {m} test row{'' if m == 1 else 's'}, {self.how}:"
         return "\n".join([title, text_table(header, rows)])
+
+    def __repr__(self) -> str:
+        found = {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
+        best = int(np.argmin(found["risk"]))
+        at = "" if self.alphas is None or len(found["risk"]) == 1 else f" at alpha {plain(float(self.alphas[best]), 3)}"
+        said = ", ".join(f"{name.replace('_', ' ')} {plain(float(values[best]), 3)}" for name, values in found.items())
+        return f"<BiasVariance: {'least risk' + at + ': ' if at else ''}{said}>"
 
     def _cell(self, name: str, i: int) -> Any:
         value = float(self.table()[name][i])

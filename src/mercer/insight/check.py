@@ -15,13 +15,14 @@ from mercer.insight.counterexample import search
 from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
+from mercer.text import Shown
 
 # Values of a kernel are right to about this share; see _TOLERANCES of kernels/pair.py.
 _KERNEL_PRECISION = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class MercerCheck:
+@dataclass(frozen=True, eq=False, repr=False)
+class MercerCheck(Shown):
     """What a check found; prints as a short paragraph, and counts as true only where `valid` is True.
 
     Attributes

@@ -60,7 +60,7 @@ class Coverage(Shown):
         """The share; its mean where there are several targets."""
         return float(np.mean(self.share))
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """Share, mean width and nominal confidence, one row per target."""
         shares, widths = (np.atleast_1d(each).astype(float).tolist() for each in (self.share, self.width))
         nominal = [self.confidence] * len(shares)

@@ -12,10 +12,11 @@ from mercer.data.checks import as_numbers, checked_size, refuse_not_finite
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
+from mercer.text import Shown
 
 
-@dataclass(frozen=True)
-class NoiseEstimate:
+@dataclass(frozen=True, repr=False)
+class NoiseEstimate(Shown):
     """An estimate of the standard deviation of the noise; `float` gives it.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
+from mercer.text import Shown
 
 # How often the negative part of K is taken away.
 _TIMES = {"clip": 1.0, "flip": 2.0, "shift": 0.0}
@@ -17,8 +18,8 @@ _TIMES = {"clip": 1.0, "flip": 2.0, "shift": 0.0}
 _NOISE = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
-class Repair:
+@dataclass(frozen=True, eq=False, repr=False)
+class Repair(Shown):
     """What `repair` did to a matrix; prints as a short paragraph.
 
     Attributes

@@ -20,6 +20,7 @@ from mercer.kernels.parameters import is_real
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.views import Mapped, On
 from mercer.runtime import promise
+from mercer.text import Brief
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 METHODS = ("auto", "taylor", "fourier")
 
 
-@dataclass(frozen=True, eq=False)
-class ApproximateFeatures:
+@dataclass(frozen=True, eq=False, repr=False)
+class ApproximateFeatures(Brief):
     """Features with phi(x)'phi(z) near k(x, z), and how near; made by `Kernel.approximate_features`.
 
     Attributes

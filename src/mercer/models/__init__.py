@@ -12,6 +12,7 @@ from mercer.models.records import MISFITS, FileStamp, checked_account, checked_m
 from mercer.runtime import readable
 from mercer.runtime.container import VERSION, Header, loads, packed, read_arrays, read_header
 from mercer.runtime.disk import checked_path, opened, write_whole
+from mercer.text import Shown
 
 __all__ = ["ModelFile", "inspect", "load", "save"]
 
@@ -95,8 +96,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return restored(header.text, header.entries, arrays)
 
 
-@dataclass(frozen=True)
-class ModelFile:
+@dataclass(frozen=True, repr=False)
+class ModelFile(Shown):
     """What a model file holds, as far as its header tells.
 
     Attributes

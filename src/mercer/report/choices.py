@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,8 @@ class SearchChoice:
     edges : tuple of str
         On which edges of the grid the best candidate is.
     agreed : tuple of int
+    families : tuple of (str, int)
+        The kinds of kernels that the outer folds chose, the most frequent first.
         How many outer folds chose exactly this winner, and how many there were.
     digits : float
         Decimal digits that are correct.
@@ -66,6 +69,7 @@ class SearchChoice:
     close: int
     edges: tuple[str, ...]
     agreed: tuple[int, int]
+    families: tuple[tuple[str, int], ...]
     digits: float
     search: Any
 
@@ -148,6 +152,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
         close,
         tuple(edges_in_words(table, choice)) if kept else (),
         (same, len(chosen)),
+        tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common()),
         float(model.digits_),
         model if kept and len(model.kernels_) * len(model.alphas_) > 1 else None,
     )

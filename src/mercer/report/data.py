@@ -25,12 +25,15 @@ class Origin:
         The command that does it again.
     notes : tuple of str
         What was said when it was read.
+    leaks : tuple of str
+        What gives the target away, as far as the caller has looked.
     """
 
     name: str = ""
     path: str = ""
     command: str = ""
     notes: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class ColumnEffect(Shown):
     standard_error: Array
     of: str
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """Value by value."""
         return {
             self.column: self.values.tolist(),

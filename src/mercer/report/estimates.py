@@ -9,6 +9,7 @@ from mercer.report.facts import Facts
 from mercer.report.judging import Judgement
 from mercer.text import number
 
+_NEARLY = 0.005  # of an error: not worth a word
 _SAME = 1e-6  # estimates closer than this differ by rounding
 
 
@@ -53,16 +54,27 @@ def estimates(facts: Facts) -> list[Estimate]:
         found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
     else:
         worth = (
-            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}; only the weights of the kernels were fitted to "
-            "these rows. Quote this number."
+            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_corrected(facts)}; only the weights of the kernels "
+            "were fitted to these rows. Quote this number."
         )
-        found.append(Estimate("Out-of-fold", judged.error, outer, worth, quoted=True))
+        found.append(Estimate("Out-of-sample (estimated)", judged.error, outer, worth, quoted=True))
     base = (
         "Baseline (predicting the most common label)" if facts.labels is not None else "Baseline (predicting the mean)"
     )
     worth = "A useful model has a lower error."
     found.append(Estimate(base, judged.baseline, quantity(judged, judged.baseline), worth))
     return found
+
+
+def _corrected(facts: Facts) -> str:
+    """What an out-of-fold error was multiplied by, and why."""
+    held, judged = facts.held, facts.judged
+    if held is None:
+        return ""
+    raw = math.sqrt(float(((held.observed - held.predicted) ** 2).mean()))
+    if not raw or abs(judged.error / raw - 1.0) < _NEARLY:
+        return ""
+    return f" ({number(raw)}), times {judged.error / raw:.2f} because models of all rows have a lower error"
 
 
 def optimism_words(facts: Facts) -> list[str]:
@@ -72,8 +84,8 @@ def optimism_words(facts: Facts) -> list[str]:
         return [
             (
                 "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
-                "tables of this size its result is close to the out-of-fold error. To run it, set the number of "
-                "folds of evaluate."
+                "tables of this size its result is close to this estimate. To run it, use mercer fit --folds 10, or "
+                "evaluate(X, y) of the model in Python."
             )
         ]
     gap = abs(judged.optimism)

@@ -14,13 +14,13 @@ from mercer.report.judging import HeldOutFacts, Judgement, held_out_of, judge, t
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import Influence, coverages, influences, refitted
 from mercer.report.subject import Subject, subject_of
-from mercer.text import number, percent, text_table
+from mercer.text import Shown, number, percent, text_table
 
 _NINE_IN_TEN = 0.9
 
 
-@dataclass(frozen=True, eq=False)
-class ModelEvaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelEvaluation(Shown):
     """What is known about a fitted model; prints as a short text.
 
     Attributes
@@ -93,6 +93,15 @@ class ModelEvaluation:
         from mercer.report.worries import worries
 
         return [f"{worry.title}. {worry.text}" for worry in worries(self) if worry.level != "note"]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        if not self.influence:
+            return {"error": [self.error], "standard error": [self.standard_error], "baseline": [self.baseline]}
+        return {
+            "column": [each.name for each in self.influence],
+            "importance": [each.rise for each in self.influence],
+            "standard error": [each.standard_error for each in self.influence],
+        }
 
     def __str__(self) -> str:
         judged = self.judged

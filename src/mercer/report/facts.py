@@ -51,7 +51,7 @@ class Reproduction:
     digest_of: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Facts(ModelEvaluation):
     """An evaluation, and what a page shows besides."""
 

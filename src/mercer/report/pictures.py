@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.displays import CoverageDisplay, NestedDisplay, ResidualDisplay, SearchDisplay
-from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, VERMILION, grid_lines, named
+from mercer.displays.look import BLACK, BLUE, COLOURS, GREY, MAP, STYLES, grid_lines, named, short_kernel
 from mercer.estimators.nesting import NestedCrossValidation
 from mercer.report.choices import SearchChoice
 from mercer.report.estimates import estimates
@@ -21,6 +21,7 @@ from mercer.text import legible, number, percent
 POINTS = 1500  # drawn at most; more make the file large, and hide one another
 _BARS = 15
 _FOLDS = 30
+_APART = 20.0  # times the smallest error: what one axis from 0 can show
 _FAINTEST = 0.35  # points that can be seen in the dark, too
 
 
@@ -94,7 +95,14 @@ def _estimates(facts: Facts) -> Made:
     places = np.arange(len(found))
     scale = 100.0 if judged.share else 1.0
     colours = [BLUE if each.quoted else GREY for each in found]
-    ax.barh(places, [scale * each.value for each in found], color=colours, height=0.6)
+    values = np.array([scale * each.value for each in found])
+    apart = values.min() > 0 and values.max() > _APART * values.min()
+    if apart:  # bars from 0 would hide all but the longest
+        ax.scatter(values, places, color=colours, s=60)
+        ax.set_xscale("log")
+        ax.margins(x=0.08, y=0.2)
+    else:
+        ax.barh(places, values, color=colours, height=0.6)
     if np.isfinite(judged.standard_error):
         quoted = [place for place, each in enumerate(found) if each.quoted]
         spread = judged.standard_error * scale
@@ -103,7 +111,8 @@ def _estimates(facts: Facts) -> Made:
     ax.invert_yaxis()
     _bare(ax)
     named(ax, "% of labels wrong" if judged.share else plain(_of_target(facts), 70), "")
-    better = "shorter bars are better" if judged.smaller_is_better else "larger scores are better"
+    shape = "points to the left" if apart else "shorter bars"
+    better = f"{shape} are better" if judged.smaller_is_better else "larger scores are better"
     said = "; ".join(f"{each.name}: {each.text}" for each in found)
     return ax.figure, "Error estimates", f"{said} ({better})."
 
@@ -125,7 +134,11 @@ def _nested(facts: Facts) -> Made | None:
         return None
     several = len(result.chosen) == result.scores.size
     count = min(result.scores.size, _FOLDS)
-    texts = [plain(f"{each['kernel']!r}, {each['alpha']:.3g}", 34) for each in result.chosen] if several else []
+    texts = (
+        [plain(f"{short_kernel(each['kernel'])}, alpha {each['alpha']:.3g}", 60) for each in result.chosen]
+        if several
+        else []
+    )
     ax = _axes(7.2, 1.7 + 0.26 * count)
     inner, outer = result.inner_scores.ravel()[:count], result.scores.ravel()[:count]
     NestedDisplay(inner, outer, texts[:count], plain(result.scoring, 50)).plot(ax)
@@ -243,7 +256,7 @@ def _influence(facts: Facts) -> Made | None:
     rises, spreads = (scale * np.array([getattr(each, name) for each in shown]) for name in ("rise", "standard_error"))
     sure = rises > 2 * spreads
     ax.barh(places, rises, color=[BLUE if each else GREY for each in sure], height=0.6)
-    ax.errorbar(rises, places, xerr=spreads, fmt="none", ecolor=VERMILION, elinewidth=1.4, capsize=3)
+    ax.errorbar(rises, places, xerr=spreads, fmt="none", ecolor=BLACK, elinewidth=1.4, capsize=3)
     ax.set_yticks(places, [plain(each.name) for each in shown])
     ax.invert_yaxis()
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
@@ -255,7 +268,7 @@ def _influence(facts: Facts) -> Made | None:
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = (
-        f"Columns by permutation importance, with standard errors; permuting {legible(first.name)} "
+        f"Columns by permutation importance, with standard errors (grey: not significant); permuting {legible(first.name)} "
         f"increases the error by {rise}."
     )
     return ax.figure, "Importance of columns", text

@@ -30,6 +30,7 @@ _DIGITS = re.compile(r"-?[0-9]+\.[0-9]{3,}")
 _NUMBERS = ("d", "x", "y", "transform", "points", "x1", "x2", "y1", "y2", "width", "height")
 _LINK = "{http://www.w3.org/1999/xlink}href"
 CELLS = "cells"  # what the cells of a heat map are called
+_BROAD = 420  # points from which a picture is not made smaller than can be read
 _ZOOM = 1.3  # pixels of the page for a point of the picture
 
 
@@ -117,7 +118,8 @@ def _shared(root: ET.Element) -> None:
 
 def _named(root: ET.Element, key: str, title: str, text: str) -> None:
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
-    root.attrib = {
+    broad = {"class": "broad"} if width > _BROAD else {}
+    root.attrib = broad | {
         "viewBox": root.attrib["viewBox"],
         "width": f"{_ZOOM * width:.0f}",
         "height": f"{_ZOOM * height:.0f}",

@@ -8,7 +8,7 @@ from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.estimates import give_or_take, quantity
 from mercer.report.facts import Facts
 from mercer.report.worries import Worry
-from mercer.text import counted, legible, listed, number, percent
+from mercer.text import beside, counted, legible, listed, number, percent
 
 _ASKED = 0.9  # the confidence that is told
 _RULES = {
@@ -107,9 +107,10 @@ def data_words(facts: Facts) -> list[str]:
     lines = [f"{counted(data.rows, 'row')}, {columns}; {missing}."]
     target = legible(data.target)
     if data.numbers is not None:
-        low, mean, high, spread = (number(value) for value in data.numbers)
+        spread = data.numbers[3]
+        low, mean, high = (beside(value, spread) for value in data.numbers[:3])
         lines.append(
-            f"The target, {target}, goes from {low} to {high}; its mean is {mean}, its standard deviation {spread}."
+            f"The target, {target}, goes from {low} to {high}; its mean is {mean}, its standard deviation {number(spread)}."
         )
     else:
         shown = ", ".join(f"{legible(label)} ({rows})" for label, rows in data.counts[:5])
@@ -117,7 +118,7 @@ def data_words(facts: Facts) -> list[str]:
         lines.append(f"The target, {target}, has {counted(len(data.counts), 'label')}: {shown}{more}.")
     if data.ignored:
         lines.append(f"Not used as features: {listed(list(data.ignored))}.")
-    return [*lines, *(legible(note, 300) for note in data.origin.notes)]
+    return [*lines, *(legible(note, 2000) for note in data.origin.notes)]
 
 
 def choice_words(facts: Facts) -> list[str]:
@@ -136,7 +137,7 @@ def choice_words(facts: Facts) -> list[str]:
         lines = [
             (
                 f"{counted(len(choice.members), 'kernel')} {'was' if len(choice.members) == 1 else 'were'} tuned by "
-                f"minimizing the leave-one-out error on {choice.tuned_on} rows; {used} ({choice.how})."
+                f"minimizing the error on held-out rows, of {choice.tuned_on} rows; {used} ({choice.how})."
             )
         ]
         best = min(choice.members, key=lambda member: member.error)
@@ -166,7 +167,11 @@ def _agreement(choice: SearchChoice) -> list[str]:
     if same == folds:
         return [f"All {folds} outer folds chose the same candidate."]
     if not same:
-        return [f"None of {folds} outer folds chose exactly this candidate."]
+        chose = ", ".join(f"{count} {name}" for name, count in choice.families)
+        return [
+            f"None of {folds} outer folds chose exactly this candidate; by the kind of kernel they chose: {chose}. "
+            "Ladders of widths and alphas that were not given follow from the rows of each fold."
+        ]
     return [f"{same} of {folds} outer folds chose exactly this candidate."]
 
 
@@ -183,10 +188,13 @@ def held_out_words(facts: Facts) -> list[str]:
             lines.append("No residual is an outlier.")
         return lines
     assert facts.labels is not None  # noqa: S101 - a report has one or the other
-    worst = min(facts.labels.each, key=lambda each: each.found)
+    least = min(each.found for each in facts.labels.each)
+    worst = [each for each in facts.labels.each if each.found == least]
+    names, rows = listed([each.label for each in worst]), sum(each.rows for each in worst)
+    whose = f"Label {names} has" if len(worst) == 1 else f"Labels {names} have"
     return [
         "Every row was predicted by a model fitted without this row.",
-        f"Label {legible(worst.label)} has the lowest recall: {percent(worst.found)} of {counted(worst.rows, 'row')}.",
+        f"{whose} the lowest recall: {percent(least)} of {counted(rows, 'row')}.",
     ]
 
 

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.evaluation import ModelEvaluation
-from mercer.text import counted, legible, listed, number
+from mercer.report.judging import HeldOutFacts
+from mercer.text import beside, counted, legible, listed
 
 Level: TypeAlias = Literal["serious", "look", "note"]
 
@@ -62,7 +63,8 @@ def _baseline(facts: ModelEvaluation) -> str:
 
 
 def _leaks(facts: ModelEvaluation) -> Iterator[Worry]:
-    names = [each.name for each in facts.influence if each.alone > NEARLY_ALL]
+    yield from (Worry("serious", "Possible target leakage", said) for said in facts.data.origin.leaks)
+    names = [] if facts.data.origin.leaks else [each.name for each in facts.influence if each.alone > NEARLY_ALL]
     several = len(names) > 1
     if names and facts.data.used > 1:  # the only column is what the model is about
         yield Worry(
@@ -117,7 +119,8 @@ def _bounds(facts: ModelEvaluation) -> Iterator[Worry]:
                 "note",
                 f"Tuning stopped at a bound for {listed([member.name for member in on])}",
                 f"Parameters at their bounds: {'; '.join(bounds)}."
-                + width * any(bound.startswith("width") for bound in bounds),
+                + width * any(bound.startswith("width") for bound in bounds)
+                + " alpha at its lower bound means that the targets look nearly free of noise." * ("alpha" in bounds),
             )
 
 
@@ -136,8 +139,7 @@ def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
         return
     held, places = facts.held, facts.held.outliers
     shown = [
-        f"row {int(held.rows[i]) + 1} (observed {number(float(held.observed[i]))}, "
-        f"predicted {number(float(held.predicted[i]))})"
+        f"row {int(held.rows[i]) + 1} (observed {_near(held, i, 'observed')}, predicted {_near(held, i, 'predicted')})"
         for i in places[:3]
     ]
     yield Worry(
@@ -147,6 +149,11 @@ def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
         "column "
         "records. Rows are counted from 1, in the order of the table.",
     )
+
+
+def _near(held: HeldOutFacts, place: int, name: str) -> str:
+    """With the digits in which observed and predicted differ."""
+    return beside(float(getattr(held, name)[place]), abs(float(held.observed[place] - held.predicted[place])))
 
 
 def _imbalance(facts: ModelEvaluation) -> Iterator[Worry]:

@@ -213,7 +213,7 @@ class Plan(Shown):
     memory: int
     label: str = field(default="")
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """What every route costs, and whether it is taken."""
         return {
             "method": [route.name for route in self.routes],
@@ -221,6 +221,7 @@ class Plan(Shown):
             "flops": [float(route.flops) for route in self.routes],
             "seconds": [float(route.seconds) for route in self.routes],
             "bytes": [float(route.bytes) for route in self.routes],
+            "fits": [route.bytes <= self.memory for route in self.routes],
             "how": [route.note for route in self.routes],
         }
 

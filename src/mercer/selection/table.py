@@ -15,7 +15,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.selection.metrics import sizes
 from mercer.solvers.route import digits_left
-from mercer.text import text_table
+from mercer.text import Shown, text_table
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Winner:
     alphas: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class SearchTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchTable(Shown):
     """Scores of all candidates, larger is better.
 
     Attributes
@@ -64,6 +64,17 @@ class SearchTable:
         return SearchTable(
             kernels, alphas, scores, pooled, np.full(shape, np.nan), np.zeros(shape, dtype=np.intp), scoring
         )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        found = self.mean.mean(axis=2)
+        return {
+            "kernel": [repr(kernel) for kernel in self.kernels for _ in self.alphas],
+            "alpha": [float(alpha) for _ in self.kernels for alpha in self.alphas],
+            self.scoring: [float(score) for score in found.ravel()],
+        }
+
+    def __str__(self) -> str:
+        return f"{len(self.kernels)} kernels x {len(self.alphas)} alphas by {self.scoring}, larger is better"
 
     def arrays(self) -> dict[str, Array]:
         """What is known of every candidate, by name; kernels are the first axis, alphas the second."""

@@ -10,7 +10,7 @@ from mercer.errors import MemoryRefusal
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
 from mercer.selection.plan import Rates
-from mercer.text import counted, text_table
+from mercer.text import Shown, counted, text_table
 
 _BLOCK_BYTES = 30e6  # of kernel values held at once; what is larger comes from the system anew for every block
 _ROWS_OF_A_FOLD = 300  # in a block, so that products are worth their while
@@ -94,8 +94,8 @@ def grouped(sizes: Sequence[int], memory: float) -> list[list[int]]:
     return groups
 
 
-@dataclass(frozen=True)
-class StreamPlan:
+@dataclass(frozen=True, repr=False)
+class StreamPlan(Shown):
     """What a pass, or several, over a stream will take.
 
     Attributes

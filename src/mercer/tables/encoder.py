@@ -20,7 +20,7 @@ from mercer.tables.kinds import ROW_NUMBERS, decide, is_constant, meant, warn_of
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
 from mercer.tables.values import NumberStyle, found_style
-from mercer.text import counted, quoted, text_table
+from mercer.text import Text, counted, quoted, text_below, text_table
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -221,7 +221,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             (" ".join(column.name.split()), column.kind, column.missing, _becomes(column), column.why)
             for column in self.columns_
         ]
-        return text_table(["column", "kind", "missing", "features", "why"], rows)
+        return Text(text_table(["column", "kind", "missing", "features", "why"], rows))
+
+    def _html_repr(self) -> str:
+        diagram = super()._html_repr()
+        return text_below(diagram, self.describe()) if hasattr(self, "columns_") else diagram
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""

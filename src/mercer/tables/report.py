@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.data.rows import Array
 from mercer.errors import UnfamiliarRowsWarning
 from mercer.tables.columns import Strangers
-from mercer.text import counted, text_table
+from mercer.text import Brief, Shown, counted, text_table
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Unfamiliar:
         return cls(name, missing, unseen, outside, strangers.example)
 
 
-@dataclass(frozen=True)
-class EncoderReport:
+@dataclass(frozen=True, repr=False)
+class EncoderReport(Shown):
     """What is unlike the training table in new rows; prints as a table.
 
     Attributes
@@ -59,6 +60,10 @@ class EncoderReport:
     rows: int
     rows_outside: int
     columns: tuple[Unfamiliar, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = {"name": "column", "missing": "newly missing", "unseen": "unseen category", "outside": "out of range"}
+        return {said: [getattr(each, name) for each in self.columns] for name, said in names.items()}
 
     def __str__(self) -> str:
         if not self.columns:
@@ -84,8 +89,8 @@ class EncoderReport:
             warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoded(Brief):
     """A table as numbers.
 
     Attributes

@@ -17,7 +17,7 @@ from mercer.kernels.slopes import tunable
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem, taken
-from mercer.text import Shown
+from mercer.text import Shown, rounded
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column
@@ -73,13 +73,13 @@ class Tuned(Shown):
         """Whether the error on held-out rows increased by more than 5 %."""
         return self.held_out is not None and self.held_out > _OVERFITTED
 
-    def columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         """Every step of the search."""
         return {
             "step": list(range(len(self.path))),
-            "criterion": [float(step.value) for step in self.path],
+            f"log {'error' if self.objective == 'loo' else 'evidence'}": [float(step.value) for step in self.path],
             "alpha": [float(step.alpha) for step in self.path],
-            "kernel": [repr(step.kernel) for step in self.path],
+            "kernel": [rounded(repr(step.kernel)) for step in self.path],
         }
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Tuned(Shown):
             "failed": "It failed: the system was nowhere positive definite",
         }[self.status]
         lines = [
-            f"{self.kernel!r} with alpha = {self.alpha:.3g}",
+            f"{rounded(repr(self.kernel))} with alpha = {self.alpha:.3g}",
             f"{what}: {self.before:.4g} before, {self.score:.4g} after tuning on {self.rows} rows.",
             f"{ended} ({len(self.path)} steps, {self.evaluations} evaluations).",
         ]
