@@ -251,7 +251,7 @@ class Shown:
         more = f"<p>... and {len(rows) - _SHOWN} more rows</p>" if len(rows) > _SHOWN else ""
         said = "<br>".join(map(escape, sentences(str(self))))
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        return f"<div><p>{said}</p>{table}{more}{_picture(self)}</div>"
+        return f"<div><p>{said}</p>{table}{more}{_picture(self, len(rows))}</div>"
 
 
 def sentences(text: str) -> list[str]:
@@ -273,7 +273,7 @@ def _cell(value: Any) -> str:
     return plain(value) if isinstance(value, float) else str(value)
 
 
-def _picture(result: Any) -> str:
+def _picture(result: Any, rows: int) -> str:
     """The picture of a result that can be drawn, as part of a page; nothing without matplotlib."""
     if not hasattr(result, "plot"):
         return ""
@@ -281,7 +281,7 @@ def _picture(result: Any) -> str:
         import matplotlib.figure
     except ImportError:
         return ""
-    figure = matplotlib.figure.Figure(figsize=(5.5, 3.5), layout="constrained")
+    figure = matplotlib.figure.Figure(figsize=(7.0, 3.5 + 0.15 * min(rows, 20)), layout="constrained")
     result.plot(ax=figure.subplots())
     page = io.StringIO()
     figure.savefig(page, format="svg")

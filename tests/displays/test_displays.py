@@ -230,7 +230,7 @@ def test_kernels_that_are_no_ladder_are_written_out(data):
     kernels = [Gaussian(1.0), Laplacian(1.0), Matern(1.0, nu=1.5) + Gaussian(width=2.0)]
     display = SearchDisplay.from_estimator(KernelRidgeCV(kernels, ALPHAS, cv=5).fit(*data))
     assert display.name == "kernel"
-    assert display.kernels == ["Gaussian(width=1.0)", "Laplacian(width=1.0)", "Matern(width=1.0, nu=1.5) +..."]
+    assert display.kernels == ["Gaussian 1", "Laplacian 1", "Matern(width=1.0…sian(width=2.0)"]
 
 
 def test_the_outline_goes_round_the_cells():
@@ -286,7 +286,7 @@ def test_the_nested_picture_shows_scores_choices_and_optimism(data):
     assert NestedDisplay.from_result(result, x_label="minus V^2").ax_.get_xlabel() == "minus V^2"
     assert display.ax_.get_legend().get_title().get_text() == f"optimism {result.optimism:.2g}"
     first = display.ax_.get_yticklabels()[0].get_text()
-    assert first == f"{result.chosen[0]['kernel']!r}, alpha = {result.chosen[0]['alpha']:.3g}  1"
+    assert first == f"1: Gaussian {result.chosen[0]['kernel'].width:.3g}, alpha {result.chosen[0]['alpha']:.3g}"
 
 
 def test_pooled_and_direct_nested_pictures(data):
@@ -362,7 +362,7 @@ def test_bias_and_variance_are_drawn_as_they_are(data):
     for label, part in (("risk", "risk"), ("bias squared", "bias_squared"), ("variance", "variance")):
         np.testing.assert_array_equal(line(display, label).get_xdata(), ALPHAS)
         np.testing.assert_array_equal(line(display, label).get_ydata(), getattr(result, part)[::-1])
-    assert line(display, f"least risk: {result.best_alpha:.3g}").get_xdata() == [result.best_alpha] * 2
+    assert line(display, f"least risk, at alpha = {result.best_alpha:.3g}").get_xdata() == [result.best_alpha] * 2
     one = bias_variance(KernelRidge(0.1, kernel=Gaussian(1.0)), X, wave, 0.3)
     at = BiasVarianceDisplay.from_result(one, x=X, x_label="time (s)")
     np.testing.assert_array_equal(line(at, "risk").get_ydata(), one.risk_at[np.argsort(X[:, 0])])

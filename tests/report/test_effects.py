@@ -1,5 +1,7 @@
 """How a column acts: against loops over the model's own predictions, and where it must be refused."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,7 +53,7 @@ def test_local_effects_add_up_the_changes_between_neighbouring_values(model):
     effect = column_effect(fitted, X, y, "size")
     ends = effect.values
     found, middle, rows = [0.0], [], []
-    for low, high in zip(ends[:-1], ends[1:], strict=True):
+    for low, high in itertools.pairwise(ends):
         first = low == ends[0]
         part = X[(X["size"] > low - 1e-9 * first) & (X["size"] <= high + 1e-9)]
         change = fitted.predict(part.assign(size=high)) - fitted.predict(part.assign(size=low))
@@ -98,7 +100,8 @@ def test_the_probability_of_a_label():
     fitted = AutoClassifier(committee=False).fit(X, labels)
     effect = column_effect(fitted, X, labels, "size", kind="average")
     assert effect.of == "the probability of dear"
-    assert effect.effect[0] < 0.2 < 0.8 < effect.effect[-1]
+    assert effect.effect[0] < 0.2
+    assert effect.effect[-1] > 0.8
     other = column_effect(fitted, X, labels, "size", kind="average", label="cheap")
     assert np.allclose(effect.effect + other.effect, 1.0)
     with pytest.raises(InputError, match="label of column_effect must be one of cheap, dear; got 'free'"):

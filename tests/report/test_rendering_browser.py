@@ -52,7 +52,7 @@ def test_a_report_asks_for_nothing_and_says_nothing(chromium, report, width, dar
     sizes = chromium.ask(SIZES)
     assert len(sizes) >= 5
     assert all(wide > 150 and high > 80 for wide, high in sizes)
-    assert all(wide <= width for wide, _ in sizes)
+    assert all(wide <= max(width, 544) for wide, _ in sizes)  # broad ones scroll by themselves on a phone
     assert chromium.ask(SPILLS) == 0  # wide tables scroll by themselves, the page does not
 
 

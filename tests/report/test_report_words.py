@@ -109,7 +109,9 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
     same = replace(search_facts, choice=replace(choice, agreed=(4, 4), close=1))
     assert words.choice_words(same)[1:] == ["All 4 outer folds chose the same candidate."]
     other = replace(search_facts, choice=replace(choice, agreed=(0, 4), close=1))
-    assert words.choice_words(other)[1] == "None of 4 outer folds chose exactly this candidate."
+    assert words.choice_words(other)[1].startswith(
+        "None of 4 outer folds chose exactly this candidate; by the kind of kernel they chose: 4 Gaussian. "
+    )
     alone = replace(search_facts, choice=replace(choice, agreed=(1, 1), close=1))
     assert words.choice_words(alone)[1:] == []
 
@@ -117,7 +119,7 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
 def test_the_choice_of_a_committee_says_who_votes(auto_facts):
     said = words.choice_words(auto_facts)
     assert isinstance(auto_facts.choice, CommitteeChoice)
-    assert said[0].startswith("4 kernels were tuned by minimizing the leave-one-out error on 45 rows; ")
+    assert said[0].startswith("4 kernels were tuned by minimizing the error on held-out rows, of 45 rows; ")
     assert said[1].startswith("The best single kernel is ")
 
 
@@ -128,7 +130,7 @@ def test_estimates_run_from_the_naive_to_the_honest(search_facts, auto, auto_fac
     assert found[2].worth == "Nested cross-validation, 4-fold, shuffled. Quote this number."
     plain = replace(auto_facts, judged=replace(auto_facts.judged, outer=False))
     assert [each.name for each in estimates.estimates(plain)] == [
-        "Training rows", "Out-of-fold", "Baseline (predicting the mean)",
+        "Training rows", "Out-of-sample (estimated)", "Baseline (predicting the mean)",
     ]  # fmt: skip
     assert estimates.optimism_words(plain)[0].startswith("No outer cross-validation was run.")
 
@@ -264,7 +266,7 @@ def test_bounds_and_digits_are_good_to_know(auto_facts):
     choice = auto_facts.choice
     members = tuple(replace(each, weight=0.25, bounds=("alpha",)) for each in choice.members[:1])
     found = titles(replace(auto_facts, choice=replace(choice, members=members, digits=3.0)))
-    assert found["Tuning stopped at a bound for Laplacian"].text == "Parameters at their bounds: alpha."
+    assert found["Tuning stopped at a bound for Laplacian"].text.startswith("Parameters at their bounds: alpha. alpha ")
     assert found["Nearly singular system"].text.startswith("About 3 decimal digits")
 
 

@@ -57,7 +57,7 @@ def _warning(found: str, names: Sequence[str], target: str, *, every: bool = Fal
     rule = f"Drop columns that were computed from {target}, or are known only after it: {drop}."
     if every:
         rule = f"That is fine if {target} is a function of the columns without noise, and none was computed from it."
-    return f"{LEAKAGE}{found[0].upper()}{found[1:]}. {rule}"
+    return f"{LEAKAGE}{found}. {rule}"
 
 
 def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:

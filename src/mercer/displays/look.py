@@ -72,7 +72,7 @@ def shades(count: int) -> list[tuple[str, float]]:
 
 def short_kernel(kernel: Any, most: int = 34) -> str:
     """A kernel for a label: its kind and width where that is all, otherwise its text, shortened in the middle."""
-    params = kernel.get_params()
+    params = {name: value for name, value in kernel.get_params().items() if value is not False}
     if set(params) == {"width"} and np.ndim(params["width"]) == 0:
         return f"{type(kernel).__name__} {params['width']:.3g}"
     text = rounded(repr(kernel))

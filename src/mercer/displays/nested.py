@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.rows import Array, Seed
-from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, larger, named
+from mercer.displays.look import BLUE, GREY, VERMILION, Display, grid_lines, larger, named, short_kernel
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 
 

@@ -268,8 +268,8 @@ def _influence(facts: Facts) -> Made | None:
     first = shown[0]
     rise = f"{100 * first.rise:.1f} percentage points" if facts.labels is not None else number(first.rise)
     text = (
-        f"Columns by permutation importance, with standard errors (grey: not significant); permuting {legible(first.name)} "
-        f"increases the error by {rise}."
+        "Columns by permutation importance, with standard errors (grey: not significant); permuting "
+        f"{legible(first.name)} increases the error by {rise}."
     )
     return ax.figure, "Importance of columns", text
 

@@ -110,7 +110,8 @@ def data_words(facts: Facts) -> list[str]:
         spread = data.numbers[3]
         low, mean, high = (beside(value, spread) for value in data.numbers[:3])
         lines.append(
-            f"The target, {target}, goes from {low} to {high}; its mean is {mean}, its standard deviation {number(spread)}."
+            f"The target, {target}, goes from {low} to {high}; its mean is {mean}, its standard deviation "
+            f"{number(spread)}."
         )
     else:
         shown = ", ".join(f"{legible(label)} ({rows})" for label, rows in data.counts[:5])
@@ -168,10 +169,8 @@ def _agreement(choice: SearchChoice) -> list[str]:
         return [f"All {folds} outer folds chose the same candidate."]
     if not same:
         chose = ", ".join(f"{count} {name}" for name, count in choice.families)
-        return [
-            f"None of {folds} outer folds chose exactly this candidate; by the kind of kernel they chose: {chose}. "
-            "Ladders of widths and alphas that were not given follow from the rows of each fold."
-        ]
+        said = f"None of {folds} outer folds chose exactly this candidate; by the kind of kernel they chose: {chose}."
+        return [f"{said} Ladders of widths and alphas that were not given follow from the rows of each fold."]
     return [f"{same} of {folds} outer folds chose exactly this candidate."]
 
 

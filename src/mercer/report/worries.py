@@ -63,7 +63,9 @@ def _baseline(facts: ModelEvaluation) -> str:
 
 
 def _leaks(facts: ModelEvaluation) -> Iterator[Worry]:
-    yield from (Worry("serious", "Possible target leakage", said) for said in facts.data.origin.leaks)
+    yield from (
+        Worry("serious", "Possible target leakage", said[:1].upper() + said[1:]) for said in facts.data.origin.leaks
+    )
     names = [] if facts.data.origin.leaks else [each.name for each in facts.influence if each.alone > NEARLY_ALL]
     several = len(names) > 1
     if names and facts.data.used > 1:  # the only column is what the model is about
