@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from mercer.cli.fitting import FitOptions
 from mercer.cli.preparing import Prepared
+from mercer.estimators.auto_costs import fixed_seconds, tuning_seconds
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
 
-# Seconds of one committee, from fits of the concrete table on two threads: 100 rows 0.7, 200 rows 0.9, 400 rows 1.6,
-# 1000 rows 2.7; and of a table of 8 columns: 2000 rows 2.8, 3000 rows 5.3.
-_START, _EACH = 0.6, 0.0022
 _TUNED_ON, _FACTORED = 1200, 12_000  # rows: beyond, widths are tuned on a part, and members fitted by iteration
+_USUAL = 0.6  # of the seconds that a time budget is compared with, which are rather too many
 _MATRICES = 8  # of rows x rows at once while tuning: counted generously, not measured
 
 
@@ -19,8 +18,8 @@ def auto_plan(table: Prepared, asked: FitOptions) -> str:
     rows = len(table.target.values)
     used, tuned = min(rows, _FACTORED), min(rows, _TUNED_ON)
     folds = asked.folds or 0
-    once = _seconds(tuned) + 160 * (used / 10_000) ** 3 * (rows / used) ** 2
-    seconds = once + folds * _seconds(min(tuned, tuned * (folds - 1) // folds)) if folds else once
+    parts = [rows, *([rows * (folds - 1) // folds] * folds)]
+    seconds = sum(tuning_seconds(part) + _USUAL * fixed_seconds(part) for part in parts)
     if asked.time_budget is not None:
         seconds = min(seconds, 1.2 * asked.time_budget)
     judged = f"all steps repeated in {folds} outer folds" if folds else "estimated from the three folds of step 2"
@@ -33,7 +32,3 @@ def auto_plan(table: Prepared, asked: FitOptions) -> str:
         f"Memory: roughly {readable(8 * (_MATRICES * tuned**2 + 3 * used**2))}.",
     ]
     return "\n".join(lines)
-
-
-def _seconds(rows: int) -> float:
-    return _START + _EACH * rows

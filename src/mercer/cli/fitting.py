@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from mercer.text import plain
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
 _FOLDS = 10
+_AFTER = 0.5  # seconds of a time budget that writing the model and looking for leaks take
 _MANY = 200_000  # rows that a mean is judged by
 
 
@@ -45,6 +47,7 @@ class FitOptions:
     without_data: bool = False
     class_weight: str | None = None
     log_target: bool = False
+    begun: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +124,10 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     folds = asked.folds or 0  # outer folds; without them the error is the model's own estimate
     if folds > len(y):
         raise InputError(sentence("--folds", f"at most the number of rows, {len(y)}", folds))
-    budget = None if asked.time_budget is None else asked.time_budget / (folds + 1)
+    budget = None
+    if asked.time_budget is not None:
+        left = asked.time_budget - (time.monotonic() - asked.begun) - _AFTER
+        budget = max(left, 0.3 * asked.time_budget) / (folds + 1)
     encoder = TableEncoder.from_settings(table.encoder.settings)
     how: dict[str, Any] = {
         "time_budget": budget,

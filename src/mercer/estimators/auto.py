@@ -47,7 +47,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     committee : bool, default=True
         False fits one kernel, for those who want one model to read.
     time_budget : float, default=None
-        Seconds after which tuning stops where it is.
+        Seconds that `fit` may take: tuning stops early enough for what comes after. Refused, before anything is done,
+        where that alone takes longer.
     log_target : bool, default=False
         True fits the logarithm of targets, which must be positive; predictions then are, too. They are exponentials,
         times the factor with which out-of-fold predictions add up to the targets: that of a mean, not of a median.

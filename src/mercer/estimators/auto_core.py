@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.folds import dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
+from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
 from mercer.estimators.importance import HeldOut, rises
 from mercer.estimators.parameters import is_whole, validate
@@ -111,6 +112,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
         """Tune the committee and fit its members to the encoded table; which rows it was weighed on."""
+        time_left = time_for_tuning(type(self).__name__, min(len(Z), _MOST), self.time_budget)
         rng = np.random.default_rng(self.random_state)
         kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
         Z, Y, strata = (part_of(each, kept) for each in (Z, Y, strata))
@@ -132,7 +134,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             recipes,
             folds,
             weigh=self._weigh,
-            time_budget=self.time_budget,
+            time_budget=time_left,
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
         )

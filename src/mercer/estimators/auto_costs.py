@@ -1,0 +1,68 @@
+"""How long an automatic fit takes: what can be stopped, and what cannot."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from mercer.errors import InputError
+from mercer.runtime.progress import duration
+
+# Seconds on a machine that factors 40 GFlop in a second, from fits on two threads. Tuning, 8 columns: 100 rows 0.7, 200
+# rows 0.9, 400 rows 1.6, 1000 rows 2.7. The rest, with a time budget of next to nothing: 1000 rows 1.3, 2000 rows 2.6,
+# 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
+_RATE = 40e9
+_START, _EACH = 0.6, 0.0022
+_TUNED_ON, _WEIGHED, _FACTORED = (
+    1200,
+    8000,
+    12_000,
+)  # rows: widths are tuned on, alpha comes from folds, factors are made
+_LATE = 1.2  # times a budget is still kept
+_PROBE = 1000  # rows of a system that is solved to see how fast the machine is
+
+
+def tuning_seconds(n: int) -> float:
+    """Of tuning the kernels, without a budget."""
+    return _START + _EACH * min(n, _TUNED_ON)
+
+
+def fixed_seconds(n: int) -> float:
+    """Of what comes after tuning and cannot be stopped, on the machine that rates were taken on; rather too many."""
+    if n <= _WEIGHED:
+        return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / _WEIGHED) ** 3
+    factored = min(n, _FACTORED)
+    return 200.0 * (factored / 10_000) ** 3 * (n / factored) ** 2
+
+
+def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
+    """What of a budget is left for tuning; refuses one that the rest of the work alone would break.
+
+    Examples
+    --------
+    >>> from mercer.estimators.auto_costs import time_for_tuning
+    >>> 0 < time_for_tuning("AutoRegressor", 100, 60.0) < 60
+    True
+    """
+    if budget is None:
+        return None
+    needed = fixed_seconds(n) * (_slowness() if n > _PROBE else 1.0)
+    if n > _PROBE and needed > _LATE * budget + 1.0:
+        raise InputError(
+            f"{name} needs at least about {duration(needed)} for {n} rows, more than the time budget allows. Use a "
+            "larger time budget, or fewer rows."
+        )
+    return max(budget - needed, 0.0)
+
+
+def _slowness() -> float:
+    """How many times as long a factor takes here as where the rates were taken; at least half."""
+    A = np.eye(_PROBE) + 0.5 / _PROBE
+    fastest = np.inf
+    for _ in range(3):
+        begin = time.perf_counter()
+        dpotrf(A)
+        fastest = min(fastest, time.perf_counter() - begin)
+    return max(0.5, fastest * 3 * _RATE / _PROBE**3)
