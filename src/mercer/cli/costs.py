@@ -18,7 +18,7 @@ def auto_plan(table: Prepared, asked: FitOptions) -> str:
     rows = len(table.target.values)
     used, tuned = min(rows, _FACTORED), min(rows, _TUNED_ON)
     folds = asked.folds or 0
-    parts = [rows, *([rows * (folds - 1) // folds] * folds)]
+    parts = [rows, *([rows * (folds - 1) // max(folds, 1)] * folds)]
     seconds = sum(tuning_seconds(part) + _USUAL * fixed_seconds(part) for part in parts)
     if asked.time_budget is not None:
         seconds = min(seconds, 1.2 * asked.time_budget)

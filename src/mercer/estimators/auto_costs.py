@@ -15,11 +15,8 @@ from mercer.runtime.progress import duration
 # 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
 _RATE = 40e9
 _START, _EACH = 0.6, 0.0022
-_TUNED_ON, _WEIGHED, _FACTORED = (
-    1200,
-    8000,
-    12_000,
-)  # rows: widths are tuned on, alpha comes from folds, factors are made
+# Rows that widths are tuned on; up to which folds choose alpha; up to which systems are factored.
+_TUNED_ON, _WEIGHED, _FACTORED = 1200, 8000, 12_000
 _LATE = 1.2  # times a budget is still kept
 _PROBE = 1000  # rows of a system that is solved to see how fast the machine is
 
