@@ -55,11 +55,11 @@ def test_a_family_with_a_width_is_a_ladder_of_ten(name, kind, rows):
     assert all(kernel == kind(kernel.width) for kernel in found)
 
 
-def test_widths_span_half_the_short_distances_to_eight_times_the_long_ones(rows):
+def test_widths_span_a_quarter_of_the_short_distances_to_eight_times_the_long_ones(rows):
     for metric, manhattan in (("euclidean", False), ("cityblock", True)):
         short, long = np.quantile(pdist(rows.values, metric), [0.1, 0.9])
         ladder = width_ladder(rows, manhattan=manhattan)
-        np.testing.assert_allclose([ladder[0], ladder[-1]], [0.5 * short, 8 * long], rtol=5e-3)
+        np.testing.assert_allclose([ladder[0], ladder[-1]], [0.25 * short, 8 * long], rtol=5e-3)
     np.testing.assert_allclose(np.diff(np.log(ladder)), np.log(ladder[-1] / ladder[0]) / 9, rtol=0.05)
 
 

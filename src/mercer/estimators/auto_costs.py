@@ -31,7 +31,7 @@ def fixed_seconds(n: int) -> float:
     if n <= _WEIGHED:
         return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / _WEIGHED) ** 3
     factored = min(n, _FACTORED)
-    return 200.0 * (factored / 10_000) ** 3 * (n / factored) ** 2
+    return 90.0 * (factored / 10_000) ** 3 * (n / factored) ** 2
 
 
 def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:

@@ -285,10 +285,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         """Whether predictions have no axis for targets."""
         return search.y.ndim == 1
 
+    def own_ladders(self) -> tuple[bool, bool]:
+        """Whether the kernels, and the alphas, are default ladders."""
+        given = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
+        return all(isinstance(each, str) for each in given), self.alphas is None
+
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
         tuned = getattr(self, "tuned_", None)
-        edges = edges_in_words(table, choice)
+        edges = edges_in_words(table, choice, self.folds_, self.own_ladders())
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warnings.warn(EdgeOfGridWarning(said, hint="$grid."), stacklevel=4)

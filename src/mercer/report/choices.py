@@ -150,7 +150,7 @@ def _search(model: Any, judged: Judgement) -> SearchChoice:
         model.rule,
         best,
         close,
-        tuple(edges_in_words(table, choice)) if kept else (),
+        tuple(edges_in_words(table, choice, model.folds_, model.own_ladders())) if kept else (),
         (same, len(chosen)),
         tuple(Counter(type(each["kernel"]).__name__ for each in chosen).most_common()),
         float(model.digits_),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import (
@@ -87,7 +88,7 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
 
 
 def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -> Array:
-    """Widths from half the short distances between rows to eight times the long ones.
+    """Widths from a quarter of the short distances between rows to eight times the long ones.
 
     At most 500 rows, evenly spread over the table, are used.
     """
@@ -108,7 +109,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
         must_be = "below 1e150 in absolute value, so that squared distances are finite"
         raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
-    return rounded(np.geomspace(0.5 * short, 8.0 * long, count))
+    return rounded(np.geomspace(0.25 * short, 8.0 * long, count))
 
 
 def rounded(ladder: Array) -> Array:
@@ -157,6 +158,7 @@ def _sample(rows: Rows) -> Rows:
 
 
 _LEAST = 1.2
+_MATTERS = 0.1  # standard errors: a gain that is worth a wider grid
 
 
 def further_alphas(table: SearchTable, choice: Winner) -> Array:
@@ -203,19 +205,41 @@ def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
     return bool(table.mean[kernel, inward, t] == table.mean[kernel, a, t])
 
 
-def edges_in_words(table: SearchTable, choice: Winner) -> list[str]:
-    """The edges of the grid that the best candidate is on, in words."""
+def edges_in_words(
+    table: SearchTable, choice: Winner, folds: Folds | None = None, default: tuple[bool, bool] = (False, False)
+) -> list[str]:
+    """The edges of the grid that the best candidate is on, in words.
+
+    `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any more:
+    an end is told only where it is better than the rung before by a tenth of a standard error, which `folds` give.
+    """
     edges = []
-    rungs = further_alphas(table, choice)
-    if len(rungs):
+    mean = table.mean.mean(axis=2)
+    error = np.zeros_like(mean) if folds is None else np.nan_to_num(table.standard_error(folds).mean(axis=2))
+
+    def matters(place: tuple[int, int], inward: tuple[int, int]) -> bool:
+        return bool(mean[place] - mean[inward] > _MATTERS * error[place])
+
+    rungs, place = further_alphas(table, choice), (choice.kernel, choice.alphas[0])
+    order = np.argsort(table.alphas, kind="stable")
+    before = int(order[1] if place[1] == order[0] else order[-2]) if len(order) > 1 else place[1]
+    if len(rungs) and (not default[1] or matters(place, (place[0], before))):
         low = rungs[0] < table.alphas.min()
         edge = table.alphas.min() if low else table.alphas.max()
         edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")
     wider = further_kernels(table, choice)
-    if wider:
+    if wider and (not default[0] or matters(place, (_next_width(table, choice.kernel), place[1]))):
         own, new = (float(k.get_params()["width"]) for k in (table.kernels[choice.kernel], wider[0]))
         edges.append(f"its width, {own:.3g}, is the {'largest' if new > own else 'smallest'}")
     return edges
+
+
+def _next_width(table: SearchTable, kernel: int) -> int:
+    """The kernel of the same family whose width is nearest."""
+    winner = table.kernels[kernel]
+    others = [k for k, each in enumerate(table.kernels) if k != kernel and _same_but_width(each, winner)]
+    mine = np.log(float(winner.get_params()["width"]))
+    return min(others, key=lambda k: abs(np.log(float(table.kernels[k].get_params()["width"])) - mine))
 
 
 def _same_but_width(kernel: Kernel, other: Kernel) -> bool:
