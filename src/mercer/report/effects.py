@@ -134,7 +134,7 @@ def column_effect(
     >>> from mercer import KernelRidgeCV, column_effect
     >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(80, 2))
     >>> y = 3.0 * X[:, 0] + X[:, 1] ** 2
-    >>> effect = column_effect(KernelRidgeCV("gaussian", fit_intercept=True).fit(X, y), X, y, "x1")
+    >>> effect = column_effect(KernelRidgeCV("gaussian", [1e-4], fit_intercept=True).fit(X, y), X, y, "x1")
     >>> slope = (effect.effect[-1] - effect.effect[0]) / (effect.values[-1] - effect.values[0])
     >>> round(float(slope), 1)
     3.0
