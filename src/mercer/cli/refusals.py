@@ -7,7 +7,9 @@ import errno
 import functools
 import glob
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +30,28 @@ def say(text: str, *, head: str = "", colour: str = "", err: bool = False, file:
     Names, cells, paths and strings of model files come from strangers. What cannot be printed in them is escaped here,
     so that no terminal takes it for a command; only `head`, which is ours, has a colour.
     """
+    shown = printable(text, lines=True)
+    if file is None and (sys.stderr if err else sys.stdout).isatty():
+        shown = wrapped(shown, shutil.get_terminal_size().columns, len(head) + 1 if head else 0)
     styled = f"{click.style(head, fg=colour)} " if head else ""
-    click.echo(styled + printable(text, lines=True), err=err, file=file)
+    click.echo(styled + shown, err=err, file=file)
+
+
+def wrapped(text: str, width: int, before: int = 0) -> str:
+    r"""Sentences in lines of this width, the first after so many letters; tables, which have gaps, stay as they are.
+
+    >>> print(wrapped("a long sentence\ncolumn  kind  missing", 10))
+    a long
+    sentence
+    column  kind  missing
+    """
+    lines = []
+    for place, line in enumerate(text.split("\n")):
+        indent = " " * before if not place else ""
+        prose = len(indent) + len(line) > width and "  " not in line.strip()
+        folded = textwrap.wrap(indent + line, width, break_long_words=False, break_on_hyphens=False) if prose else []
+        lines += [folded[0][before:] if before and not place else folded[0], *folded[1:]] if folded else [line]
+    return "\n".join(lines)
 
 
 class Refusal(click.ClickException):

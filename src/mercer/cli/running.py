@@ -22,7 +22,7 @@ from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import flags, say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 from mercer.runtime import readable, threads
-from mercer.text import plain
+from mercer.text import counted, plain
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SHORT = 0.05  # of coverage below what intervals say: worth a warning
@@ -250,6 +250,8 @@ def run_predict(options: dict[str, Any]) -> None:
         say(note, err=True)
     answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
+    if options["out"] != "-":
+        say(f"Written to {printable(options['out'])} ({counted(table.rows, 'row')}).", err=True)
     _tell_strangers(report)
     _tell_coverage(model, options["interval"])
     if model.target in table.raw and model.target not in options["drop"]:

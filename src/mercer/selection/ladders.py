@@ -210,8 +210,8 @@ def edges_in_words(
 ) -> list[str]:
     """The edges of the grid that the best candidate is on, in words.
 
-    `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any more:
-    an end is told only where it is better than the rung before by a tenth of a standard error, which `folds` give.
+    `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any
+    more: an end is told only where it beats the rung before by a tenth of a standard error, which `folds` give.
     """
     edges = []
     mean = table.mean.mean(axis=2)
