@@ -109,5 +109,5 @@ class CoverageDisplay(Display):
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set_aspect("equal")
         named(ax, "nominal confidence", "coverage (share of new targets inside)")
-        ax.legend(frameon=False, loc="upper left")
+        ax.legend(frameon=False, loc="lower right", fontsize="small")
         return self
