@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         cross_validate,
         nested_cross_validate,
     )
+    from mercer.inference.permutation import permutation_test
     from mercer.insight import check_mercer, repair
     from mercer.insight.bias_variance import bias_variance
     from mercer.insight.noise import noise_estimate
@@ -62,6 +63,7 @@ _PLACES = {
     "load": "mercer.models",
     "nested_cross_validate": "mercer.estimators",
     "noise_estimate": "mercer.insight.noise",
+    "permutation_test": "mercer.inference.permutation",
     "repair": "mercer.insight",
     "save": "mercer.models",
     "thread_count": "mercer.runtime",
@@ -95,6 +97,7 @@ __all__ = [
     "load",
     "nested_cross_validate",
     "noise_estimate",
+    "permutation_test",
     "repair",
     "report",
     "save",

@@ -11,6 +11,7 @@ from mercer.displays.effect import EffectDisplay
 from mercer.displays.fit import FitDisplay
 from mercer.displays.gram import GramDisplay, SpectrumDisplay
 from mercer.displays.nested import NestedDisplay
+from mercer.displays.null import NullDisplay
 from mercer.displays.residuals import ResidualDisplay
 from mercer.displays.search import SearchDisplay
 
@@ -24,6 +25,7 @@ __all__ = [
     "GramDisplay",
     "LearningCurveDisplay",
     "NestedDisplay",
+    "NullDisplay",
     "ResidualDisplay",
     "SearchDisplay",
     "SpectrumDisplay",

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.estimators.base import RidgeCore
+from mercer.estimators.conformal import hulls, sets_of_model
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.names import KernelSettings
 from mercer.insight.intervals import Coverage
@@ -186,9 +187,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
             New rows, as for `predict`.
         confidence : float, default=0.9
             Between 0 and 1.
-        method : {"jackknife+", "cv+", "gaussian"}, default="jackknife+"
-            `gaussian` believes in the Gaussian view: the standard deviation of `predict` and noise of variance alpha
-            times `prior_variance_`, without any promise about data of another kind.
+        method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
+            `full` gives the ends of `predict_set`, whose promise is 1 - q. `gaussian` believes in the Gaussian view: the
+            standard deviation of `predict` and noise of variance alpha times `prior_variance_`, without any promise
+            about data of another kind.
         cv : int, splitter or iterable of (train, test), default=10
             The folds of `cv+`, a partition of the rows; an int is scikit-learn's unshuffled KFold.
         random_state : int, RandomState or None, default=None
@@ -214,6 +216,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         >>> lower.round(1), upper.round(1)
         (array([ 0.6, -0.3]), array([1.3, 0.4]))
         """
+        if method == "full":
+            return hulls(self.predict_set(X, confidence, diag=diag))
         rows = self.checked_rows(X, diag)
         folds = None
         if method == "cv+":
@@ -222,6 +226,51 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         diagonal = self._diagonal(rows, diag) if method == "gaussian" else None
         lower, upper = interval_bounds(self.fitted_, rows, confidence, method, folds, diagonal)
         return self._out(lower), self._out(upper)
+
+    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
+        """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
+
+        Kernel and alpha stay as they are and must not have been chosen on these rows; `KernelRidgeCV.predict_set` does
+        that.
+        A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
+        q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
+        independently, the set holds the target with probability at least 1 - q, for any number of rows and any
+        distribution.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        categories : tuple of two array-likes, default=None
+            Labels of the training rows and of the new rows: each new row is compared with training rows of its label
+            only, and the guarantee holds within every label.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for a precomputed kernel.
+
+        Returns
+        -------
+        list of ndarray of shape (k, 2)
+            For each new row the lower and upper ends of k intervals, in order; the whole line where there are too few
+            rows for this confidence. For several targets a list of such lists, one per target.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
+        >>> [each.round(1).tolist() for each in model.predict_set([[1.5], [9.0]])]
+        [[[0.6, 1.3]], [[-0.3, 0.4]]]
+        """
+        rows = self.checked_rows(X, diag)
+        diagonal = self._diagonal(rows, diag) if self.kernel_.kind == "gram" else None
+        found = sets_of_model(self.fitted_, rows, confidence, diagonal, categories)
+        return found[0] if self._one_target else found
 
     def coverage(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.data.rows import Array, File, Seed
+from mercer.estimators.conformal import hulls, sets_of_search
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.ridge import KernelRidge
@@ -178,8 +179,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
             New rows.
         confidence : float, default=0.9
             Between 0 and 1.
-        method : {"jackknife+", "cv+", "gaussian"}, default="jackknife+"
-            As for `KernelRidge.predict_interval`.
+        method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
+            As for `KernelRidge.predict_interval`; `full` gives the ends of `predict_set`.
         cv : int, splitter, iterable of (train, test) or None, default=None
             The folds of `cv+`; None takes those of the search, which must be a partition drawn once.
         random_state, diag
@@ -202,9 +203,58 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         >>> lower.round(1), upper.round(1)
         (array([0.5]), array([1.2]))
         """
+        if method == "full":
+            return hulls(self.predict_set(X, confidence, diag=diag))
         winner: KernelRidge = self._winner_for(X)
         cv = self.folds_ if cv is None else cv
         return winner.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+
+    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
+        """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
+
+        Kernel and alpha are chosen again for every value that the new target may have, at the price of products. Default
+        ladders are made again from the training rows and the new one, which takes as long as a search for each row.
+        A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
+        q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
+        independently, the set holds the target with probability at least 1 - q, for any number of rows and any
+        distribution, the choice of kernel and alpha included. It needs leave-one-out, squared errors, rule="best" and
+        rows without weights; anything else is refused.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        categories : tuple of two array-likes, default=None
+            Labels of the training rows and of the new rows: each new row is compared with training rows of its label
+            only, and the guarantee holds within every label.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for a precomputed kernel.
+
+        Returns
+        -------
+        list of ndarray of shape (k, 2)
+            For each new row the lower and upper ends of k intervals, in order; the whole line where there are too few
+            rows for this confidence. For several targets a list of such lists, one per target.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidgeCV
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> search = KernelRidgeCV([Gaussian(0.5), Gaussian(1.0)], [1e-3, 0.01, 0.1], fit_intercept=True).fit(X, y)
+        >>> [each.round(1).tolist() for each in search.predict_set([[1.5]])]
+        [[[0.7, 1.3]]]
+        """
+        winner: KernelRidge = self._winner_for(X)
+        rows = winner.checked_rows(X, diag)
+        diagonal = winner._diagonal(rows, diag) if winner.kernel_.kind == "gram" else None  # noqa: SLF001 - our own model
+        found = sets_of_search(self, rows, confidence, diagonal, categories)
+        return found[0] if winner.fitted_.targets.shape[1] == 1 and winner.dual_coef_.ndim == 1 else found
 
     def coverage(
         self,

@@ -1,0 +1,294 @@
+"""Is there any signal? The search repeated for every permutation of the targets, at the price of products.
+
+Held-out predictions are linear in the targets (docs/derivations, section 26), so one factor of each candidate scores
+all permutations. The best score over the candidates is taken for each, as it was for the targets as observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from mercer.data.folds import checked_names, draw
+from mercer.data.rows import Array, Seed
+from mercer.displays.null import NullDisplay
+from mercer.errors import InputError, sentence
+from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators.parameters import is_whole
+from mercer.estimators.search_core import SearchCore
+from mercer.runtime.progress import Progress
+from mercer.selection.problem import label_targets
+from mercer.selection.scoring import Classes, Truth
+from mercer.selection.search import Search
+from mercer.text import Shown, plain
+
+_HELD = 2**27  # bytes of scores and predictions of the permutations that are scored together
+_REFUSED = ("extend_grid", "tune")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationTest(Shown):
+    """A test of the hypothesis that targets do not depend on the rows.
+
+    Attributes
+    ----------
+    pvalue : float
+        (1 + permutations that score at least as well) / (1 + permutations); with early stopping Besag and Clifford's.
+    score : float
+        The best cross-validation score of the targets as observed.
+    null : ndarray of shape (permutations,)
+        The best score of each permutation.
+    scoring : str
+        Name of the score, of which larger is better.
+    """
+
+    pvalue: float
+    score: float
+    null: Array
+    scoring: str
+
+    def _columns(self) -> dict[str, list[Any]]:
+        spread = float(self.null.std(ddof=1)) if len(self.null) > 1 else float("nan")
+        return {
+            "score": [self.score],
+            "mean of permutations": [float(self.null.mean())],
+            "standard deviation": [spread],
+            "permutations": [len(self.null)],
+            "p": [self.pvalue],
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"p = {plain(self.pvalue, 3)}: the best {self.scoring} is {plain(self.score)}; of {len(self.null)} "
+            f"permutations {int(np.sum(self.null >= self.score))} score at least as well (their mean "
+            f"{plain(float(self.null.mean()))})."
+        )
+
+    def plot(self, ax: Any = None) -> NullDisplay:
+        """Draw the scores of the permutations, and that of the targets as observed.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        NullDisplay
+        """
+        return NullDisplay(self.null, self.score, self.pvalue, self.scoring).plot(ax)
+
+
+def permutation_test(
+    search_or_model: Any,
+    X: Any,
+    y: Any,
+    *,
+    permutations: int = 999,
+    groups: Any = None,
+    blocks: Any = None,
+    scoring: Any = None,
+    stop_after: int | None = None,
+    random_state: Seed = None,
+    verbose: int = 0,
+) -> PermutationTest:
+    """Test whether targets depend on the rows at all, with the search repeated for every permutation.
+
+    Under the hypothesis, targets as observed are one more permutation, so the p-value is valid for any number of rows
+    and any distribution, whatever was selected. Default ladders come from X alone, and folds are drawn without a look at
+    the targets: those of a classifier are not stratified.
+
+    Parameters
+    ----------
+    search_or_model : KernelRidgeCV, KernelRidgeClassifierCV, KernelRidge or KernelRidgeClassifier
+        Not changed; need not be fitted. A model is scored by leave-one-out.
+    X, y : array-like
+        Rows, and one target or label each.
+    permutations : int, default=999
+        How many.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group stay together: targets are exchanged between groups of equally many rows, and folds keep
+        groups whole.
+    blocks : array-like of shape (n_samples,), default=None
+        Targets are permuted within blocks only: differences between blocks are no signal then.
+    scoring : str or callable, default=None
+        In place of that of the search.
+    stop_after : int, default=None
+        Stop when so many permutations score at least as well; p is then that number over the number made.
+    random_state : int, RandomState or None, default=None
+        Random seed of the permutations; that of folds is the search's.
+    verbose : int, default=0
+        1: progress.
+
+    Returns
+    -------
+    PermutationTest
+        `pvalue`, `score` and `null`; prints and plots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeCV, permutation_test
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> search = KernelRidgeCV("gaussian", fit_intercept=True)
+    >>> permutation_test(search, X, np.sin(X[:, 0]), permutations=99, random_state=0).pvalue
+    0.01
+    >>> permutation_test(search, X, rng.normal(size=60), permutations=99, random_state=0).pvalue > 0.05
+    True
+    """
+    search = checked_search(search_or_model, X, scoring)
+    if not is_whole(permutations, 1):
+        raise InputError(sentence("permutations", "an integer of at least 1", repr(permutations)))
+    if stop_after is not None and not is_whole(stop_after, 1):
+        raise InputError(sentence("stop_after", "an integer of at least 1, or None", repr(stop_after)))
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InputError(sentence("y of permutation_test", "one target per row", f"shape {labels.shape}"))
+    draws = Permutations(len(labels), groups, blocks, check_random_state(random_state))
+    scores = BestScores(search, X, labels, groups)
+    own = float(scores.of(np.arange(len(labels))[None])[0])
+    progress = Progress("permutations", int(permutations), verbose)
+    null: list[float] = []
+    while len(null) < permutations:
+        count = min(scores.together, int(permutations) - len(null))
+        null += scores.of(draws.next(count)).tolist()
+        progress.step(count)
+        if stop_after is not None and sum(each >= own for each in null) >= stop_after:
+            break
+    better = np.flatnonzero(np.array(null) >= own)
+    if stop_after is not None and len(better) >= stop_after:
+        made = int(better[stop_after - 1]) + 1
+        return PermutationTest(stop_after / made, own, np.array(null[:made]), scores.scoring)
+    return PermutationTest((1 + len(better)) / (1 + len(null)), own, np.array(null), scores.scoring)
+
+
+def checked_search(given: Any, X: Any, scoring: Any = None) -> Any:
+    """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
+    if isinstance(given, KernelRidge | KernelRidgeClassifier):
+        if np.ndim(given.alpha):
+            raise InputError(sentence("alpha of the model", "one number", repr(given.alpha)))
+        labels = isinstance(given, KernelRidgeClassifier)
+        rest = {"class_weight": given.class_weight} if labels else {}
+        make: Any = KernelRidgeClassifierCV if labels else KernelRidgeCV
+        shape = np.shape(X)
+        kernel = given.resolved_kernel(int(shape[1]) if len(shape) == 2 else 1)
+        found = make([kernel], [float(given.alpha)], fit_intercept=given.fit_intercept, **rest)
+    elif isinstance(given, SearchCore):
+        found = clone(given)
+    else:
+        must_be = "KernelRidge, KernelRidgeClassifier, KernelRidgeCV or KernelRidgeClassifierCV"
+        out = "Other models would have to be tuned again for every permutation."
+        raise InputError(sentence("The model of permutation_test", must_be, type(given).__name__, out))
+    for name in _REFUSED:
+        if getattr(found, name, False):
+            raise InputError(
+                f"permutation_test does not support {name}=True: it would have to be done again for every permutation. "
+                f"Use {name}=False."
+            )
+    if getattr(found, "class_weight", None) is not None:
+        raise InputError("permutation_test does not support class_weight: weights would follow the labels. Remove it.")
+    if found.rule != "best":
+        must_be = "'best': the score of a permutation is that of its best candidate"
+        raise InputError(sentence("rule of permutation_test", must_be, repr(found.rule)))
+    if "Stratified" in type(found.cv).__name__:
+        must_be = "folds that do not look at the targets"
+        raise InputError(sentence("cv of permutation_test", must_be, type(found.cv).__name__, "Use KFold or a number."))
+    found.set_params(checkpoint=None, verify=False, verbose=0)
+    return found if scoring is None else found.set_params(scoring=scoring)
+
+
+class Permutations:
+    """Row numbers in random orders: any, within blocks, or of whole groups among those of their size."""
+
+    def __init__(self, n: int, groups: Any, blocks: Any, rng: Any) -> None:
+        if groups is not None and blocks is not None:
+            raise InputError("permutation_test takes groups or blocks, not both. Remove one of them.")
+        self.n, self.rng, self.parts = n, rng, [np.arange(n)]
+        self.groups: list[list[Array]] = []
+        if blocks is not None:
+            names = checked_names("blocks of permutation_test", blocks, n)
+            self.parts = [np.flatnonzero(names == name) for name in np.unique(names)]
+        if groups is not None:
+            names = checked_names("groups of permutation_test", groups, n)
+            rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+            self.groups = [[each for each in rows if len(each) == size] for size in {len(each) for each in rows}]
+            if max(map(len, self.groups)) < 2:
+                must_be = "such that two groups at least have equally many rows"
+                raise InputError(sentence("groups of permutation_test", must_be, "groups of different size each"))
+
+    def next(self, count: int) -> Array:
+        """So many orders, one per row."""
+        found = np.tile(np.arange(self.n), (count, 1))
+        for order in found:
+            for part in self.parts if not self.groups else ():
+                order[part] = self.rng.permutation(part)
+            for alike in self.groups:
+                for place, other in zip(alike, self.rng.permutation(len(alike)), strict=True):
+                    order[place] = alike[other]
+        return found
+
+
+class BestScores:
+    """The best score over all candidates, for targets in any order.
+
+    Attributes
+    ----------
+    together : int
+        Orders that are scored together, as many as memory has room for.
+    scoring : str
+        Name of the score.
+    """
+
+    def __init__(self, search: Any, X: Any, y: Array, groups: Any) -> None:
+        found, self.kernels, self.alphas = search.prepare(X, y, None, groups)
+        X_rows = found.rows.values
+        if search.cv is not None and found.classes is not None and found.method == "folds":
+            folds = draw(search.cv, X_rows, y, repeats=search.repeats, groups=groups, random_state=search.random_state)
+            found = Search(found.rows, found.y, found.problem, folds, found.scoring, found.classes)
+        self.base: Search = found
+        self.scoring = found.scoring.name
+        splits, width = len(found.removals), found.problem.Y.shape[1]
+        each = 8 * (len(self.kernels) * len(self.alphas) * splits + 4 * len(found.removals.rows) * width)
+        self.together = int(np.clip(_HELD // each, 1, 1000))
+
+    def of(self, orders: Array) -> Array:
+        """For each order of the targets the best score."""
+        return self._labels(orders) if self.base.classes is not None else self._numbers(orders)
+
+    def _numbers(self, orders: Array) -> Array:
+        base = self.base
+        Y = (base.problem.Y[:, 0] + base.problem.centre)[orders].T
+        problem = replace(base.problem, Y=np.ascontiguousarray(Y), centre=np.zeros(Y.shape[1]))
+        many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True, method=base.method)
+        table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
+        return np.asarray(table.mean.reshape(-1, Y.shape[1]).max(axis=0))
+
+    def _labels(self, orders: Array) -> Array:
+        base, classes = self.base, self.base.classes
+        assert classes is not None  # noqa: S101 - looked at by the caller
+        columns = [label_targets(classes.numbers[order], len(classes.labels)) for order in orders]
+        width = columns[0].shape[1]
+        many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
+        plan = many.plan(self.kernels, self.alphas)
+        best = np.full(len(orders), -np.inf)
+        for _, _, held in many.candidates(self.kernels, self.alphas, plan).all_held_out():
+            for place, truth in enumerate(self._truths(many, orders)):
+                values = held.values[:, place * width : (place + 1) * width]
+                scores = base.scoring.by_split(truth, values, per_target=False, failures=[])
+                best[place] = max(best[place], float(np.mean(scores)))
+        return best
+
+    def _truths(self, many: Search, orders: Array) -> Iterator[Truth]:
+        """What each order of labels is held against."""
+        classes = many.classes
+        assert classes is not None  # noqa: S101 - looked at by the caller
+        source = many.pooled_truth if many.pool_only else many.truth
+        for order in orders:
+            own = Classes(classes.labels, classes.numbers[order])
+            yield Truth(many.y[order], source.removals, own, source.fits, source.centre, None)
