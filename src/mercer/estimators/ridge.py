@@ -188,7 +188,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         confidence : float, default=0.9
             Between 0 and 1.
         method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
-            `full` gives the ends of `predict_set`, whose promise is 1 - q. `gaussian` believes in the Gaussian view: the
+            `full` gives the ends of `predict_set`, whose promise is 1 - q. `gaussian` believes in a Gaussian prior: the
             standard deviation of `predict` and noise of variance alpha times `prior_variance_`, without any promise
             about data of another kind.
         cv : int, splitter or iterable of (train, test), default=10

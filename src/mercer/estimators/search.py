@@ -212,7 +212,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
         """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
 
-        Kernel and alpha are chosen again for every value that the new target may have, at the price of products. Default
+        Kernel and alpha are chosen again for every value that the new target may have, by a few products. Default
         ladders are made again from the training rows and the new one, which takes as long as a search for each row.
         A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
         q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
@@ -248,7 +248,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
         >>> search = KernelRidgeCV([Gaussian(0.5), Gaussian(1.0)], [1e-3, 0.01, 0.1], fit_intercept=True).fit(X, y)
         >>> [each.round(1).tolist() for each in search.predict_set([[1.5]])]
-        [[[0.7, 1.3]]]
+        [[[0.6, 1.3]]]
         """
         winner: KernelRidge = self._winner_for(X)
         rows = winner.checked_rows(X, diag)

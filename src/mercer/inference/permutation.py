@@ -100,7 +100,7 @@ def permutation_test(
     """Test whether targets depend on the rows at all, with the search repeated for every permutation.
 
     Under the hypothesis, targets as observed are one more permutation, so the p-value is valid for any number of rows
-    and any distribution, whatever was selected. Default ladders come from X alone, and folds are drawn without a look at
+    and any distribution, whatever was selected. Default ladders come from X alone; folds are drawn without a look at
     the targets: those of a classifier are not stratified.
 
     Parameters
