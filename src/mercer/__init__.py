@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         cross_validate,
         nested_cross_validate,
     )
+    from mercer.inference.effects import marginal_effects
     from mercer.inference.permutation import permutation_test
     from mercer.insight import check_mercer, repair
     from mercer.insight.bias_variance import bias_variance
@@ -61,6 +62,7 @@ _PLACES = {
     "cross_validate": "mercer.estimators",
     "evaluate": "mercer.report.evaluation",
     "load": "mercer.models",
+    "marginal_effects": "mercer.inference.effects",
     "nested_cross_validate": "mercer.estimators",
     "noise_estimate": "mercer.insight.noise",
     "permutation_test": "mercer.inference.permutation",
@@ -95,6 +97,7 @@ __all__ = [
     "evaluate",
     "kernels",
     "load",
+    "marginal_effects",
     "nested_cross_validate",
     "noise_estimate",
     "permutation_test",

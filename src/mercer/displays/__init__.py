@@ -3,6 +3,7 @@
 matplotlib is loaded when the first picture is drawn; nothing is shown or saved unless you do.
 """
 
+from mercer.displays.bars import BarsDisplay
 from mercer.displays.bias_variance import BiasVarianceDisplay
 from mercer.displays.boundary import BoundaryDisplay
 from mercer.displays.coverage import CoverageDisplay
@@ -16,6 +17,7 @@ from mercer.displays.residuals import ResidualDisplay
 from mercer.displays.search import SearchDisplay
 
 __all__ = [
+    "BarsDisplay",
     "BiasVarianceDisplay",
     "BoundaryDisplay",
     "ComplexityDisplay",

@@ -1,0 +1,125 @@
+"""Average effects against numerical derivatives of predictions and refits without each row."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from mercer import AutoRegressor, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, marginal_effects
+from mercer.errors import InputError
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(25, 3))
+X[:, 2] = np.where(X[:, 2] > 0, 1.0, -0.5)
+Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + X[:, 2] + 0.2 * RNG.normal(size=25)
+KERNELS = {
+    "Gaussian": Gaussian(1.5),
+    "a width per column": Gaussian([1.0, 2.0, 3.0]),
+    "Matern 3/2": Matern(2.0, nu=1.5),
+    "Matern 5/2": Matern(2.0, nu=2.5),
+    "RationalQuadratic": RationalQuadratic(1.5, shape=2.0),
+    "Polynomial": Polynomial(3),
+    "a sum": Gaussian(2.0) + 0.5 * Linear(),
+    "a product": Gaussian(2.0) * Matern(3.0, nu=2.5),
+}
+
+
+def numerical(model, at, j):
+    """The effect at each row, from predictions of moved rows."""
+    if j == 2:
+        ends = [np.column_stack([at[:, :2], np.full(len(at), value)]) for value in (1.0, -0.5)]
+        return model.predict(ends[0]) - model.predict(ends[1])
+    step = np.zeros(3)
+    step[j] = 1e-3
+    first, second = ((model.predict(at + k * step) - model.predict(at - k * step)) / (2e-3 * k) for k in (1, 2))
+    return (4 * first - second) / 3
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", KERNELS)
+def test_effects_and_jackknife_errors_are_those_of_refits(name, intercept):
+    model = KernelRidge(0.3, kernel=KERNELS[name], fit_intercept=intercept).fit(X, Y)
+    found = marginal_effects(model)
+    assert found.kinds == ["slope", "slope", "difference"]
+    for j in range(3):
+        assert np.allclose(found.pointwise[:, j], numerical(model, X, j), rtol=1e-6, atol=1e-8)
+        left = []
+        for i in range(25):
+            rest = np.arange(25) != i
+            left.append(numerical(clone(model).fit(X[rest], Y[rest]), X[rest], j).mean())
+        spread = np.sqrt(24 / 25 * np.sum((left - np.mean(left)) ** 2))
+        assert found.standard_error[j] == pytest.approx(spread, rel=1e-5)
+    assert np.allclose(found.average, found.pointwise.mean(axis=0))
+
+
+def test_homogeneous_errors_are_those_of_krls():
+    """c = G y, derivatives -(x_i - x_j) K_ij / w^2, noise of variance mean(residual^2): sum over i of its square."""
+    model = KernelRidge(0.7, kernel=Gaussian(1.5)).fit(X[:, :2], Y)
+    found = marginal_effects(model, errors="homogeneous")
+    K = Gaussian(1.5)(X[:, :2])
+    G = np.linalg.inv(K + 0.7 * np.eye(25))
+    noise = np.mean((Y - K @ G @ Y) ** 2)
+    for j in range(2):
+        D = -(X[:, None, j] - X[None, :, j]) * K / 1.5**2
+        assert found.average[j] == pytest.approx((D @ G @ Y).mean())
+        assert found.standard_error[j] == pytest.approx(np.sqrt(noise * np.sum(D @ G @ G @ D.T)) / 25)
+
+
+def test_other_rows_and_some_columns():
+    new = RNG.normal(size=(7, 3))
+    model = KernelRidge(0.3, kernel=Gaussian(1.5), fit_intercept=True).fit(X, Y)
+    found = marginal_effects(model, new, columns=["x2", 0])
+    assert found.names == ["x2", "x1"]
+    assert np.allclose(found.pointwise[:, 0], numerical(model, new, 1), rtol=1e-6)
+    left = [numerical(clone(model).fit(np.delete(X, i, 0), np.delete(Y, i)), new, 1).mean() for i in range(25)]
+    assert found.standard_error[0] == pytest.approx(np.sqrt(24 / 25 * np.sum((left - np.mean(left)) ** 2)), rel=1e-5)
+
+
+def test_a_search_gives_the_effects_of_its_winner_and_a_classifier_those_on_its_decision_value():
+    search = KernelRidgeCV([Gaussian(1.0), Gaussian(2.0)], [0.1, 1.0], fit_intercept=True).fit(X, Y)
+    best = marginal_effects(search.best_estimator_)
+    assert np.array_equal(marginal_effects(search).average, best.average)
+    labels = np.where(Y > 0, "b", "a")
+    classifier = KernelRidgeClassifier(0.5, kernel=Gaussian(1.5)).fit(X, labels)
+    regressor = KernelRidge(0.5, kernel=Gaussian(1.5)).fit(X, np.where(Y > 0, 1.0, -1.0))
+    assert np.allclose(marginal_effects(classifier).average, marginal_effects(regressor).average)
+
+
+@pytest.mark.slow
+def test_intervals_hold_and_noise_has_no_effect():
+    inside, rejected = 0, 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(60, 2))
+        y = 1.0 * Z[:, 0] + (0.2 + np.abs(Z[:, 0])) * rng.normal(size=60)  # noise that differs from row to row
+        found = marginal_effects(KernelRidge(1e-3, kernel=Linear(), fit_intercept=True).fit(Z, y))
+        inside += found.interval[0, 0] <= 1.0 <= found.interval[0, 1]
+        rejected += found.pvalue[1] < 0.05
+    assert 175 <= inside <= 199
+    assert rejected <= 22
+
+
+@pytest.mark.parametrize(
+    ("model", "how", "said"),
+    [
+        (AutoRegressor(), {}, "The model of marginal_effects must be KernelRidge"),
+        (KernelRidge(1.0, kernel=Laplacian()).fit(X, Y), {}, "kernel of marginal_effects must be differentiable"),
+        (KernelRidge(1.0, kernel=Gaussian() + Laplacian()).fit(X, Y), {}, "must be differentiable; got Laplacian"),
+        (KernelRidge(0.0, kernel=Gaussian(0.2)).fit(X, Y), {}, "alpha for marginal_effects must be above 0"),
+        (KernelRidge(1.0).fit(X, Y, np.arange(1.0, 26.0)), {}, "does not support sample_weight"),
+        (KernelRidge(1.0).fit(X, np.column_stack([Y, Y])), {}, "of one target or two classes; got 2"),
+        (KernelRidge(1.0).fit(X, Y), {"columns": ["x9"]}, "There is no column 'x9'"),
+        (KernelRidge(1.0).fit(X, Y), {"errors": "white"}, "errors of marginal_effects must be 'jackknife'"),
+    ],
+)
+def test_what_is_refused(model, how, said):
+    with pytest.raises(InputError, match=said):
+        marginal_effects(model, **how)
+
+
+def test_the_result_prints_like_a_table_of_coefficients():
+    found = marginal_effects(KernelRidge(1.0, kernel=Gaussian(2.0)).fit(X, Y))
+    assert str(found).startswith("Average effects on the prediction (25 rows, jackknife standard errors, ")
+    assert list(found.to_frame())[:5] == ["column", "effect", "std. error", "t", "p"]
+    assert "<svg" in found._repr_html_()
+    assert repr(found).startswith("<MarginalEffects: Average effects")
