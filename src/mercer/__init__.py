@@ -30,7 +30,9 @@ if TYPE_CHECKING:
         cross_validate,
         nested_cross_validate,
     )
+    from mercer.inference.comparison import compare
     from mercer.inference.effects import marginal_effects
+    from mercer.inference.influence import influence
     from mercer.inference.permutation import permutation_test
     from mercer.insight import check_mercer, repair
     from mercer.insight.bias_variance import bias_variance
@@ -59,8 +61,10 @@ _PLACES = {
     "bias_variance": "mercer.insight.bias_variance",
     "check_mercer": "mercer.insight",
     "column_effect": "mercer.report.effects",
+    "compare": "mercer.inference.comparison",
     "cross_validate": "mercer.estimators",
     "evaluate": "mercer.report.evaluation",
+    "influence": "mercer.inference.influence",
     "load": "mercer.models",
     "marginal_effects": "mercer.inference.effects",
     "nested_cross_validate": "mercer.estimators",
@@ -91,10 +95,12 @@ __all__ = [
     "bias_variance",
     "check_mercer",
     "column_effect",
+    "compare",
     "course",
     "cross_validate",
     "displays",
     "evaluate",
+    "influence",
     "kernels",
     "load",
     "marginal_effects",

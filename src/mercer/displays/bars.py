@@ -26,6 +26,8 @@ class BarsDisplay(Display):
         Their intervals.
     x_label : str
         What the axis shows.
+    y_label : str, default="column"
+        What the names are of.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class BarsDisplay(Display):
     values: Array
     interval: Array
     x_label: str = "estimate"
+    y_label: str = "column"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -63,5 +66,5 @@ class BarsDisplay(Display):
         ax.axvline(0.0, color=BLACK, linewidth=0.8, linestyle="--")
         ax.set_yticks(places, [legible(name, 30).replace("$", r"\$") for name in self.names])
         ax.set_ylim(len(self.names) - 0.5, -0.5)
-        named(ax, self.x_label, "column")
+        named(ax, self.x_label, self.y_label)
         return self

@@ -53,6 +53,8 @@ class MarginalEffects(Shown):
         `jackknife` or `homogeneous`.
     degrees : float
         Degrees of freedom of the t distribution: rows less effective degrees of freedom.
+    without : ndarray of shape (training rows, columns)
+        The average effects without each training row.
     """
 
     names: list[str]
@@ -64,7 +66,8 @@ class MarginalEffects(Shown):
     kinds: list[str]
     errors: str
     degrees: float
-    confidence: float = 0.95
+    confidence: float
+    without: Array
 
     @property
     def t(self) -> Array:
@@ -187,6 +190,7 @@ def marginal_effects(
         errors,
         degrees,
         confidence,
+        found.without,
     )
 
 

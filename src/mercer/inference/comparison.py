@@ -1,0 +1,191 @@
+"""Which of several models is better: scores of all on the same folds, and corrected errors of their differences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+from sklearn.utils import check_random_state
+
+from mercer.data.rows import Array, Seed
+from mercer.displays.bars import BarsDisplay
+from mercer.errors import InputError, sentence
+from mercer.estimators import cross_validate, nested_cross_validate
+from mercer.estimators.search_core import SearchCore
+from mercer.text import Shown, plain, text_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
+    """Differences between models on the same folds.
+
+    Attributes
+    ----------
+    names : list of str
+        The models.
+    scores : ndarray of shape (models, splits)
+        Out-of-sample scores of every split; larger is better.
+    pairs : list of tuple of str
+        The models that are compared.
+    difference, standard_error : ndarray of shape (pairs,)
+        Mean difference of the first and the second, and its standard error after Nadeau and Bengio.
+    pvalue, adjusted : ndarray of shape (pairs,)
+        Two-sided p-value of each difference, and after Holm's correction for all of them.
+    scoring : str
+        Name of the score.
+    """
+
+    names: list[str]
+    scores: Array
+    pairs: list[tuple[str, str]]
+    difference: Array
+    standard_error: Array
+    pvalue: Array
+    adjusted: Array
+    scoring: str
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "first": [first for first, _ in self.pairs],
+            "second": [second for _, second in self.pairs],
+            "difference": self.difference.tolist(),
+            "std. error": self.standard_error.tolist(),
+            "p": self.pvalue.tolist(),
+            "p, Holm": self.adjusted.tolist(),
+        }
+
+    def __str__(self) -> str:
+        mean = self.scores.mean(axis=1)
+        order = np.argsort(-mean, kind="stable")
+        said = ", ".join(f"{self.names[i]} {plain(float(mean[i]))}" for i in order)
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        return f"Mean {self.scoring} of {self.scores.shape[1]} splits: {said}.\n\n" + text_table(list(columns), rows)
+
+    def plot(self, ax: Any = None) -> BarsDisplay:
+        """Draw the differences with two standard errors to each side.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        BarsDisplay
+        """
+        reach = 2 * self.standard_error
+        ends = np.column_stack([self.difference - reach, self.difference + reach])
+        names = [f"{first} - {second}" for first, second in self.pairs]
+        return BarsDisplay(names, self.difference, ends, f"difference of {self.scoring}", "models").plot(ax)
+
+
+def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
+    """Compare models by their out-of-sample scores on the same folds.
+
+    Searches are nested: kernel and alpha are chosen again in every training part. Other models, pipelines and
+    scikit-learn's estimators included, are refitted. Training parts overlap, so the standard error of a mean difference
+    is larger than that of independent scores; it is corrected after Nadeau and Bengio.
+
+    Parameters
+    ----------
+    searches : dict of name to estimator, or sequence of estimators
+        Two at least; all regressors or all classifiers, with one scoring.
+    X, y : array-like
+        Rows and targets.
+    cv, repeats, random_state
+        As for `nested_cross_validate`; every model gets the same folds.
+
+    Returns
+    -------
+    Comparison
+        Prints a row for each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, compare
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3.0, 3.0, size=(80, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> models = {"wave": KernelRidge(0.1, kernel=Gaussian(1.0)), "line": KernelRidge(0.1, kernel=Linear())}
+    >>> found = compare(models, X, y, random_state=0)
+    >>> bool(found.difference[0] > 0), bool(found.pvalue[0] < 0.01)
+    (True, True)
+    """
+    named = _named(searches)
+    seed = check_random_state(random_state).randint(2**31 - 1) if random_state is not None or repeats > 1 else None
+    how = {"cv": cv, "repeats": repeats, "random_state": seed}
+    results = [(nested_cross_validate if isinstance(each, SearchCore) else cross_validate)(each, X, y, **how)
+               for each in named.values()]  # fmt: skip
+    scorings = {result.scoring for result in results}
+    if len(scorings) > 1:
+        raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
+    scores = np.array([np.ravel(result.scores) for result in results])
+    pairs = list(itertools.combinations(range(len(named)), 2))
+    differences = np.array([scores[i] - scores[j] for i, j in pairs])
+    mean, spread = differences.mean(axis=1), _corrected(differences, len(np.ravel(results[0].scores[0])))
+    count = differences.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pvalue = np.where(
+            spread > 0, 2 * stdtr(max(count - 1, 1), -np.abs(mean / spread)), np.where(mean == 0, 1.0, 0.0)
+        )
+    names = list(named)
+    return Comparison(
+        names,
+        scores,
+        [(names[i], names[j]) for i, j in pairs],
+        mean,
+        spread,
+        np.asarray(pvalue),
+        holm(np.asarray(pvalue)),
+        scorings.pop(),
+    )
+
+
+def _named(searches: Any) -> dict[str, Any]:
+    if isinstance(searches, Mapping):
+        found = {str(name): each for name, each in searches.items()}
+    elif isinstance(searches, Sequence) and not isinstance(searches, str):
+        kinds = [type(each).__name__ for each in searches]
+        found = {
+            kind if kinds.count(kind) == 1 else f"{kind} {place + 1}": each
+            for place, (kind, each) in enumerate(zip(kinds, searches, strict=True))
+        }
+    else:
+        found = {}
+    if len(found) < 2 or not all(hasattr(each, "fit") for each in found.values()):
+        must_be = "a dict of names to at least two estimators, or a list of them"
+        raise InputError(sentence("searches of compare", must_be, type(searches).__name__))
+    return found
+
+
+def _corrected(differences: Array, folds: int) -> Array:
+    """Standard errors of mean differences; with k folds a test part is 1 / (k - 1) of its training part."""
+    count = differences.shape[1]
+    if count < 2:
+        return np.full(len(differences), math.nan)
+    share = 1.0 / max(folds - 1, 1)
+    return np.asarray(differences.std(axis=1, ddof=1) * math.sqrt(1.0 / count + share))
+
+
+def holm(pvalues: Array) -> Array:
+    """Holm's correction: p-values that may be compared with a level for all hypotheses together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.inference.comparison import holm
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(pvalues, kind="stable")
+    found = np.empty(len(pvalues))
+    found[order] = np.minimum(np.maximum.accumulate(pvalues[order] * np.arange(len(pvalues), 0, -1)), 1.0)
+    return found

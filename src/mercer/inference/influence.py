@@ -1,0 +1,231 @@
+"""What one row changes: the error, predictions, the chosen candidate and average effects, for every row at once.
+
+Leave-one-out residuals without row r are (a_i P_rr - P_ir a_r) / (P_ii P_rr - P_ir^2), so the inverse of a candidate
+gives its score without each row in turn (docs/derivations, section 28).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.rows import Array
+from mercer.displays.bars import BarsDisplay
+from mercer.errors import InputError, sentence
+from mercer.estimators import KernelRidge, KernelRidgeCV
+from mercer.inference.effects import marginal_effects
+from mercer.runtime import promise
+from mercer.runtime.progress import Progress
+from mercer.solvers.fitted import FittedRidge
+from mercer.solvers.gram import training_matrix
+from mercer.text import Shown, counted, plain, rounded, text_table
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Influence(Shown):
+    """What leaving out each row changes.
+
+    Attributes
+    ----------
+    residual : ndarray of shape (n,)
+        Target less what the model without the row predicts.
+    leverage : ndarray of shape (n,)
+        Change of the fitted value with the row's own target.
+    error : float
+        Root mean squared leave-one-out error of all rows.
+    error_without : ndarray of shape (n,)
+        The same of the other rows when a row is gone.
+    predictions : ndarray of shape (n, m) or None
+        Change of the predictions at `at` when a row is left out.
+    chosen : ndarray of shape (n,) of int, or None
+        Of a search, the candidate that would be chosen without the row, by its number in `cv_results_`.
+    choice_changes : ndarray of shape (n,) of bool
+        Whether that is another one than the winner.
+    effects : ndarray of shape (n, columns) or None
+        Change of each average effect when a row is left out.
+    sign_changes : ndarray of shape (n,) of bool
+        Whether an average effect changes its sign.
+    candidates : list of str
+        Names of the candidates of a search.
+    """
+
+    residual: Array
+    leverage: Array
+    error: float
+    error_without: Array
+    predictions: Array | None
+    chosen: Array | None
+    choice_changes: Array
+    effects: Array | None
+    sign_changes: Array
+    candidates: list[str]
+
+    @property
+    def order(self) -> Array:
+        """Rows, those whose removal changes the error most first."""
+        return np.argsort(-np.abs(self.error_without - self.error), kind="stable")
+
+    def _columns(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {
+            "row": list(range(len(self.residual))),
+            "residual": self.residual.tolist(),
+            "leverage": self.leverage.tolist(),
+            "error without": self.error_without.tolist(),
+        }
+        if self.chosen is not None:
+            found["chosen without"] = [self.candidates[each] for each in self.chosen]
+        if self.effects is not None:
+            found["changes a sign"] = self.sign_changes.tolist()
+        return found
+
+    def __str__(self) -> str:
+        said = [f"Leave-one-out error {plain(self.error)} of {counted(len(self.residual), 'row')}."]
+        if self.chosen is not None:
+            many = int(self.choice_changes.sum())
+            said.append(f"Leaving out one of {many} rows changes the choice." if many else "No row decides the choice.")
+        if self.effects is not None and self.sign_changes.any():
+            said.append(
+                f"Leaving out one of {int(self.sign_changes.sum())} rows changes the sign of an average effect."
+            )
+        columns = self._columns()
+        rows = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
+        return "\n".join([" ".join(said), "", text_table(list(columns), rows)])
+
+    def plot(self, ax: Any = None) -> BarsDisplay:
+        """Draw the rows whose removal changes the error most.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        BarsDisplay
+        """
+        shown = self.order[:_SHOWN]
+        change = self.error_without[shown] - self.error
+        ends = np.column_stack([np.minimum(change, 0.0), np.maximum(change, 0.0)])
+        names = [f"row {row}" for row in shown]
+        return BarsDisplay(names, change, ends, "change of the leave-one-out error without the row", "row").plot(ax)
+
+
+def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
+    """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.
+
+    Parameters
+    ----------
+    model_or_search : KernelRidge or KernelRidgeCV
+        Fitted to one target without sample weights. Of a search that was made by leave-one-out with squared errors, all
+        candidates are scored again without every row; others are taken with the winner alone.
+    at : array-like of shape (m, n_features), default=None
+        Rows at which changes of predictions are wanted.
+    effects : bool, default=False
+        Whether changes of average effects are wanted; the kernel must have derivatives.
+    verbose : int, default=0
+        1: progress.
+
+    Returns
+    -------
+    Influence
+        Prints the rows whose removal changes the error most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, influence
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0.0, 6.0, 30)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> y[12] = 5.0
+    >>> found = influence(KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X, y))
+    >>> int(found.order[0]), bool(found.error_without[12] < 0.5 * found.error)
+    (12, True)
+    """
+    search = model_or_search if isinstance(model_or_search, KernelRidgeCV) else None
+    if search is not None:
+        check_is_fitted(search, "best_estimator_")
+    model = model_or_search if search is None else search.best_estimator_
+    if not isinstance(model, KernelRidge):
+        must_be = "KernelRidge or KernelRidgeCV"
+        raise InputError(sentence("The model of influence", must_be, type(model_or_search).__name__))
+    check_is_fitted(model)
+    fitted = model.fitted_
+    _refuse(fitted)
+    n, y = len(fitted.targets), fitted.targets[:, 0]
+    promise(8 * n * n * 4, f"influence of {n} rows", "Use fewer rows.")
+    P = _inverse(fitted, training_matrix(fitted.kernel, fitted.rows()), float(fitted.alphas[0]))
+    a, diagonal = P @ y, np.diag(P)
+    residual = a / diagonal
+    error, without = float(np.sqrt(np.mean(residual**2))), np.sqrt(_squares_without(P, a) / max(n - 1, 1))
+    chosen, candidates = _choices(search, fitted, y, verbose) if search is not None else (None, [])
+    moved = None
+    if at is not None:
+        new = fitted.columns(model.checked_rows(at))
+        moved = -_shares(fitted, new) * residual[:, None]
+    change: Array | None = None
+    flips: Array = np.zeros(n, dtype=bool)
+    if effects:
+        found = marginal_effects(model)
+        change = found.without - found.average
+        flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
+    own = None if search is None else search.best_index_
+    changes = np.zeros(n, dtype=bool) if chosen is None else chosen != own
+    leverage = 1.0 - float(fitted.alphas[0]) * diagonal
+    return Influence(residual, leverage, error, without, moved, chosen, changes, change, flips, candidates)
+
+
+def _refuse(fitted: FittedRidge) -> None:
+    if fitted.weights is not None:
+        raise InputError("influence does not support sample_weight. Fit the model without it.")
+    if fitted.targets.shape[1] != 1:
+        raise InputError(sentence("influence", "of one target", f"{fitted.targets.shape[1]} targets"))
+    if fitted.alphas[0] <= 0:
+        raise InputError(sentence("alpha for influence", "above 0", float(fitted.alphas[0])))
+
+
+def _inverse(fitted: FittedRidge, K: Array, alpha: float) -> Array:
+    P = np.linalg.inv(K + alpha * np.eye(len(K)))
+    if fitted.intercept:
+        ones = P.sum(axis=1)
+        P -= np.outer(ones, ones) / ones.sum()
+    return np.asarray(P)
+
+
+def _shares(fitted: FittedRidge, new: Array) -> Array:
+    """u(x0): how predictions at new rows change with each target (n x m); `new` from `FittedRidge.columns`."""
+    found = [solved.shares(new) for _, solved in fitted.systems]
+    return np.asarray(found[0])
+
+
+def _squares_without(P: Array, a: Array) -> Array:
+    """For each row r the sum over the other rows of squared leave-one-out residuals without r."""
+    d = np.diag(P)
+    determinant = np.outer(d, d) - P**2
+    np.fill_diagonal(determinant, 1.0)
+    residuals = (np.outer(d, a) - P * a[:, None]) / determinant  # [r, i]: that of row i without r
+    np.fill_diagonal(residuals, 0.0)
+    return np.asarray(np.sum(residuals**2, axis=1))
+
+
+def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int) -> tuple[Array | None, list[str]]:
+    """The candidate that would be chosen without each row, if leave-one-out and squared errors choose."""
+    covered = search.cv is None and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
+    alphas = np.asarray(search.alphas_, dtype=np.float64)
+    names = [f"{rounded(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]
+    if not covered or (alphas <= 0).any():
+        return None, names
+    progress = Progress("influence", len(names), verbose)
+    scores = []
+    for kernel in search.kernels_:
+        K = training_matrix(kernel, fitted.rows())
+        for alpha in alphas:
+            P = _inverse(fitted, K, float(alpha))
+            scores.append(_squares_without(P, P @ y))
+            progress.step()
+    return np.argmin(np.array(scores), axis=0), names
