@@ -1,16 +1,18 @@
 """Models without some rows, or with more, against refits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 import mercer
-from mercer import KernelRidge
+from mercer import KernelRidge, KernelRidgeCV
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear, Matern, Polynomial, Precomputed
 
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 KERNELS = [Gaussian(1.0), Linear(), Polynomial(2), Matern(1.0, nu=1.5) + Linear()]
 
 
@@ -90,3 +92,16 @@ def test_new_rows_that_are_refused():
         KernelRidge(0.1).fit(X, y).with_rows(X[:2], [np.nan, 1.0])
     with pytest.raises(InputError, match="precomputed"):
         KernelRidge(0.1, kernel="precomputed").fit(np.eye(20), y).with_rows(np.eye(20)[:1], y[:1])
+
+
+def test_a_search_chooses_again_without_and_with_rows():
+    X, y = drawn(30)
+    search = KernelRidgeCV([Gaussian(0.5), Gaussian(1.0), Gaussian(3.0)], [0.01, 0.1, 1.0]).fit(X, y)
+    less = search.without([0, 4])
+    expected = clone(search).fit(np.delete(X, [0, 4], 0), np.delete(y, [0, 4]))
+    assert less.best_score_ == expected.best_score_
+    more = less.with_rows(X[[0, 4]], y[[0, 4]])
+    assert more.best_score_ == pytest.approx(search.best_score_)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    named = KernelRidgeCV([Gaussian(1.0).on(["a"])], [0.1, 1.0]).fit(frame, y)
+    assert np.allclose(named.without(3).predict(frame), clone(named).fit(frame.drop(3), np.delete(y, 3)).predict(frame))

@@ -117,3 +117,24 @@ def test_inputs_are_left_alone_and_the_result_shows_itself():
     assert "of 19 permutations" in str(found)
     assert list(found.to_frame())[-1] == "p"
     assert "<svg" in found._repr_html_()
+
+
+def test_columns_that_matter_are_told_from_those_that_do_not():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(40, 3))
+    y = 2.0 * table[:, 1] + 0.5 * rng.normal(size=40)
+    search = KernelRidgeCV([Gaussian(2.0)], [0.1, 1.0])
+    found = permutation_test(search, table, y, permutations=19, columns="all", random_state=0)
+    assert found.names == ["x1", "x2", "x3"]
+    assert found.pvalue[1] == 0.05
+    assert found.adjusted[1] == pytest.approx(0.15)
+    assert found.pvalue[[0, 2]].min() > 0.05
+    order = Permutations(40, None, None, check_random_state(0)).next(1)[0]
+    changed = table.copy()
+    changed[:, 0] = table[order, 0]
+    assert found.null[0, 0] == pytest.approx(search.fit(changed, y).best_score_)
+    assert "permutations of each column" in str(found)
+    with pytest.raises(InputError, match="There is no column 'x9'"):
+        permutation_test(search, table, y, columns=["x9"])
+    with pytest.raises(InputError, match="stop_after is not supported with columns"):
+        permutation_test(search, table, y, columns=[0], stop_after=3)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Seed
 from mercer.estimators.conformal import hulls, sets_of_search
@@ -13,6 +15,7 @@ from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_core import SearchCore
+from mercer.estimators.updating import checked_numbers
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Kernel
 from mercer.selection.problem import Problem
@@ -208,6 +211,51 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         winner: KernelRidge = self._winner_for(X)
         cv = self.folds_ if cv is None else cv
         return winner.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+
+    def without(self, rows: Any) -> Self:
+        """The search repeated without some of its rows; given candidates stay, default ladders follow from X again.
+
+        `mercer.influence` says for every row at once which candidate would be chosen without it.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or array-like of bool of shape (n_samples,)
+            The rows to leave out.
+
+        Returns
+        -------
+        KernelRidgeCV
+            A new search; this one stays as it is.
+        """
+        check_is_fitted(self, "best_estimator_")
+        fitted = self.best_estimator_.fitted_
+        kept = np.setdiff1d(np.arange(len(fitted.targets)), checked_numbers(rows, len(fitted.targets)))
+        X = fitted.X[kept][:, kept] if fitted.kernel.kind == "gram" else fitted.X[kept]
+        return self._again(X, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept])
+
+    def with_rows(self, X: Any, y: Any) -> Self:
+        """The search repeated with more rows, of weight 1; given candidates stay, default ladders follow from X again.
+
+        Parameters
+        ----------
+        X, y : array-like
+            More rows and their targets.
+
+        Returns
+        -------
+        KernelRidgeCV
+            A new search; this one stays as it is.
+        """
+        check_is_fitted(self, "best_estimator_")
+        more = self.best_estimator_.with_rows(X, y).fitted_  # which looks at the new rows
+        return self._again(more.X, more.targets, more.weights)
+
+    def _again(self, X: Any, Y: Array, weights: Array | None) -> Self:
+        one = self.best_estimator_.dual_coef_.ndim == 1
+        names = getattr(self, "feature_names_in_", None)
+        table = X if names is None else import_module("pandas").DataFrame(X, columns=list(names))
+        found: Self = clone(self).fit(table, Y[:, 0] if one else Y, sample_weight=weights)
+        return found
 
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
         """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.

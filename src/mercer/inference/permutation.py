@@ -17,15 +17,16 @@ from sklearn.utils import check_random_state
 from mercer.data.folds import checked_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, nearest, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import SearchCore
+from mercer.inference.comparison import holm
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import label_targets
 from mercer.selection.scoring import Classes, Truth
 from mercer.selection.search import Search
-from mercer.text import Shown, plain
+from mercer.text import Shown, plain, text_table
 
 _HELD = 2**27  # bytes of scores and predictions of the permutations that are scored together
 _REFUSED = ("extend_grid", "tune")
@@ -84,6 +85,45 @@ class PermutationTest(Shown):
         return NullDisplay(self.null, self.score, self.pvalue, self.scoring).plot(ax)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnTests(Shown):
+    """Tests of single columns.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    pvalue, adjusted : ndarray of shape (columns,)
+        Of each column, and after Holm's correction for all of them.
+    score : float
+        The best cross-validation score of the table as it is.
+    null : ndarray of shape (columns, permutations)
+        The best scores with a column permuted.
+    scoring : str
+        Name of the score.
+    """
+
+    names: list[str]
+    pvalue: Array
+    adjusted: Array
+    score: float
+    null: Array
+    scoring: str
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "column": self.names,
+            "mean score permuted": self.null.mean(axis=1).tolist(),
+            "p": self.pvalue.tolist(),
+            "p, Holm": self.adjusted.tolist(),
+        }
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        head = f"Best {self.scoring} {plain(self.score)}; {self.null.shape[1]} permutations of each column."
+        return f"{head}\n\n{text_table(list(columns), list(zip(*columns.values(), strict=True)))}"
+
+
 def permutation_test(
     search_or_model: Any,
     X: Any,
@@ -93,10 +133,11 @@ def permutation_test(
     groups: Any = None,
     blocks: Any = None,
     scoring: Any = None,
+    columns: Any = None,
     stop_after: int | None = None,
     random_state: Seed = None,
     verbose: int = 0,
-) -> PermutationTest:
+) -> Any:
     """Test whether targets depend on the rows at all, with the search repeated for every permutation.
 
     Under the hypothesis, targets as observed are one more permutation, so the p-value is valid for any number of rows
@@ -118,6 +159,10 @@ def permutation_test(
         Targets are permuted within blocks only: differences between blocks are no signal then.
     scoring : str or callable, default=None
         In place of that of the search.
+    columns : sequence of str or int, or "all", default=None
+        Permute these columns of X, one at a time, in place of the targets: does the column matter beside the others?
+        The search is run again for every permutation, which takes as long as so many searches. The hypothesis is that
+        the column depends neither on the targets nor on other columns.
     stop_after : int, default=None
         Stop when so many permutations score at least as well; p is then that number over the number made.
     random_state : int, RandomState or None, default=None
@@ -127,8 +172,8 @@ def permutation_test(
 
     Returns
     -------
-    PermutationTest
-        `pvalue`, `score` and `null`; prints and plots.
+    PermutationTest or, with `columns`, ColumnTests
+        `pvalue`, `score` and `null`; prints and plots. Those of columns have Holm's correction beside.
 
     Examples
     --------
@@ -151,6 +196,10 @@ def permutation_test(
     if labels.ndim != 1:
         raise InputError(sentence("y of permutation_test", "one target per row", f"shape {labels.shape}"))
     draws = Permutations(len(labels), groups, blocks, check_random_state(random_state))
+    if columns is not None:
+        if stop_after is not None:
+            raise InputError("stop_after is not supported with columns. Remove one of them.")
+        return _column_tests(search, X, labels, columns, draws, int(permutations), groups, verbose)
     scores = BestScores(search, X, labels, groups)
     own = float(scores.of(np.arange(len(labels))[None])[0])
     progress = Progress("permutations", int(permutations), verbose)
@@ -166,6 +215,33 @@ def permutation_test(
         made = int(better[stop_after - 1]) + 1
         return PermutationTest(stop_after / made, own, np.array(null[:made]), scores.scoring)
     return PermutationTest((1 + len(better)) / (1 + len(null)), own, np.array(null), scores.scoring)
+
+
+def _column_tests(
+    search: Any, X: Any, y: Array, columns: Any, draws: Permutations, permutations: int, groups: Any, verbose: int
+) -> ColumnTests:
+    table = np.asarray(X, dtype=np.float64)
+    if table.ndim != 2 or getattr(search, "kernels", None) == "precomputed":
+        raise InputError("columns of permutation_test need a table of numbers, and no precomputed kernel.")
+    names = [str(name) for name in getattr(X, "columns", [f"x{j + 1}" for j in range(table.shape[1])])]
+    wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else columns
+    places = []
+    for each in wanted:
+        if (isinstance(each, str) and each not in names) or (not isinstance(each, str) and not 0 <= each < len(names)):
+            raise InputError(f"There is no column {each!r}. {nearest(str(each), names)}")
+        places.append(names.index(each) if isinstance(each, str) else int(each))
+    identity = np.arange(len(y))[None]
+    first = BestScores(search, table, y, groups)
+    own, null = float(first.of(identity)[0]), np.empty((len(places), permutations))
+    progress = Progress("permutations", null.size, verbose)
+    for k, place in enumerate(places):
+        for q, order in enumerate(draws.next(permutations)):
+            changed = table.copy()
+            changed[:, place] = table[order, place]
+            null[k, q] = BestScores(search, changed, y, groups).of(identity)[0]
+            progress.step()
+    pvalue = (1 + np.sum(null >= own, axis=1)) / (1 + permutations)
+    return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), own, null, first.scoring)
 
 
 def checked_search(given: Any, X: Any, scoring: Any = None) -> Any:
