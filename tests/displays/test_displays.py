@@ -25,6 +25,7 @@ from mercer import (
     nested_cross_validate,
 )
 from mercer.displays import (
+    BarsDisplay,
     BiasVarianceDisplay,
     BoundaryDisplay,
     ComplexityDisplay,
@@ -34,6 +35,7 @@ from mercer.displays import (
     GramDisplay,
     LearningCurveDisplay,
     NestedDisplay,
+    NullDisplay,
     ResidualDisplay,
     SearchDisplay,
     SpectrumDisplay,
@@ -111,6 +113,8 @@ def every(data, plane, model):
         "BoundaryDisplay": lambda ax: BoundaryDisplay.from_estimator(classifier, X2, labels, grid=20, ax=ax),
         "ComplexityDisplay": lambda ax: ComplexityDisplay.from_estimator(model, X, y, ALPHAS, cv=5, ax=ax),
         "CoverageDisplay": lambda ax: CoverageDisplay.from_estimator(model, X, y, confidences=[0.5, 0.8], ax=ax),
+        "BarsDisplay": lambda ax: BarsDisplay(["a", "b"], y[:2], np.sort(X[:4].reshape(2, 2)), "effect").plot(ax),
+        "NullDisplay": lambda ax: NullDisplay(y, 1.0, 0.02).plot(ax),
         "EffectDisplay": lambda ax: EffectDisplay(X[:5, 0], y[:5], np.abs(y[:5]), "size", "change of price").plot(ax),
         "FitDisplay": lambda ax: FitDisplay.from_estimator(model, X, y, ax=ax),
         "GramDisplay": lambda ax: GramDisplay.from_kernel(Gaussian(1.0), X, y, ax=ax),
