@@ -84,8 +84,8 @@ def optimism_words(facts: Facts) -> list[str]:
         return [
             (
                 "No outer cross-validation was run. It repeats every step in every fold, including the weights; for "
-                "tables of this size its result is close to this estimate. To run it, use mercer fit --folds 10, or "
-                "evaluate(X, y) of the model in Python."
+                "tables of this size its result is close to this estimate. To run it, call "
+                "evaluate(X, y) of the model, or set the number of folds of the command mercer fit."
             )
         ]
     gap = abs(judged.optimism)
