@@ -31,7 +31,7 @@ def test_errors_predictions_and_choices_are_those_of_searches_without_each_row(i
         alone = KernelRidgeCV([best.kernel_], [best.alpha], fit_intercept=intercept).fit(X[rest], Y[rest])
         assert found.error_without[i] == pytest.approx(np.sqrt(-alone.best_score_), rel=1e-8)
     assert np.array_equal(found.choice_changes, found.chosen != search.best_index_)
-    assert "changes the choice" in str(found) or "No row decides" in str(found)
+    assert "the choice when left out" in str(found) or "No single row decides" in str(found)
 
 
 def test_effects_without_each_row_and_their_signs():

@@ -85,13 +85,15 @@ class Influence(Shown):
 
     def __str__(self) -> str:
         said = [f"Leave-one-out error {plain(self.error)} of {counted(len(self.residual), 'row')}."]
-        if self.chosen is not None:
-            many = int(self.choice_changes.sum())
-            said.append(f"Leaving out one of {many} rows changes the choice." if many else "No row decides the choice.")
+        decisive = "changes" if self.choice_changes.sum() == 1 else "change"
+        if self.chosen is not None and self.choice_changes.any():
+            said.append(f"{counted(int(self.choice_changes.sum()), 'row')} {decisive} the choice when left out.")
+        elif self.chosen is not None:
+            said.append("No single row decides the choice.")
         if self.effects is not None and self.sign_changes.any():
-            said.append(
-                f"Leaving out one of {int(self.sign_changes.sum())} rows changes the sign of an average effect."
-            )
+            decisive = "changes" if self.sign_changes.sum() == 1 else "change"
+            many = counted(int(self.sign_changes.sum()), "row")
+            said.append(f"{many} {decisive} the sign of an average effect when left out.")
         columns = self._columns()
         rows = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
         return "\n".join([" ".join(said), "", text_table(list(columns), rows)])
