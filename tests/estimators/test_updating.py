@@ -88,7 +88,7 @@ def test_rows_that_are_refused(rows, said):
 
 def test_new_rows_that_are_refused():
     X, y = drawn()
-    with pytest.raises(InputError, match="y of with_rows must be finite, 1 per row"):
+    with pytest.raises(InputError, match="y of with_rows must be finite, 1 for each of 2 rows"):
         KernelRidge(0.1).fit(X, y).with_rows(X[:2], [np.nan, 1.0])
     with pytest.raises(InputError, match="precomputed"):
         KernelRidge(0.1, kernel="precomputed").fit(np.eye(20), y).with_rows(np.eye(20)[:1], y[:1])

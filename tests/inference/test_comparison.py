@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, compare, cross_validate, nested_cross_validate
 from mercer.errors import InputError
@@ -81,3 +82,18 @@ def test_the_result_shows_itself():
     found = compare([KernelRidge(0.1), KernelRidge(1.0)], X, Y, cv=4)
     assert list(found.to_frame()) == ["first", "second", "difference", "std. error", "p", "p, Holm"]
     assert "<svg" in found._repr_html_()
+
+
+def test_every_model_gets_the_same_folds_from_splitters_and_generators():
+    twice = {"a": KernelRidge(0.1), "b": KernelRidge(0.1)}
+    for cv in (KFold(5, shuffle=True), KFold(5).split(X), ShuffleSplit(4)):
+        assert compare(twice, X, Y, cv=cv).pvalue[0] == 1.0
+
+
+def test_the_correction_knows_the_sizes_of_the_parts():
+    models = {"a": KernelRidge(0.1), "b": KernelRidge(0.1, kernel=Gaussian(1.0))}
+    found = compare(models, X, Y, cv=ShuffleSplit(10, test_size=0.5, random_state=0))
+    d = found.scores[0] - found.scores[1]
+    assert found.standard_error[0] == pytest.approx(d.std(ddof=1) * np.sqrt(1 / 10 + 1))
+    with pytest.raises(InputError, match="cv of compare must be at least two splits; got 1"):
+        compare(models, X, Y, cv=[(np.arange(40), np.arange(40, 60))])

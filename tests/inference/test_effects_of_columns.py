@@ -1,6 +1,7 @@
 """Average effects against numerical derivatives of predictions and refits without each row."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -123,3 +124,28 @@ def test_the_result_prints_like_a_table_of_coefficients():
     assert list(found.to_frame())[:5] == ["column", "effect", "std. error", "t", "p"]
     assert "<svg" in found._repr_html_()
     assert repr(found).startswith("<MarginalEffects: Average effects")
+
+
+def test_constant_columns_and_far_offsets():
+    table = np.column_stack([X[:, 0], np.ones(25)])
+    model = KernelRidge(0.5, kernel=Linear()).fit(table, Y + 3)
+    assert np.allclose(marginal_effects(model).average, model.primal_coef_, rtol=1e-6)
+    near, far = (
+        marginal_effects(KernelRidge(0.5, kernel=Linear(), fit_intercept=True).fit(X[:, :2] + shift, Y))
+        for shift in (0.0, 1e6)
+    )
+    assert np.allclose(near.average, far.average, rtol=1e-5)
+    assert np.allclose(near.standard_error, far.standard_error, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian().on([0]), 3 * Matern(1.0, nu=0.5), Laplacian() ** 2])
+def test_rough_kernels_inside_others_are_refused(kernel):
+    with pytest.raises(InputError, match="must be differentiable"):
+        marginal_effects(KernelRidge(1.0, kernel=kernel).fit(X, Y))
+
+
+def test_kernels_of_named_columns():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    found = marginal_effects(KernelRidge(0.5, kernel=Gaussian(1.0).on(["a"]) + Linear().on(["b"])).fit(frame, Y))
+    assert found.names == ["a", "b", "c"]
+    assert found.average[2] == 0.0

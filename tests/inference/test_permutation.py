@@ -138,3 +138,20 @@ def test_columns_that_matter_are_told_from_those_that_do_not():
         permutation_test(search, table, y, columns=["x9"])
     with pytest.raises(InputError, match="stop_after is not supported with columns"):
         permutation_test(search, table, y, columns=[0], stop_after=3)
+
+
+def test_ties_are_ties_whatever_rounding_says():
+    r = np.random.default_rng(4)
+    table, y = r.normal(size=(34, 2)), np.repeat([0.0, 1.0], 17)
+    same = permutation_test(KernelRidge(0.1, kernel=Gaussian(1.0)), table, y, blocks=np.arange(34), permutations=99)
+    assert same.pvalue == 1.0
+    within = permutation_test(KernelRidgeCV(KERNELS, ALPHAS), table, y, blocks=y, permutations=99, random_state=0)
+    assert within.pvalue == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_scores_that_do_not_exist_are_an_error_and_no_evidence():
+    with pytest.raises(InputError, match="All scores of the targets as observed are NaN"):
+        permutation_test(KernelRidgeCV(KERNELS, ALPHAS, cv=5), X[:6], Y[:6], scoring="r2", permutations=9)
+    with pytest.raises(InputError, match="All scores of the targets as observed are NaN"):
+        permutation_test(KernelRidgeClassifierCV(KERNELS, ALPHAS), X, TWO, scoring="roc_auc", permutations=9)

@@ -156,3 +156,28 @@ def test_weights_no_penalty_and_strange_categories_are_refused():
         KernelRidge(0.1).fit(X, y).predict_set(X[:1], categories=y)
     with pytest.raises(InputError, match="several targets"):
         KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0]).fit(X, np.column_stack([y, y])).predict_set(X[:1])
+
+
+def test_sets_do_not_depend_on_the_unit_of_the_target():
+    X, y = drawn(30)
+    how = {"intercept": True}
+    kernels, new = [Gaussian(0.5), Gaussian(1.0)], as_rows(X[:5] + 0.3)
+    found = conformal_sets(kernels, [0.01, 0.1, 1.0], as_rows(X), y, new, 0.9, **how)
+    tiny = conformal_sets(kernels, [0.01, 0.1, 1.0], as_rows(X), 1e-13 * y, new, 0.9, **how)
+    for one, other in zip(found, tiny, strict=True):
+        assert np.allclose(one, 1e13 * other)
+
+
+def test_residuals_that_are_always_equal_are_ties():
+    model = KernelRidge(0.1, kernel=Gaussian(1.0), fit_intercept=True).fit([[0.0]], [0.3])
+    assert model.predict_set([[1.0]], 0.5)[0].tolist() == [[-np.inf, np.inf]]
+
+
+def test_a_search_by_groups_is_not_covered():
+    X, y = drawn(30)
+    search = KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0]).fit(X, y, groups=np.repeat(np.arange(6), 5))
+    with pytest.raises(InputError, match="cv of KernelRidgeCV must have its default"):
+        search.predict_set(X[:1])
+    with pytest.raises(InputError, match="do not support groups"):
+        search.without(0)
+    assert mercer.influence(search).chosen is None

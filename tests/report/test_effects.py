@@ -9,6 +9,9 @@ from matplotlib.figure import Figure
 
 from mercer import AutoClassifier, AutoRegressor, KernelRidgeCV, column_effect
 from mercer.errors import InputError
+from mercer.kernels import Gaussian
+
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 
 
 def houses(n=60):
@@ -52,16 +55,15 @@ def test_local_effects_add_up_the_changes_between_neighbouring_values(model):
     X, y, fitted = model
     effect = column_effect(fitted, X, y, "size")
     ends = effect.values
-    found, middle, rows = [0.0], [], []
+    found, rows = [0.0], []
     for low, high in itertools.pairwise(ends):
         first = low == ends[0]
         part = X[(X["size"] > low - 1e-9 * first) & (X["size"] <= high + 1e-9)]
         change = fitted.predict(part.assign(size=high)) - fitted.predict(part.assign(size=low))
         found.append(found[-1] + change.mean())
-        middle.append(0.5 * (found[-1] + found[-2]))
         rows.append(len(part))
     assert sum(rows) >= len(X) - 2
-    assert np.allclose(effect.effect, np.array(found) - np.average(middle, weights=rows), rtol=0.02, atol=1.0)
+    assert np.allclose(effect.effect, np.array(found) - np.interp(X["size"], ends, found).mean(), rtol=0.02, atol=1.0)
 
 
 def test_a_sum_has_the_effect_of_each_term(model):
@@ -130,3 +132,14 @@ def test_a_result_prints_and_has_a_table_and_a_picture(model):
     assert list(effect.to_frame()) == ["size", "effect", "standard error"]
     assert "<svg" in effect._repr_html_()
     assert effect.plot(Figure().subplots()).ax_.get_xlabel() == "size"
+
+
+def test_a_column_of_two_numbers_is_centred_by_its_rows_and_a_constant_one_has_no_effect():
+    rng = np.random.default_rng(0)
+    rare = (np.arange(100) % 12 == 0).astype(float)
+    Z = np.column_stack([rare, rng.normal(size=100), np.ones(100)])
+    y = 5.0 * rare + 0.1 * rng.normal(size=100)
+    search = KernelRidgeCV([Gaussian(1.0)], [0.01, 0.1], fit_intercept=True).fit(Z, y)
+    effect = column_effect(search, Z, y, 0)
+    assert abs(np.interp(rare, effect.values, effect.effect).mean()) < 1e-10
+    assert column_effect(search, Z, y, 2).effect.tolist() == [0.0]

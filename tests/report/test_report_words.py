@@ -209,9 +209,7 @@ def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
     assert titles(small)["Only 30 rows"].level == "look"
     edge = titles(search_facts)["The best candidate is on the edge of the grid"]
     assert edge.text.startswith("Its alpha, 0.01, is the smallest tried.")
-    assert words.summary(search_facts, worries(search_facts))[-1].startswith(
-        "Warnings: the best candidate is on the edge of the grid"
-    )
+    assert "the best candidate is on the edge of the grid" in words.summary(search_facts, worries(search_facts))[-1]
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):

@@ -48,7 +48,7 @@ def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
     needed = fixed_seconds(n) * (_slowness() if n > _PROBE else 1.0)
     if n > _PROBE and needed > _LATE * budget + 1.0:
         raise InputError(
-            f"{name} needs at least about {duration(needed)} for {n} rows, more than the time budget allows. Use a "
+            f"{name} may need {duration(needed)} for {n} rows beside tuning, more than the time budget. Use a "
             "larger time budget, or fewer rows."
         )
     return max(budget - needed, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from mercer.data.folds import checked_names
+from mercer.data.folds import Folds, checked_names
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.insight.conformal import conformal_sets
@@ -103,7 +103,7 @@ def _refuse_uncovered(fitted: FittedRidge) -> None:
 def _refuse_search(search: Any, fitted: FittedRidge) -> None:
     """The guarantee needs a choice that treats all n + 1 rows alike."""
     covered = {
-        "cv": search.cv is None,
+        "cv": leaves_one_out(search.folds_),
         "rule": search.rule == "best",
         "scoring": search.scoring in (None, "neg_mean_squared_error"),
         "extend_grid": not search.extend_grid,
@@ -116,6 +116,8 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
                 f"Full conformal sets need leave-one-out, squared errors and fixed candidates: {name} of "
                 f"{type(search).__name__} must have its default. {_WAY_OUT}"
             )
+    if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
+        raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {_WAY_OUT}")
     if fitted.targets.shape[1] > 1 and not search.alpha_per_target:
         raise InputError(
             "Full conformal sets of several targets need a choice for each. Use one search for each target, or "
@@ -125,6 +127,11 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
     if fitted.kernel.kind == "gram" and any(search.own_ladders()):
         raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
+
+
+def leaves_one_out(folds: Folds) -> bool:
+    """Whether every row is left out alone."""
+    return len(folds.splits) == folds.n and all(len(s.test) == 1 and len(s.train) == folds.n - 1 for s in folds.splits)
 
 
 def _promised(fitted: FittedRidge, kernels: int) -> None:
@@ -141,6 +148,9 @@ def _alike(categories: Any, n: int, m: int) -> Array | None:
         raise InputError(sentence("categories", must_be, type(categories).__name__))
     old = checked_names("categories of the training rows", categories[0], n)
     new = checked_names("categories of the new rows", categories[1], m)
+    if (old.dtype.kind in "USO") != (new.dtype.kind in "USO"):
+        must_be = "of one kind, strings or numbers, for training rows and new rows"
+        raise InputError(sentence("categories", must_be, f"{old.dtype} and {new.dtype}"))
     return np.asarray(new[:, None] == old[None, :])
 
 

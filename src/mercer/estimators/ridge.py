@@ -374,9 +374,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         if self.kernel_.kind == "gram":
             raise InputError("with_rows does not support precomputed kernels: the kernel matrix has to grow, too.")
         rows = self.checked_rows(X)
-        Y = np.asarray(y, dtype=np.float64).reshape(len(rows), -1)
-        if Y.shape[1] != self.fitted_.targets.shape[1] or not np.isfinite(Y).all():
-            must_be = f"finite, {self.fitted_.targets.shape[1]} per row"
+        targets = self.fitted_.targets.shape[1]
+        try:
+            given = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
+        if Y.shape != (len(rows), targets) or not np.isfinite(Y).all():
+            must_be = f"finite, {targets} for each of {len(rows)} rows"
             raise InputError(sentence("y of with_rows", must_be, f"shape {np.shape(y)}"))
         found: Self = appended(self, rows, Y)
         return found

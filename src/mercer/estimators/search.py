@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Seed
+from mercer.errors import InputError
 from mercer.estimators.conformal import hulls, sets_of_search
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import Refitting
@@ -251,6 +252,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         return self._again(more.X, more.targets, more.weights)
 
     def _again(self, X: Any, Y: Array, weights: Array | None) -> Self:
+        if "group" in self.folds_.label.lower():
+            raise InputError("without and with_rows do not support groups. Fit the search again with its groups.")
         one = self.best_estimator_.dual_coef_.ndim == 1
         names = getattr(self, "feature_names_in_", None)
         table = X if names is None else import_module("pandas").DataFrame(X, columns=list(names))

@@ -8,6 +8,7 @@ coefficients.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ def removed(model: Any, rows: Any) -> Any:
     places = np.flatnonzero(np.isin(fitted.numbers, numbers))
     if len(places) == len(fitted.numbers):
         raise InputError("without cannot leave out all rows of positive weight.")
+    if fitted.route.singular or (fitted.alphas <= 0).any():
+        return _refitted(model, fitted.X, fitted.targets, fitted.weights, kept)
     dual, constant = fitted.dual.copy(), fitted.constant.copy()
     primal = None if fitted.primal is None else fitted.primal.copy()
     if len(places):
@@ -76,11 +79,12 @@ def appended(model: Any, new: Rows, Y: Array) -> Any:
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
     start = replace(fitted, X=X, targets=targets, weights=weights)
-    solvable = fitted.weights is None and all(isinstance(solved, DualSolved) for _, solved in fitted.systems)
+    singular = fitted.route.singular or (fitted.alphas <= 0).any()
+    solvable = (
+        not singular and fitted.weights is None and all(isinstance(solved, DualSolved) for _, solved in fitted.systems)
+    )
     if not solvable:
-        again = clone(model)
-        again.fit(X, targets[:, 0] if fitted.targets.shape[1] == 1 else targets, weights)
-        return again
+        return _refitted(model, X, targets, weights, np.arange(len(targets)))
     side, corner = between(fitted.kernel, new, fitted.against), between(fitted.kernel, new, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
     for mine, solved in fitted.systems:
@@ -99,6 +103,16 @@ def appended(model: Any, new: Rows, Y: Array) -> Any:
         dual[len(u) :, mine] = a
         constant[mine] = old.intercept - more.intercept @ a - gamma * total
     return _made(model, replace(start, dual=dual, constant=constant, primal=None))
+
+
+def _refitted(model: Any, X: Any, Y: Array, weights: Array | None, kept: Array) -> Any:
+    """Fitted again to some rows."""
+    gram = model.kernel_.kind == "gram"
+    rows = X[kept][:, kept] if gram else X[kept]
+    names = getattr(model, "feature_names_in_", None)
+    table = rows if names is None else import_module("pandas").DataFrame(rows, columns=list(names))
+    one = getattr(model, "_one_target", False)
+    return clone(model).fit(table, Y[kept, 0] if one else Y[kept], None if weights is None else weights[kept])
 
 
 def _joined(X: Any, more: Any) -> Any:

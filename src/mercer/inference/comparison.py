@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
@@ -120,22 +122,34 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     (True, True)
     """
     named = _named(searches)
-    seed = check_random_state(random_state).randint(2**31 - 1) if random_state is not None or repeats > 1 else None
+    if hasattr(cv, "__next__"):
+        cv = list(cv)  # every model gets all of them
+    fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
+    seed = check_random_state(random_state).randint(2**31 - 1) if fresh else None
     how = {"cv": cv, "repeats": repeats, "random_state": seed}
-    results = [(nested_cross_validate if isinstance(each, SearchCore) else cross_validate)(each, X, y, **how)
-               for each in named.values()]  # fmt: skip
+    labels = is_classifier(next(iter(named.values())))
+    splits = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels).splits
+    if len(splits) < 2:
+        raise InputError(sentence("cv of compare", "at least two splits", len(splits)))
+    results = [
+        (nested_cross_validate if isinstance(each, SearchCore) else cross_validate)(each, X, y, **how)
+        for each in named.values()
+    ]
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
         raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
     scores = np.array([np.ravel(result.scores) for result in results])
+    count = scores.shape[1]
+    if count < 2:
+        raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use fewer folds.")
     pairs = list(itertools.combinations(range(len(named)), 2))
     differences = np.array([scores[i] - scores[j] for i, j in pairs])
-    mean, spread = differences.mean(axis=1), _corrected(differences, len(np.ravel(results[0].scores[0])))
-    count = differences.shape[1]
+    share = float(np.mean([len(split.test) / len(split.train) for split in splits]))
+    mean = differences.mean(axis=1)
+    spread = differences.std(axis=1, ddof=1) * math.sqrt(1.0 / count + share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        pvalue = np.where(
-            spread > 0, 2 * stdtr(max(count - 1, 1), -np.abs(mean / spread)), np.where(mean == 0, 1.0, 0.0)
-        )
+        t = np.where(mean == 0, 0.0, np.abs(mean) / spread)
+    pvalue = 2.0 * stdtr(count - 1, -t)
     names = list(named)
     return Comparison(
         names,
@@ -160,19 +174,10 @@ def _named(searches: Any) -> dict[str, Any]:
         }
     else:
         found = {}
-    if len(found) < 2 or not all(hasattr(each, "fit") for each in found.values()):
+    if len(found) < 2 or any(isinstance(each, type) or not hasattr(each, "fit") for each in found.values()):
         must_be = "a dict of names to at least two estimators, or a list of them"
         raise InputError(sentence("searches of compare", must_be, type(searches).__name__))
     return found
-
-
-def _corrected(differences: Array, folds: int) -> Array:
-    """Standard errors of mean differences; with k folds a test part is 1 / (k - 1) of its training part."""
-    count = differences.shape[1]
-    if count < 2:
-        return np.full(len(differences), math.nan)
-    share = 1.0 / max(folds - 1, 1)
-    return np.asarray(differences.std(axis=1, ddof=1) * math.sqrt(1.0 / count + share))
 
 
 def holm(pvalues: Array) -> Array:

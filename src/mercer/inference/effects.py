@@ -20,8 +20,9 @@ from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, nearest, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators.parameters import is_whole
 from mercer.insight.intervals import checked_confidence
-from mercer.kernels import Gaussian, Kernel, Laplacian, Matern, RationalQuadratic
+from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, RationalQuadratic
 from mercer.kernels.tiles import between
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge
@@ -209,6 +210,7 @@ class _Part:
     degrees: float
     names: list[str]
     pairs: dict[int, tuple[float, float]]
+    own_names: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +239,9 @@ def _part(model: Any, X: Any) -> _Part:
     given = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else [str(name) for name in names]
     at = Z if X is None else np.asarray(model.checked_rows(X).values, dtype=np.float64)
     promise(8 * n * n * 4, f"marginal_effects of {n} rows", "Use fewer rows.")
-    K = training_matrix(fitted.kernel, fitted.rows())
+    if isinstance(fitted.kernel, Linear) and fitted.intercept:  # the same model, and no digits lost to an offset
+        at, Z = at - Z.mean(axis=0), Z - Z.mean(axis=0)
+    K = training_matrix(fitted.kernel, Rows(Z, names))
     P, info = _inverse(K, float(fitted.alphas[0]))
     if info:
         raise InputError("The system of the model is singular. Use a larger alpha.")
@@ -250,7 +254,9 @@ def _part(model: Any, X: Any) -> _Part:
     ends = {j: np.unique(Z[:, j]) for j in range(Z.shape[1])}
     two = {j: (float(each[0]), float(each[1])) for j, each in ends.items() if len(each) == 2}
     values = y - float(fitted.alphas[0]) * a
-    return _Part(fitted.kernel, Z, at, X is None, y, P, a, values, degrees, given, two)
+    if fitted.intercept:
+        values = fitted.values(fitted.rows())[:, 0]
+    return _Part(fitted.kernel, Z, at, X is None, y, P, a, values, degrees, given, two, names)
 
 
 def _inverse(K: Array, alpha: float) -> tuple[Array, int]:
@@ -278,27 +284,29 @@ def _refuse_model(fitted: FittedRidge) -> None:
 
 def _refuse_rough(kernel: Kernel) -> None:
     """Refuse kernels without derivatives at a distance of 0."""
-    inner = [kernel, *(getattr(kernel, name) for name in ("k1", "k2", "kernel") if hasattr(kernel, name))]
-    for each in inner[1:]:
-        _refuse_rough(each)
+    for each in vars(kernel).values():
+        if isinstance(each, Kernel):
+            _refuse_rough(each)
     if isinstance(kernel, Laplacian) or (isinstance(kernel, Matern) and kernel.nu < 1):
         way_out = "Use a smooth one, such as Gaussian or Matern(nu=2.5); for averages of any model use column_effect."
         raise InputError(sentence("The kernel of marginal_effects", "differentiable", repr(kernel), way_out))
 
 
 def _wanted(part: _Part, columns: Sequence[Any] | None) -> list[tuple[int, str]]:
-    known = {name: place for place, name in enumerate(part.names)}
     if columns is None:
-        return [(place, name) for name, place in known.items()]
-    found = []
-    for each in columns:
-        if isinstance(each, str) and each in known:
-            found.append((known[each], each))
-        elif not isinstance(each, str) and 0 <= int(each) < len(part.names):
-            found.append((int(each), part.names[int(each)]))
-        else:
-            raise InputError(f"There is no column {each!r}. {nearest(str(each), list(known))}")
-    return found
+        return list(enumerate(part.names))
+    wanted = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
+    places = [column_place(each, part.names) for each in wanted]
+    return [(place, part.names[place]) for place in places]
+
+
+def column_place(given: Any, names: list[str]) -> int:
+    """The place of a column that is given by its name or number."""
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if is_whole(given, 0) and int(given) < len(names):
+        return int(given)
+    raise InputError(f"There is no column {given!r}. {nearest(str(given), names)}")
 
 
 def _effects(part: _Part, wanted: list[tuple[int, str]]) -> _Found:
@@ -380,17 +388,18 @@ def _differences(part: _Part, place: int) -> Array:
     for value in (high, low):
         moved = part.at.copy()
         moved[:, place] = value
-        ends.append(between(part.kernel, Rows(moved), Rows(part.Z)))
+        ends.append(between(part.kernel, Rows(moved, part.own_names), Rows(part.Z, part.own_names)))
     return np.asarray(ends[0] - ends[1])
 
 
 def _derivatives(part: _Part, place: int) -> Array:
     """Central differences of fourth order."""
-    h = _STEP * max(float(part.Z[:, place].std()), 1e-300)
+    column = part.Z[:, place]
+    h = _STEP * (float(column.std()) or float(np.abs(column).max()) or 1.0)
 
     def at(steps: float) -> Array:
         moved = part.at.copy()
         moved[:, place] += steps * h
-        return np.asarray(between(part.kernel, Rows(moved), Rows(part.Z)))
+        return np.asarray(between(part.kernel, Rows(moved, part.own_names), Rows(part.Z, part.own_names)))
 
     return np.asarray((8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * h))

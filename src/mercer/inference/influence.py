@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeCV
+from mercer.estimators.conformal import leaves_one_out
 from mercer.inference.effects import marginal_effects
+from mercer.kernels import Kernel, Linear
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.solvers.fitted import FittedRidge
@@ -161,7 +163,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     _refuse(fitted)
     n, y = len(fitted.targets), fitted.targets[:, 0]
     promise(8 * n * n * 4, f"influence of {n} rows", "Use fewer rows.")
-    P = _inverse(fitted, training_matrix(fitted.kernel, fitted.rows()), float(fitted.alphas[0]))
+    P = _inverse(fitted, _matrix(fitted, fitted.kernel), float(fitted.alphas[0]))
     a, diagonal = P @ y, np.diag(P)
     residual = a / diagonal
     error, without = float(np.sqrt(np.mean(residual**2))), np.sqrt(_squares_without(P, a) / max(n - 1, 1))
@@ -191,8 +193,18 @@ def _refuse(fitted: FittedRidge) -> None:
         raise InputError(sentence("alpha for influence", "above 0", float(fitted.alphas[0])))
 
 
+def _matrix(fitted: FittedRidge, kernel: Kernel) -> Array:
+    rows = fitted.rows()
+    if isinstance(kernel, Linear) and fitted.intercept and not rows.sparse:  # the same model, and no digits lost
+        rows = Rows(rows.values - rows.values.mean(axis=0), rows.names)
+    return training_matrix(kernel, rows)
+
+
 def _inverse(fitted: FittedRidge, K: Array, alpha: float) -> Array:
-    P = np.linalg.inv(K + alpha * np.eye(len(K)))
+    try:
+        P = np.linalg.inv(K + alpha * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        raise InputError("The system of the model is singular. Use a larger alpha.") from None
     if fitted.intercept:
         ones = P.sum(axis=1)
         P -= np.outer(ones, ones) / ones.sum()
@@ -217,7 +229,9 @@ def _squares_without(P: Array, a: Array) -> Array:
 
 def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int) -> tuple[Array | None, list[str]]:
     """The candidate that would be chosen without each row, if leave-one-out and squared errors choose."""
-    covered = search.cv is None and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
+    covered = (
+        leaves_one_out(search.folds_) and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
+    )
     alphas = np.asarray(search.alphas_, dtype=np.float64)
     names = [f"{rounded(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]
     if not covered or (alphas <= 0).any():
@@ -225,9 +239,11 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int)
     progress = Progress("influence", len(names), verbose)
     scores = []
     for kernel in search.kernels_:
-        K = training_matrix(kernel, fitted.rows())
+        K = _matrix(fitted, kernel)
         for alpha in alphas:
             P = _inverse(fitted, K, float(alpha))
             scores.append(_squares_without(P, P @ y))
             progress.step()
-    return np.argmin(np.array(scores), axis=0), names
+    found = np.array(scores)
+    own = found[search.best_index_]  # which stays where no other is better by more than rounding
+    return np.where(own <= found.min(axis=0) * (1 + 1e-9), search.best_index_, found.argmin(axis=0)), names

@@ -14,14 +14,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer.data.folds import checked_names, draw
+from mercer.data.folds import by_chance, checked_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import SearchCore
 from mercer.inference.comparison import holm
+from mercer.inference.effects import column_place
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import label_targets
 from mercer.selection.scoring import Classes, Truth
@@ -29,6 +30,7 @@ from mercer.selection.search import Search
 from mercer.text import Shown, plain, text_table
 
 _HELD = 2**27  # bytes of scores and predictions of the permutations that are scored together
+_ROUNDING = 1e-10  # of a score: ties are no evidence
 _REFUSED = ("extend_grid", "tune")
 
 
@@ -66,7 +68,7 @@ class PermutationTest(Shown):
     def __str__(self) -> str:
         return (
             f"p = {plain(self.pvalue, 3)}: the best {self.scoring} is {plain(self.score)}; of {len(self.null)} "
-            f"permutations {int(np.sum(self.null >= self.score))} score at least as well (their mean "
+            f"permutations {int(_as_good(self.null, self.score).sum())} score at least as well (their mean "
             f"{plain(float(self.null.mean()))})."
         )
 
@@ -208,9 +210,9 @@ def permutation_test(
         count = min(scores.together, int(permutations) - len(null))
         null += scores.of(draws.next(count)).tolist()
         progress.step(count)
-        if stop_after is not None and sum(each >= own for each in null) >= stop_after:
+        if stop_after is not None and _as_good(np.array(null), own).sum() >= stop_after:
             break
-    better = np.flatnonzero(np.array(null) >= own)
+    better = np.flatnonzero(_as_good(np.array(null), own))
     if stop_after is not None and len(better) >= stop_after:
         made = int(better[stop_after - 1]) + 1
         return PermutationTest(stop_after / made, own, np.array(null[:made]), scores.scoring)
@@ -220,28 +222,43 @@ def permutation_test(
 def _column_tests(
     search: Any, X: Any, y: Array, columns: Any, draws: Permutations, permutations: int, groups: Any, verbose: int
 ) -> ColumnTests:
-    table = np.asarray(X, dtype=np.float64)
-    if table.ndim != 2 or getattr(search, "kernels", None) == "precomputed":
-        raise InputError("columns of permutation_test need a table of numbers, and no precomputed kernel.")
+    try:
+        table = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.ndim != 2 or any(
+        getattr(each, "kind", each) in ("gram", "precomputed") for each in _listed(search.kernels)
+    ):
+        raise InputError("columns of permutation_test need a dense table of numbers, and no precomputed kernel.")
     names = [str(name) for name in getattr(X, "columns", [f"x{j + 1}" for j in range(table.shape[1])])]
-    wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else columns
-    places = []
-    for each in wanted:
-        if (isinstance(each, str) and each not in names) or (not isinstance(each, str) and not 0 <= each < len(names)):
-            raise InputError(f"There is no column {each!r}. {nearest(str(each), names)}")
-        places.append(names.index(each) if isinstance(each, str) else int(each))
+    wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else _listed(columns)
+    places = [column_place(each, names) for each in wanted]
     identity = np.arange(len(y))[None]
-    first = BestScores(search, table, y, groups)
+    if by_chance(search.cv, search.repeats, search.random_state):
+        search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
+    first = BestScores(search, X if hasattr(X, "iloc") else table, y, groups)
     own, null = float(first.of(identity)[0]), np.empty((len(places), permutations))
     progress = Progress("permutations", null.size, verbose)
     for k, place in enumerate(places):
         for q, order in enumerate(draws.next(permutations)):
-            changed = table.copy()
-            changed[:, place] = table[order, place]
+            changed: Any = X.copy() if hasattr(X, "iloc") else table.copy()
+            if hasattr(X, "iloc"):
+                changed.iloc[:, place] = X.iloc[order, place].to_numpy()  # a frame keeps its names
+            else:
+                changed[:, place] = table[order, place]
             null[k, q] = BestScores(search, changed, y, groups).of(identity)[0]
             progress.step()
-    pvalue = (1 + np.sum(null >= own, axis=1)) / (1 + permutations)
+    pvalue = (1 + np.sum(_as_good(null, own), axis=1)) / (1 + permutations)
     return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), own, null, first.scoring)
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
+def _as_good(scores: Array, own: float) -> Array:
+    """Which scores are at least as good as `own`; those that differ by rounding are equal."""
+    return np.asarray(scores >= own - _ROUNDING * abs(own))
 
 
 def checked_search(given: Any, X: Any, scoring: Any = None) -> Any:
@@ -331,6 +348,7 @@ class BestScores:
         self.scoring = found.scoring.name
         splits, width = len(found.removals), found.problem.Y.shape[1]
         each = 8 * (len(self.kernels) * len(self.alphas) * splits + 4 * len(found.removals.rows) * width)
+        self.first = True  # the order as it is, which must have a score, comes first
         self.together = int(np.clip(_HELD // each, 1, 1000))
 
     def of(self, orders: Array) -> Array:
@@ -343,7 +361,7 @@ class BestScores:
         problem = replace(base.problem, Y=np.ascontiguousarray(Y), centre=np.zeros(Y.shape[1]))
         many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True, method=base.method)
         table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
-        return np.asarray(table.mean.reshape(-1, Y.shape[1]).max(axis=0))
+        return self._best(table.mean.reshape(-1, Y.shape[1]), many.failures)
 
     def _labels(self, orders: Array) -> Array:
         base, classes = self.base, self.base.classes
@@ -352,13 +370,23 @@ class BestScores:
         width = columns[0].shape[1]
         many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
         plan = many.plan(self.kernels, self.alphas)
-        best = np.full(len(orders), -np.inf)
+        found, failures = [], list[str]()
         for _, _, held in many.candidates(self.kernels, self.alphas, plan).all_held_out():
+            row = np.empty(len(orders))
             for place, truth in enumerate(self._truths(many, orders)):
                 values = held.values[:, place * width : (place + 1) * width]
-                scores = base.scoring.by_split(truth, values, per_target=False, failures=[])
-                best[place] = max(best[place], float(np.mean(scores)))
-        return best
+                row[place] = np.mean(base.scoring.by_split(truth, values, per_target=False, failures=failures))
+            found.append(row)
+        return self._best(np.array(found), failures)
+
+    def _best(self, scores: Array, failures: list[str]) -> Array:
+        """The best of the candidates (rows) for each order; what has no score at all counts as good as any."""
+        known = np.where(np.isnan(scores), -np.inf, scores).max(axis=0)
+        if not np.isfinite(known[0]) and self.first:
+            why = f" ({failures[0]})" if failures else ""
+            raise InputError(f"All scores of the targets as observed are NaN{why}. Use another scoring or other folds.")
+        self.first = False
+        return np.asarray(np.where(np.isfinite(known), known, np.inf))
 
     def _truths(self, many: Search, orders: Array) -> Iterator[Truth]:
         """What each order of labels is held against."""

@@ -18,6 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, column_numbers
 from mercer.solvers.gram import training_matrix
 
+_TIED = 1e-12
 _HELD = 2**26  # bytes of residuals at once
 
 
@@ -110,7 +111,8 @@ def conformal_sets(
         Which training rows are compared with each new one; all.
     """
     centre = float(y.mean()) if intercept else 0.0
-    y = y - centre
+    unit = float(np.abs(y - centre).max()) or 1.0
+    y = (y - centre) / unit
     systems = [Augmented(kernel, rows, y, intercept=intercept) for kernel in kernels]
     step = max(1, _HELD // (16 * len(systems) * len(alphas) * (len(y) + 1)))
     found = []
@@ -129,7 +131,7 @@ def conformal_sets(
             for low, high, chosen in pieces(quadratics[:, :, place]):
                 one = residuals[chosen]
                 sets.append(conforming(one.b[kept, place], one.c[kept, place], low, high, confidence))
-            found.append(_merged(np.vstack(sets)) + centre)
+            found.append(unit * _merged(np.vstack(sets)) + centre)
     return found
 
 
@@ -193,11 +195,16 @@ def conforming(b: Array, c: Array, low: float, high: float, confidence: float) -
     with np.errstate(divide="ignore", invalid="ignore"):
         roots = np.concatenate([-(b - last) / (c - slope), -(b + last) / (c + slope)])
     owner = np.tile(np.arange(len(b)), 2)
-    inside = np.isfinite(roots) & (roots > low) & (roots < high)
+    same = [
+        (np.abs(b - sign * last) <= _TIED * (np.abs(b) + abs(last))) & (np.abs(c - sign * slope) <= _TIED * abs(slope))
+        for sign in (1, -1)
+    ]
+    tied = same[0] | same[1]  # as large as the last for every z
+    inside = np.isfinite(roots) & (roots > low) & (roots < high) & ~tied[owner]
     order = np.argsort(roots[inside], kind="stable")
     ends, owner = roots[inside][order], owner[inside][order]
     at = _between(low, ends[0] if len(ends) else high)
-    above = np.abs(b + c * at) >= abs(last + slope * at)
+    above = tied | (np.abs(b + c * at) >= abs(last + slope * at))
     # at its first root a residual gets larger or smaller than the last, at its second the other way round
     first = np.zeros(len(owner), dtype=bool)
     first[np.unique(owner, return_index=True)[1]] = True

@@ -215,7 +215,9 @@ def _numbers(
     numbers = scale.centre + scale.spread * z[ends]
     if column.kind == "date":
         numbers = np.datetime64(0, "s") + np.round(86400 * numbers).astype("timedelta64[s]")
-    if kind == "average" or len(ends) < 2:
+    if len(ends) < 2 and kind == "local":
+        return numbers, lambda *_: np.zeros(len(ends))
+    if kind == "average":
         return numbers, lambda model, label: np.array([_moved(subject, model, moved, mine, end, label) for end in ends])
     step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, len(ends) - 1) - 1
     count = np.maximum(np.bincount(step, minlength=len(ends) - 1), 1)
@@ -225,8 +227,7 @@ def _numbers(
         change = change - model.levels(_with(subject, moved, mine, ends[step]), label)
         steps = np.bincount(step, weights=change, minlength=len(ends) - 1) / count
         found = np.append(0.0, np.cumsum(steps))
-        middle = 0.5 * (found[1:] + found[:-1])
-        return np.asarray(found - np.average(middle, weights=np.bincount(step, minlength=len(ends) - 1)))
+        return np.asarray(found - np.interp(z[there], z[ends], found).mean())
 
     return numbers, effect
 

@@ -184,24 +184,28 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
     if not subject.auto:
         found = [_covered(subject, refits, confidence) for confidence in CONFIDENCES]
         return found, f"jackknife+ intervals of the best candidate, refitted without {part} of the rows at a time"
+    model = subject.model
     if judged.outer:
-        residual = np.abs(np.asarray(judged.predicted, dtype=np.float64) - subject.y)
-        residual = residual[np.isfinite(residual)]
+        predicted, truth = np.asarray(judged.predicted, dtype=np.float64), subject.y
         how = "the model's intervals around the predictions of the outer cross-validation"
     else:
-        parts = [np.abs(each.predict(subject.Z[each.test]) - subject.y[each.test]) for each in refits]
-        residual = np.concatenate(parts)
+        predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
+        truth = subject.y[np.concatenate([each.test for each in refits])]
         how = (
             f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
             "the interval widths were computed from all rows, so the coverage of new rows may be slightly lower"
         )
-    one = part_of(subject.X, np.arange(1))
+    there = np.isfinite(predicted)
+    predicted, truth, logs = predicted[there], truth[there], hasattr(model, "log_factor_")
+    if logs:  # intervals of logarithms all have one width
+        predicted, truth = np.log(predicted / model.log_factor_), np.log(truth)
+    residual, one = np.abs(predicted - truth), part_of(subject.X, np.arange(1))
     found = []
     for confidence in CONFIDENCES:
-        lower, upper = subject.model.predict_interval(one, confidence)
-        width = float(upper[0] - lower[0])
-        share = float(np.mean(residual <= 0.5 * width))
-        found.append(Coverage(share, width, confidence, "coverage", len(residual)))
+        ends = [float(end[0]) for end in model.predict_interval(one, confidence)]
+        half = 0.5 * (np.log(ends[1] / ends[0]) if logs else ends[1] - ends[0])
+        width = float(np.mean(2 * np.exp(predicted) * np.sinh(half))) if logs else 2 * half
+        found.append(Coverage(float(np.mean(residual <= half)), width, confidence, "coverage", len(residual)))
     return found, how
 
 
