@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from mercer import AutoRegressor, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, marginal_effects
+from mercer import AutoRegressor, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, TableEncoder, marginal_effects
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
 
@@ -149,3 +150,35 @@ def test_kernels_of_named_columns():
     found = marginal_effects(KernelRidge(0.5, kernel=Gaussian(1.0).on(["a"]) + Linear().on(["b"])).fit(frame, Y))
     assert found.names == ["a", "b", "c"]
     assert found.average[2] == 0.0
+
+
+def test_a_pipeline_has_effects_per_unit_of_its_table_and_of_levels():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "size": rng.uniform(40, 200, 60),
+            "heating": rng.choice(["gas", "gas", "gas", "oil", "oil", "pump"], 60),
+            "new": rng.integers(0, 2, 60).astype(bool),
+        }
+    )
+    y = 2.0 * table["size"] + 30.0 * (table["heating"] == "oil") + 9.0 * table["new"] + rng.normal(size=60)
+    pipeline = make_pipeline(TableEncoder(), KernelRidge(1e-3, kernel=Gaussian(20.0), fit_intercept=True)).fit(table, y)
+    found = marginal_effects(pipeline)
+    assert found.names == ["size", "heating: oil - gas", "heating: pump - gas", "new=True"]
+    assert found.kinds == ["slope", "difference", "difference", "difference"]
+    assert np.allclose(found.average, [2.0, 30.0, 0.0, 9.0], atol=1.5)
+    ends = [pipeline.predict(table.assign(heating=level)) for level in ("oil", "gas")]
+    assert np.allclose(found.pointwise[:, 1], ends[0] - ends[1])
+    step = [pipeline.predict(table.assign(size=table["size"] + h)) for h in (0.01, -0.01)]
+    assert np.allclose(found.pointwise[:, 0], (step[0] - step[1]) / 0.02, rtol=1e-5)
+    assert np.allclose(marginal_effects(pipeline, table[:7], columns="heating").pointwise, found.pointwise[:7, 1:3])
+
+
+def test_errors_of_single_effects_are_those_of_homogeneous_noise():
+    model = KernelRidge(0.7, kernel=Gaussian(1.5), fit_intercept=True).fit(X, Y)
+    found = marginal_effects(model, pointwise_errors=True)
+    noise = np.mean((Y - model.predict(X)) ** 2)
+    shares = np.array([marginal_effects(clone(model).fit(X, unit)).pointwise for unit in np.eye(25)])  # linear in y
+    assert np.allclose(found.pointwise_error, np.sqrt(noise * np.sum(shares**2, axis=0)), rtol=1e-6)
+    assert np.allclose(found.pointwise, marginal_effects(model).pointwise)
+    assert marginal_effects(model).pointwise_error is None

@@ -7,29 +7,41 @@ has a closed form: the standard errors need no refit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import stdtr, stdtrit
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
-from mercer.estimators.parameters import is_whole
+from mercer.estimators.table_model import TableModel
+from mercer.inference.changes import (
+    Change,
+    Slope,
+    System,
+    column_place,
+    derivatives,
+    differences,
+    encoded_changes,
+    plain_changes,
+    radial,
+    refuse_rough,
+    shifted,
+)
 from mercer.insight.intervals import checked_confidence
-from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, RationalQuadratic
-from mercer.kernels.tiles import between
+from mercer.kernels import Linear
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.gram import training_matrix
+from mercer.tables import TableEncoder
 from mercer.text import Shown, counted, text_table
-
-_STEP = 1e-3  # of a standard deviation: of central differences of fourth order, for kernels without a formula
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +68,8 @@ class MarginalEffects(Shown):
         Degrees of freedom of the t distribution: rows less effective degrees of freedom.
     without : ndarray of shape (training rows, columns)
         The average effects without each training row.
+    pointwise_error : ndarray of shape (rows, columns) or None
+        Standard errors of `pointwise`, on request.
     """
 
     names: list[str]
@@ -69,6 +83,7 @@ class MarginalEffects(Shown):
     degrees: float
     confidence: float
     without: Array
+    pointwise_error: Array | None = None
 
     @property
     def t(self) -> Array:
@@ -122,19 +137,22 @@ def marginal_effects(
     columns: Sequence[Any] | None = None,
     errors: str = "jackknife",
     confidence: float = 0.95,
+    pointwise_errors: bool = False,
 ) -> MarginalEffects:
     """Average effect of each column on the prediction, with standard error, p-value and interval.
 
     For a column of numbers: the mean over the rows of the derivative of the prediction. For a column of two values: the
-    mean difference between the prediction with the larger and with the smaller one. These are effects on what the model
+    mean difference between the prediction with the larger and with the smaller one. For a category: the mean difference
+    between the prediction with each level and with the most common one. These are effects on what the model
     predicts, which is shrunk towards the mean; standard errors say how much they would differ with other rows, and not
     whether the model is right.
 
     Parameters
     ----------
-    model : KernelRidge, KernelRidgeCV, KernelRidgeClassifier or KernelRidgeClassifierCV
+    model : KernelRidge, KernelRidgeCV, KernelRidgeClassifier, KernelRidgeClassifierCV, or a Pipeline
         Fitted, without sample weights, to one target or two classes, with a kernel that has derivatives. Effects of a
-        classifier are those on its decision value.
+        classifier are those on its decision value. A Pipeline of a TableEncoder and one of these has effects per unit
+        of the columns of its table; dates and texts have none.
     X : array-like of shape (m, n_features), default=None
         Where effects are averaged; None is the training rows.
     columns : sequence of str or int, default=None
@@ -145,6 +163,9 @@ def marginal_effects(
         KRLS in R does.
     confidence : float, default=0.95
         Of the intervals.
+    pointwise_errors : bool, default=False
+        Whether the effect at every row gets a standard error, that of homogeneous noise; one product of matrices for
+        each column.
 
     Returns
     -------
@@ -155,7 +176,7 @@ def marginal_effects(
     --------
     >>> import numpy as np
     >>> from mercer import KernelRidge, marginal_effects
-    >>> from mercer.kernels import Gaussian
+    >>> from mercer.kernels import Kernel, Linear
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> y = 2.0 * X[:, 0] + rng.normal(size=200)
@@ -169,48 +190,44 @@ def marginal_effects(
     confidence = checked_confidence(confidence)
     part = _part(model, X)
     wanted = _wanted(part, columns)
-    found, y = _effects(part, wanted), part.y
-    average = found.average
+    found, y = _effects(part, wanted, pointwise=pointwise_errors), part.y
+    average, noise = found.average, float(np.mean((part.y - part.values) ** 2))
     if errors == "jackknife":
         left = found.without
         spread = np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
     else:
-        spread = np.sqrt(np.mean((y - part.values) ** 2) * np.sum(found.shares**2, axis=0))
+        spread = np.sqrt(noise * np.sum(found.shares**2, axis=0))
     degrees = max(len(y) - part.degrees, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pvalue = 2.0 * stdtr(degrees, -np.abs(average / spread))
     reach = stdtrit(degrees, 0.5 + 0.5 * confidence) * spread
     return MarginalEffects(
-        [name for _, name in wanted],
+        [change.name for change in wanted],
         average,
         spread,
         np.asarray(pvalue),
         np.column_stack([average - reach, average + reach]),
         found.pointwise,
-        ["difference" if place in part.pairs else "slope" for place, _ in wanted],
+        ["slope" if change.ends is None else "difference" for change in wanted],
         errors,
         degrees,
         confidence,
         found.without,
+        None if found.squares is None else np.sqrt(noise * found.squares),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """A model with its system inverted, and the rows that effects are averaged at."""
+class _Part(System):
+    """A model with its system inverted; whether effects are averaged at its `own` rows."""
 
-    kernel: Kernel
-    Z: Array
-    at: Array
     own: bool
     y: Array
     P: Array
     a: Array
     values: Array
     degrees: float
-    names: list[str]
-    pairs: dict[int, tuple[float, float]]
-    own_names: Any
+    changes: list[Change]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +238,22 @@ class _Found:
     average: Array
     without: Array
     shares: Array
+    squares: Array | None
 
 
 def _part(model: Any, X: Any) -> _Part:
+    encoder = None
+    if isinstance(model, TableModel):
+        model = model.pipeline
+    if isinstance(model, Pipeline) and len(model.steps) == 2 and isinstance(model.steps[0][1], TableEncoder):
+        encoder, model = model.steps[0][1], model.steps[1][1]
     if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV):
         check_is_fitted(model, "best_estimator_")
         model = model.best_estimator_
     if not isinstance(model, KernelRidge | KernelRidgeClassifier):
-        must_be = "KernelRidge, KernelRidgeCV or one of their classifiers"
+        must_be = (
+            "KernelRidge, KernelRidgeCV, one of their classifiers, or a Pipeline of a TableEncoder and one of these"
+        )
         way_out = "For averages of automatic models use column_effect."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     check_is_fitted(model)
@@ -236,11 +261,18 @@ def _part(model: Any, X: Any) -> _Part:
     _refuse_model(fitted)
     names = getattr(model, "feature_names_in_", None)
     Z, n = np.asarray(fitted.X, dtype=np.float64), len(fitted.targets)
-    given = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else [str(name) for name in names]
-    at = Z if X is None else np.asarray(model.checked_rows(X).values, dtype=np.float64)
+    changes = plain_changes(Z, names) if encoder is None else encoded_changes(encoder, Z)
+    if X is None:
+        at = Z
+    elif encoder is None:
+        at = np.asarray(model.checked_rows(X).values, dtype=np.float64)
+    else:
+        at = encoder.transform(X)
     promise(8 * n * n * 4, f"marginal_effects of {n} rows", "Use fewer rows.")
     if isinstance(fitted.kernel, Linear) and fitted.intercept:  # the same model, and no digits lost to an offset
-        at, Z = at - Z.mean(axis=0), Z - Z.mean(axis=0)
+        middle = Z.mean(axis=0)
+        at, Z = at - middle, Z - middle
+        changes = [shifted(change, middle) for change in changes]
     K = training_matrix(fitted.kernel, Rows(Z, names))
     P, info = _inverse(K, float(fitted.alphas[0]))
     if info:
@@ -248,15 +280,9 @@ def _part(model: Any, X: Any) -> _Part:
     if fitted.intercept:
         ones = P.sum(axis=1)
         P -= np.outer(ones, ones) / ones.sum()
-    y = fitted.targets[:, 0]
-    a = P @ y
-    degrees = float(np.einsum("ij,ji->", K, P)) + fitted.intercept
-    ends = {j: np.unique(Z[:, j]) for j in range(Z.shape[1])}
-    two = {j: (float(each[0]), float(each[1])) for j, each in ends.items() if len(each) == 2}
-    values = y - float(fitted.alphas[0]) * a
-    if fitted.intercept:
-        values = fitted.values(fitted.rows())[:, 0]
-    return _Part(fitted.kernel, Z, at, X is None, y, P, a, values, degrees, given, two, names)
+    y, degrees = fitted.targets[:, 0], float(np.einsum("ij,ji->", K, P)) + fitted.intercept
+    values = fitted.values(fitted.rows())[:, 0]
+    return _Part(fitted.kernel, Z, at, names, X is None, y, P, P @ y, values, degrees, changes)
 
 
 def _inverse(K: Array, alpha: float) -> tuple[Array, int]:
@@ -279,66 +305,44 @@ def _refuse_model(fitted: FittedRidge) -> None:
         raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
     if fitted.alphas[0] <= 0:
         raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
-    _refuse_rough(fitted.kernel)
+    refuse_rough(fitted.kernel)
 
 
-def _refuse_rough(kernel: Kernel) -> None:
-    """Refuse kernels without derivatives at a distance of 0."""
-    for each in vars(kernel).values():
-        if isinstance(each, Kernel):
-            _refuse_rough(each)
-    if isinstance(kernel, Laplacian) or (isinstance(kernel, Matern) and kernel.nu < 1):
-        way_out = "Use a smooth one, such as Gaussian or Matern(nu=2.5); for averages of any model use column_effect."
-        raise InputError(sentence("The kernel of marginal_effects", "differentiable", repr(kernel), way_out))
-
-
-def _wanted(part: _Part, columns: Sequence[Any] | None) -> list[tuple[int, str]]:
+def _wanted(part: _Part, columns: Any) -> list[Change]:
     if columns is None:
-        return list(enumerate(part.names))
+        return part.changes
+    names = list(dict.fromkeys(change.column for change in part.changes))
     wanted = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
-    places = [column_place(each, part.names) for each in wanted]
-    return [(place, part.names[place]) for place in places]
+    chosen = [names[column_place(each, names)] for each in wanted]
+    return [change for name in chosen for change in part.changes if change.column == name]
 
 
-def column_place(given: Any, names: list[str]) -> int:
-    """The place of a column that is given by its name or number."""
-    if isinstance(given, str) and given in names:
-        return names.index(given)
-    if is_whole(given, 0) and int(given) < len(names):
-        return int(given)
-    raise InputError(f"There is no column {given!r}. {nearest(str(given), names)}")
-
-
-def _effects(part: _Part, wanted: list[tuple[int, str]]) -> _Found:
-    n, m = len(part.y), len(part.at)
+def _effects(part: _Part, wanted: list[Change], *, pointwise: bool) -> _Found:
+    n, m, many = len(part.y), len(part.at), len(wanted)
     e = part.a / np.diag(part.P)
-    slope = _radial(part.kernel, part.at, part.Z)
-    pointwise, without, shares = np.empty((m, len(wanted))), np.empty((n, len(wanted))), np.empty((n, len(wanted)))
-    average = np.empty(len(wanted))
+    slope = radial(part.kernel, part.at, part.Z)
+    effects, without, shares = np.empty((m, many)), np.empty((n, many)), np.empty((n, many))
+    squares = np.empty((m, many)) if pointwise else None
+    average = np.empty(many)
     weighted = None if slope is None or not part.own else slope.V * part.P.T
-    for k, (place, _) in enumerate(wanted):
-        if slope is not None and place not in part.pairs:
-            effect, g, own = _by_formula(part, slope, place, weighted)
+    for k, change in enumerate(wanted):
+        if slope is not None and change.ends is None and squares is None:
+            effect, g, own = _by_formula(part, slope, int(change.places[0]), weighted)
         else:
-            D = _differences(part, place) if place in part.pairs else _derivatives(part, place)
+            D = derivatives(part, change, slope) if change.ends is None else differences(part, change)
             effect, g = D @ part.a, D.sum(axis=0) / m
             own = np.einsum("ij,ji->i", D, part.P) if part.own else np.zeros(n)
-        pointwise[:, k], average[k] = effect, effect.mean()
+            if squares is not None:
+                squares[:, k] = change.scale**2 * np.sum((D @ part.P) ** 2, axis=1)
+        effect, g, own = change.scale * effect, change.scale * g, change.scale * own
+        effects[:, k], average[k] = effect, effect.mean()
         shares[:, k] = part.P @ g
         moved = average[k] - shares[:, k] * e  # the mean over the same rows of the model without row i
         without[:, k] = (n * moved - (effect - own * e)) / (n - 1) if part.own else moved
-    return _Found(pointwise, average, without, shares)
+    return _Found(effects, average, without, shares, squares)
 
 
-@dataclass(frozen=True, eq=False)
-class _Slope:
-    """D_ij = V_ij (x_i - z_j) / w^2 for a kernel of the scaled distance."""
-
-    V: Array
-    inverse: Array
-
-
-def _by_formula(part: _Part, slope: _Slope, place: int, weighted: Array | None) -> tuple[Array, Array, Array]:
+def _by_formula(part: _Part, slope: Slope, place: int, weighted: Array | None) -> tuple[Array, Array, Array]:
     """The effects, 1'D / m and the diagonal of D P for one column, without D itself."""
     x, z, scale = part.at[:, place], part.Z[:, place], slope.inverse[place]
     effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
@@ -346,60 +350,3 @@ def _by_formula(part: _Part, slope: _Slope, place: int, weighted: Array | None) 
     if weighted is None:
         return effect, g, np.zeros(len(z))
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
-
-
-def _radial(kernel: Kernel, at: Array, Z: Array) -> _Slope | None:
-    """The derivative by the halved squared distance of kernels that depend on it; None for others."""
-    rule = _RULES.get(type(kernel))
-    if rule is None:
-        return None
-    width = np.broadcast_to(np.asarray(kernel.get_params()["width"], dtype=np.float64), (Z.shape[1],))
-    from scipy.spatial.distance import cdist
-
-    V = rule(kernel, cdist(at / width, Z / width, "sqeuclidean"))
-    return None if V is None else _Slope(V, 1.0 / width**2)
-
-
-def _matern(kernel: Any, s: Array) -> Array | None:
-    r = np.sqrt(s)
-    if kernel.nu == 1.5:
-        return np.asarray(-3.0 * np.exp(-np.sqrt(3.0) * r))
-    if kernel.nu == 2.5:
-        return np.asarray(-(5.0 / 3.0) * (1.0 + np.sqrt(5.0) * r) * np.exp(-np.sqrt(5.0) * r))
-    return None
-
-
-def _rational(kernel: Any, s: Array) -> Array:
-    shape = float(kernel.get_params()["shape"])
-    return np.asarray(-((1.0 + s / (2.0 * shape)) ** (-shape - 1.0)))
-
-
-_RULES: dict[type, Callable[[Any, Array], Array | None]] = {
-    Gaussian: lambda _, s: -np.exp(-0.5 * s),
-    Matern: _matern,
-    RationalQuadratic: _rational,
-}
-
-
-def _differences(part: _Part, place: int) -> Array:
-    """Kernel values with the larger of two values in a column, less those with the smaller."""
-    low, high = part.pairs[place]
-    ends = []
-    for value in (high, low):
-        moved = part.at.copy()
-        moved[:, place] = value
-        ends.append(between(part.kernel, Rows(moved, part.own_names), Rows(part.Z, part.own_names)))
-    return np.asarray(ends[0] - ends[1])
-
-
-def _derivatives(part: _Part, place: int) -> Array:
-    """Central differences of fourth order."""
-    column = part.Z[:, place]
-    h = _STEP * (float(column.std()) or float(np.abs(column).max()) or 1.0)
-
-    def at(steps: float) -> Array:
-        moved = part.at.copy()
-        moved[:, place] += steps * h
-        return np.asarray(between(part.kernel, Rows(moved, part.own_names), Rows(part.Z, part.own_names)))
-
-    return np.asarray((8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * h))

@@ -21,8 +21,8 @@ from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import SearchCore
+from mercer.inference.changes import column_place
 from mercer.inference.comparison import holm
-from mercer.inference.effects import column_place
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import label_targets
 from mercer.selection.scoring import Classes, Truth
