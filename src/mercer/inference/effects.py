@@ -176,7 +176,7 @@ def marginal_effects(
     --------
     >>> import numpy as np
     >>> from mercer import KernelRidge, marginal_effects
-    >>> from mercer.kernels import Kernel, Linear
+    >>> from mercer.kernels import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> y = 2.0 * X[:, 0] + rng.normal(size=200)
