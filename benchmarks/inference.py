@@ -54,7 +54,7 @@ def tests():
 
 
 def power():
-    """Rejections at 5 % of a weak signal, of the same data: ours, and scikit-learn's (39 permutations, 4 candidates)."""
+    """Rejections at 5 % of a weak signal, on the same data: ours, and scikit-learn's; 39 permutations, 4 candidates."""
     found, few = [], (WIDTHS[[1, 3]], ALPHAS[[2, 3]])
     for seed in range(STUDIES):
         X, y = drawn(40, 2, 0.7, seed)

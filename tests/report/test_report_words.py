@@ -308,3 +308,15 @@ def test_every_report_says_where_it_knows_nothing(small, label_facts):
     where = "Predictions outside the training range"
     assert "tend to the mean" in titles(small)[where].text
     assert "tend to the most common labels" in titles(label_facts)[where].text
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_a_row_that_carries_the_error_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, size=(60, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    y[20] = 4.0
+    search = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], fit_intercept=True).fit(X, y)
+    found = titles(mercer.evaluate(search, X, y))
+    assert found["One row carries much of the error"].text.startswith("Of all rows it is 0.")
+    assert "without row 21 the leave-one-out error is 0.1" in found["One row carries much of the error"].text

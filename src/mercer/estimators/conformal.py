@@ -113,8 +113,8 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
     for name, fine in covered.items():
         if not fine:
             raise InputError(
-                f"Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: {name} of "
-                f"{type(search).__name__} must have its default. {_WAY_OUT}"
+                "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
+                f"{name} of {type(search).__name__} must have its default. {_WAY_OUT}"
             )
     if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
         raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {_WAY_OUT}")

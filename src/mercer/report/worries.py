@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from mercer.inference.influence import influence
 from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.judging import HeldOutFacts
-from mercer.text import beside, counted, legible, listed
+from mercer.text import beside, counted, legible, listed, number
 
 Level: TypeAlias = Literal["serious", "look", "note"]
 
@@ -21,6 +22,8 @@ _EXTREME = 8.0  # standard deviations
 _RARE = 20  # rows of a label
 _FOUND = 0.5  # of the rows of a label
 _DIGITS = 5.0
+_CARRIES = 0.1  # of the leave-one-out error, changed by one row
+_FACTORED = 2000  # rows up to which a further factor is made
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,30 @@ def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
     )
 
 
+def _influential(facts: ModelEvaluation) -> Iterator[Worry]:
+    """Rows without which the error of the best candidate would be another one."""
+    subject = facts.subject
+    if subject.auto or subject.classifier or subject.weights is not None or len(subject.y) > _FACTORED:
+        return
+    model = subject.model.best_estimator_
+    if model.alpha <= 0:
+        return
+    found = influence(model)
+    change = found.error_without / found.error - 1.0 if found.error else found.error_without * 0.0
+    rows = [int(row) for row in found.order[:3] if abs(change[row]) > _CARRIES]
+    if rows:
+        said = [
+            f"without row {row + 1} the leave-one-out error is {number(float(found.error_without[row]))}"
+            for row in rows
+        ]
+        yield Worry(
+            "look",
+            f"{'One row carries' if len(rows) == 1 else 'Single rows carry'} much of the error",
+            f"Of all rows it is {number(found.error)}; {'; '.join(said)}. Check whether such rows are mistakes. Rows "
+            "are counted from 1, in the order of the table.",
+        )
+
+
 def _near(held: HeldOutFacts, place: int, name: str) -> str:
     """With the digits in which observed and predicted differ."""
     return beside(float(getattr(held, name)[place]), abs(float(held.observed[place] - held.predicted[place])))
@@ -244,6 +271,6 @@ def _extrapolation(facts: ModelEvaluation) -> Iterator[Worry]:
 
 
 _RULES: tuple[Callable[[ModelEvaluation], Iterator[Worry]], ...] = (
-    _useless, _leaks, _few, _outliers, _edges, _optimism, _intervals, _unfound, _imbalance, _missing, _extremes,
-    _copies, _bounds, _digits, _extrapolation,
+    _useless, _leaks, _few, _outliers, _influential, _edges, _optimism, _intervals, _unfound, _imbalance, _missing,
+    _extremes, _copies, _bounds, _digits, _extrapolation,
 )  # fmt: skip
