@@ -143,3 +143,18 @@ def test_a_column_of_two_numbers_is_centred_by_its_rows_and_a_constant_one_has_n
     effect = column_effect(search, Z, y, 0)
     assert abs(np.interp(rare, effect.values, effect.effect).mean()) < 1e-10
     assert column_effect(search, Z, y, 2).effect.tolist() == [0.0]
+
+
+def test_targets_and_groups_that_do_not_fit_are_refused(model):
+    X, y, fitted = model
+    with pytest.raises(InputError, match="groups of a report must be one for each row"):
+        column_effect(fitted, X, y, "size", groups=[1, 2])
+    with pytest.raises(InputError, match="y of a report must be numbers"):
+        column_effect(fitted, X, np.array(["a"] * len(y)), "size")
+    labels = np.where(y > np.median(y), "dear", "cheap")
+    with pytest.raises(InputError, match="labels that the model knows"):
+        column_effect(AutoClassifier(committee=False).fit(X, labels), X, np.char.add(labels, "!"), "size")
+    Z = X[["size"]].to_numpy()
+    several = KernelRidgeCV([Gaussian(50.0)], [0.1, 1.0]).fit(Z, np.column_stack([y, y]))
+    with pytest.raises(InputError, match="about one target"):
+        column_effect(several, Z, y, 0)

@@ -120,10 +120,27 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
     if not len(Z) == len(labels) == fitted:
         got = f"{len(Z)} rows in X and {len(labels)} in y, but the model was fitted to {fitted} rows"
         raise InputError(sentence("X and y of a report", "the training data of the model", got))
-    if not hasattr(model, "predict_proba"):
-        labels = labels.astype(np.float64)
+    labels = _targets(model, labels)
     per_row = [None if given is None else np.asarray(given) for given in (weights, groups)]
+    for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
+        if given is not None and given.shape != (len(labels),):
+            raise InputError(sentence(f"{name} of a report", "one for each row", f"shape {given.shape}"))
     return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1])
+
+
+def _targets(model: Any, y: Array) -> Array:
+    """Targets of the kind that the model was fitted to."""
+    if hasattr(model, "predict_proba"):
+        if not np.isin(y, model.classes_).all():
+            known = ", ".join(map(str, model.classes_[:5]))
+            raise InputError(sentence("y of a report", f"labels that the model knows ({known})", repr(y[:3].tolist())))
+        return y
+    if isinstance(model, SearchCore) and model.best_estimator_.fitted_.targets.shape[1] > 1:
+        raise InputError("A report is about one target; this search was fitted to several. Fit one search for each.")
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(sentence("y of a report", "numbers", repr(y[:3].tolist()))) from None
 
 
 def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...]]:
