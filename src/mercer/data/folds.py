@@ -103,6 +103,13 @@ class Folds:
         )
 
     @cached_property
+    def leaves_one_out(self) -> bool:
+        """Whether every row is left out alone."""
+        return len(self.splits) == self.n and all(
+            len(split.test) == 1 and split.train_count == self.n - 1 for split in self.splits
+        )
+
+    @cached_property
     def overlapping(self) -> bool:
         """Whether some row is tested more than once: training sets then share more than those of a partition."""
         return int(np.bincount(np.concatenate([split.test for split in self.splits])).max()) > 1

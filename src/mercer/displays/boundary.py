@@ -15,13 +15,13 @@ from mercer.displays.look import (
     MARKERS,
     Display,
     column_labels,
-    like_training,
     mesh,
     named,
     shades,
     table,
 )
 from mercer.errors import InputError, sentence
+from mercer.estimators.refitting import like_training
 
 
 @dataclass(eq=False, repr=False)

@@ -19,11 +19,11 @@ from mercer.displays.look import (
     Display,
     column_labels,
     grid_lines,
-    like_training,
     mesh,
     named,
     table,
 )
+from mercer.estimators.refitting import like_training
 
 
 @dataclass(eq=False, repr=False)

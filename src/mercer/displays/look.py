@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -99,18 +98,6 @@ def table(X: Any, *widths: int) -> Array:
         must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'}"
         raise InputError(sentence("X of a display", must_be, f"shape {values.shape}"))
     return values
-
-
-def like_training(estimator: Any, values: Array) -> Any:
-    """Rows to predict, as a data frame where the model was fitted to one."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return values
-    try:
-        pandas = import_module("pandas")
-    except ModuleNotFoundError:  # pragma: no cover - names can come from other frames
-        return values
-    return pandas.DataFrame(values, columns=list(names))
 
 
 def mesh(X: Array, count: int) -> tuple[Array, Array, Array]:

@@ -156,9 +156,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         if hasattr(self, "log_factor_"):
             del self.log_factor_  # of the fit before
         if self.log_target:
-            exp = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
-            self.log_factor_ = self._one(np.divide(*exp), y)
-            error, give = root_mean_square(self.in_units(held) - np.exp(self.centre_ + self.scale_ * truth))
+            sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
+            self.log_factor_ = self._one(np.divide(*sums), y)
+            error, give = root_mean_square(self.in_units(held) - self._targets(truth))
         else:
             error, give = root_mean_square(self.scale_ * (held - truth))
         self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
@@ -178,9 +178,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def _losses(self, votes: Array, Y: Array) -> Array:
         if np.ndim(self.centre_):
             return np.asarray(np.mean((votes - Y) ** 2, axis=1))
-        truth = self.centre_ + self.scale_ * Y
-        truth = np.exp(truth) if hasattr(self, "log_factor_") else truth
-        return np.asarray((self.in_units(votes) - truth)[:, 0] ** 2)
+        return np.asarray((self.in_units(votes) - self._targets(Y))[:, 0] ** 2)
 
     @staticmethod
     def _one(numbers: Array, y: Array) -> Any:
@@ -197,8 +195,13 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def in_units(self, votes: Array) -> Array:
         """Predictions, in units of y, from values of the committee (m x t)."""
-        values = self.centre_ + self.scale_ * votes
-        return np.asarray(np.exp(values) * self.log_factor_ if hasattr(self, "log_factor_") else values)
+        values = self._targets(votes)
+        return np.asarray(values * self.log_factor_ if hasattr(self, "log_factor_") else values)
+
+    def _targets(self, fitted: Array) -> Array:
+        """Targets, or ends of intervals, from what members are fitted to: the inverse of `fitted_to`."""
+        values = self.centre_ + self.scale_ * fitted
+        return np.asarray(np.exp(values) if hasattr(self, "log_factor_") else values)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
@@ -272,8 +275,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
             out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
             bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
-        ends = [self._out(self.centre_ + self.scale_ * end) for end in bounds]
-        lower, upper = map(np.exp, ends) if hasattr(self, "log_factor_") else ends
+        lower, upper = (self._out(self._targets(end)) for end in bounds)
         return lower, upper
 
     def held_in_intervals(self, confidence: float = 0.9) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from mercer.data.folds import Folds, checked_names
+from mercer.data.folds import checked_names
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.insight.conformal import conformal_sets
@@ -103,7 +103,7 @@ def _refuse_uncovered(fitted: FittedRidge) -> None:
 def _refuse_search(search: Any, fitted: FittedRidge) -> None:
     """The guarantee needs a choice that treats all n + 1 rows alike."""
     covered = {
-        "cv": leaves_one_out(search.folds_),
+        "cv": search.folds_.leaves_one_out,
         "rule": search.rule == "best",
         "scoring": search.scoring in (None, "neg_mean_squared_error"),
         "extend_grid": not search.extend_grid,
@@ -127,11 +127,6 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
     if fitted.kernel.kind == "gram" and any(search.own_ladders()):
         raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
-
-
-def leaves_one_out(folds: Folds) -> bool:
-    """Whether every row is left out alone."""
-    return len(folds.splits) == folds.n and all(len(s.test) == 1 and len(s.train) == folds.n - 1 for s in folds.splits)
 
 
 def _promised(fitted: FittedRidge, kernels: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,18 @@ def part_of(X: Any, rows: Array) -> Any:
     if isinstance(X, dict):
         return {name: c[rows] if isinstance(c, Cells) else _safe_indexing(c, rows) for name, c in X.items()}
     return _safe_indexing(X, rows)
+
+
+def like_training(estimator: Any, values: Array) -> Any:
+    """Rows to predict, as a data frame where the model was fitted to one."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return values
+    try:
+        pandas = import_module("pandas")
+    except ModuleNotFoundError:  # pragma: no cover - names can come from other frames
+        return values
+    return pandas.DataFrame(values, columns=list(names))
 
 
 class Refitting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from mercer.data.rows import Array, File, Seed
 from mercer.errors import InputError
 from mercer.estimators.conformal import hulls, sets_of_search
 from mercer.estimators.inputs import coverage_of
-from mercer.estimators.refitting import Refitting
+from mercer.estimators.refitting import Refitting, like_training
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.updating import checked_numbers
@@ -255,9 +254,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         if "group" in self.folds_.label.lower():
             raise InputError("without and with_rows do not support groups. Fit the search again with its groups.")
         one = self.best_estimator_.dual_coef_.ndim == 1
-        names = getattr(self, "feature_names_in_", None)
-        table = X if names is None else import_module("pandas").DataFrame(X, columns=list(names))
-        found: Self = clone(self).fit(table, Y[:, 0] if one else Y, sample_weight=weights)
+        found: Self = clone(self).fit(like_training(self, X), Y[:, 0] if one else Y, sample_weight=weights)
         return found
 
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:

@@ -8,7 +8,6 @@ coefficients.
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.base import clone
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
+from mercer.estimators.refitting import like_training
 from mercer.kernels.tiles import between
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.solution import DualSolved
@@ -109,10 +109,9 @@ def _refitted(model: Any, X: Any, Y: Array, weights: Array | None, kept: Array) 
     """Fitted again to some rows."""
     gram = model.kernel_.kind == "gram"
     rows = X[kept][:, kept] if gram else X[kept]
-    names = getattr(model, "feature_names_in_", None)
-    table = rows if names is None else import_module("pandas").DataFrame(rows, columns=list(names))
     one = getattr(model, "_one_target", False)
-    return clone(model).fit(table, Y[kept, 0] if one else Y[kept], None if weights is None else weights[kept])
+    targets, own = Y[kept, 0] if one else Y[kept], None if weights is None else weights[kept]
+    return clone(model).fit(like_training(model, rows), targets, own)
 
 
 def _joined(X: Any, more: Any) -> Any:

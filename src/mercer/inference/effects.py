@@ -277,9 +277,7 @@ def _part(model: Any, X: Any) -> _Part:
     P, info = _inverse(K, float(fitted.alphas[0]))
     if info:
         raise InputError("The system of the model is singular. Use a larger alpha.")
-    if fitted.intercept:
-        ones = P.sum(axis=1)
-        P -= np.outer(ones, ones) / ones.sum()
+    P = without_constant(P) if fitted.intercept else P
     y, degrees = fitted.targets[:, 0], float(np.einsum("ij,ji->", K, P)) + fitted.intercept
     values = fitted.values(fitted.rows())[:, 0]
     return _Part(fitted.kernel, Z, at, names, X is None, y, P, P @ y, values, degrees, changes)
@@ -294,6 +292,12 @@ def _inverse(K: Array, alpha: float) -> tuple[Array, int]:
     P, info = dpotri(factor, lower=1, overwrite_c=1)
     P = np.tril(P)
     return P + np.tril(P, -1).T, int(info)
+
+
+def without_constant(G: Array) -> Array:
+    """P from G: an unpenalized constant projected out."""
+    ones = G.sum(axis=1)
+    return np.asarray(G - np.outer(ones, ones) / ones.sum())
 
 
 def _refuse_model(fitted: FittedRidge) -> None:

@@ -16,8 +16,7 @@ from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeCV
-from mercer.estimators.conformal import leaves_one_out
-from mercer.inference.effects import marginal_effects
+from mercer.inference.effects import marginal_effects, without_constant
 from mercer.kernels import Kernel, Linear
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -205,10 +204,7 @@ def _inverse(fitted: FittedRidge, K: Array, alpha: float) -> Array:
         P = np.linalg.inv(K + alpha * np.eye(len(K)))
     except np.linalg.LinAlgError:
         raise InputError("The system of the model is singular. Use a larger alpha.") from None
-    if fitted.intercept:
-        ones = P.sum(axis=1)
-        P -= np.outer(ones, ones) / ones.sum()
-    return np.asarray(P)
+    return without_constant(P) if fitted.intercept else np.asarray(P)
 
 
 def _shares(fitted: FittedRidge, new: Array) -> Array:
@@ -230,7 +226,7 @@ def _squares_without(P: Array, a: Array) -> Array:
 def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int) -> tuple[Array | None, list[str]]:
     """The candidate that would be chosen without each row, if leave-one-out and squared errors choose."""
     covered = (
-        leaves_one_out(search.folds_) and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
+        search.folds_.leaves_one_out and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
     )
     alphas = np.asarray(search.alphas_, dtype=np.float64)
     names = [f"{rounded(repr(kernel))}, alpha {alpha:.3g}" for kernel in search.kernels_ for alpha in alphas]

@@ -79,7 +79,7 @@ class Chi2(Kernel):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a gamma that is none."""
+        """Raise an error unless gamma is valid."""
         positive_number(self, "gamma", self.gamma)
 
     def logarithm(self, pair: Pair) -> Array:

@@ -26,7 +26,7 @@ class Origin:
     notes : tuple of str
         What was said when it was read.
     leaks : tuple of str
-        What gives the target away, as far as the caller has looked.
+        Warnings of possible target leakage, if the caller has looked for it.
     """
 
     name: str = ""

@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.displays import EffectDisplay
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, sentence
+from mercer.inference.changes import column_place
 from mercer.report.refits import Refit, of_all_rows, refitted, sampled
 from mercer.report.subject import Subject, subject_of
 from mercer.tables import Column
@@ -147,12 +148,7 @@ def column_effect(
 
 def _place(subject: Subject, column: str | int) -> int:
     names = [each.name for each in subject.columns]
-    if isinstance(column, str) and column in names:
-        place = names.index(column)
-    elif not isinstance(column, str) and 0 <= int(column) < len(names):
-        place = int(column)
-    else:
-        raise InputError(f"There is no column {column!r}. {nearest(str(column), names)}")
+    place = column_place(column, names)
     if place not in subject.used:
         raise InputError(f"Column {names[place]!r} is not used by the model: {subject.columns[place].why}.")
     if subject.columns[place].kind == "text":

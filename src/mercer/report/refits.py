@@ -52,8 +52,7 @@ class Refit:
         """Numbers or labels."""
         if not self.subject.auto:
             return np.asarray(self.models[0][1].predict(self.subject.framed(Z)))
-        votes = sum(weight * np.reshape(model.predict(Z), (len(Z), -1)) for weight, model in self.models)
-        values = np.asarray(votes)
+        values = self._votes(Z)
         if not self.subject.classifier:
             return np.asarray(self.subject.model.in_units(values)[:, 0])
         model = self.subject.model
@@ -64,11 +63,13 @@ class Refit:
         model = self.subject.model
         if not self.subject.classifier:
             return self.predict(Z)
-        if self.subject.auto:
-            votes = sum(weight * np.reshape(each.predict(Z), (len(Z), -1)) for weight, each in self.models)
-        else:
-            votes = np.reshape(self.models[0][1].decision_function(self.subject.framed(Z)), (len(Z), -1))
-        return np.asarray(model.temperature_.probabilities(np.asarray(votes))[:, label])
+        return np.asarray(model.temperature_.probabilities(self._votes(Z))[:, label])
+
+    def _votes(self, Z: Array) -> Array:
+        """What the committee says of standardized targets, or the decision values of a search (m x t)."""
+        if not self.subject.auto:
+            return np.reshape(self.models[0][1].decision_function(self.subject.framed(Z)), (len(Z), -1))
+        return np.asarray(sum(weight * np.reshape(each.predict(Z), (len(Z), -1)) for weight, each in self.models))
 
     def losses(self, Z: Array) -> Array:
         """Squared errors, or 1 for wrong labels, of the rows not seen, encoded like this."""

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.displays.look import like_training
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.refitting import like_training
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.table_model import TableModel
 from mercer.tables import Column

@@ -104,7 +104,7 @@ class LeaveOut:
         return np.asarray((self.a[rows] - W.T @ z) / np.where(good, pivots, 1.0)[:, None]), good
 
     def _factor(self, block: Array) -> bool:
-        """Put the Cholesky factor in place of P_SS; whether it may be divided by."""
+        """Put the Cholesky factor in place of P_SS; whether P_SS is not singular."""
         return potrf(block)
 
     def _trusted(self, pivots: Array) -> Array:
@@ -112,7 +112,7 @@ class LeaveOut:
         return pivots > 0
 
     def single_residuals(self) -> tuple[Array, Array]:
-        """a_i / P_ii of every row, and whether it may be divided by."""
+        """a_i / P_ii of every row, and whether P_ii is not zero."""
         diagonal = self.diagonal()
         good = self._divisible(diagonal[:, None, None])
         return self.a / np.where(good, diagonal, 1.0)[:, None], good
@@ -152,7 +152,7 @@ class LeaveOut:
         raise NotImplementedError
 
     def _divisible(self, P: Array) -> Array:
-        """Whether each of these blocks may be divided by."""
+        """Whether each of these blocks is not singular."""
         return np.ones(len(P), dtype=bool)
 
 
