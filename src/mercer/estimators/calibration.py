@@ -100,6 +100,12 @@ class Temperature:
         """One row per row of decision values, one column per class."""
         return _softmax(self.logits(values))
 
+    def odds(self, f: Array) -> tuple[Array, Array]:
+        """Of two classes: the logarithm of the odds of the second at decision values, and its derivative."""
+        logits = self.logits(f[:, None])
+        inside = np.abs(f) <= 1.0
+        return logits[:, 1] - logits[:, 0], self.scale * np.where(inside, 1.0, _BEYOND)
+
 
 def _classes(values: Array) -> int:
     return max(2, int(values.shape[1]))

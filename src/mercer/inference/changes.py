@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
 from mercer.kernels import Gaussian, Kernel, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.tiles import between
 from mercer.tables import TableEncoder
 
 _LEVELS = 12  # of a category: the most common
-_STEP = 1e-3  # of a standard deviation: of central differences of fourth order, for kernels without a formula
+# Steps of central differences of fourth order for one derivative and for two, in standard deviations of a column or
+# widths of the kernel, whichever are smaller; for kernels without a formula.
+_STEPS = {1: 1e-3, 2: 3e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,9 @@ class Change:
     scale: float = 1.0
 
 
+Item: TypeAlias = tuple[Change, ...]  # one change, or two for their interaction
+
+
 def column_place(given: Any, names: list[str]) -> int:
     """The place of a column that is given by its name or number."""
     if isinstance(given, str) and given in names:
@@ -66,10 +71,16 @@ def plain_changes(Z: Array, names: Any) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
     found = []
     for j in range(Z.shape[1]):
-        name, different = f"x{j + 1}" if names is None else str(names[j]), np.unique(Z[:, j])
-        ends = (different[:1], different[1:]) if len(different) == 2 else None
-        found.append(Change(name, name, np.array([j]), ends))
+        name = f"x{j + 1}" if names is None else str(names[j])
+        found.append(_of_numbers(name, Z, np.array([j]), 1.0))
     return found
+
+
+def _of_numbers(name: str, Z: Array, places: Array, scale: float) -> Change:
+    different = np.unique(Z[:, places[0]])
+    if len(different) == 2:
+        return Change(name, name, places, (different[:1], different[1:]))
+    return Change(name, name, places, None, scale)
 
 
 def encoded_changes(encoder: TableEncoder, Z: Array) -> list[Change]:
@@ -78,7 +89,7 @@ def encoded_changes(encoder: TableEncoder, Z: Array) -> list[Change]:
     for place in np.unique(groups):
         column, mine = encoder.columns_[place], np.flatnonzero(groups == place)
         if column.kind == "number" and column.scale is not None:
-            found.append(Change(column.name, column.name, mine[:1], None, 1.0 / column.scale.spread))
+            found.append(_of_numbers(column.name, Z, mine[:1], 1.0 / column.scale.spread))
         elif column.kind == "category" and len(mine) == 1:
             found.append(Change(column.name, f"{column.name}=True", mine, (np.zeros(1), np.ones(1))))
         elif column.kind == "category":
@@ -103,77 +114,127 @@ def shifted(change: Change, middle: Array) -> Change:
     return replace(change, ends=(low, high))
 
 
-def refuse_rough(kernel: Kernel) -> None:
-    """Refuse kernels without derivatives at a distance of 0."""
-    for each in vars(kernel).values():
-        if isinstance(each, Kernel):
-            refuse_rough(each)
-    if isinstance(kernel, Laplacian) or (isinstance(kernel, Matern) and kernel.nu < 1):
-        way_out = "Use a smooth one, such as Gaussian or Matern(nu=2.5); for averages of any model use column_effect."
-        raise InputError(sentence("The kernel of marginal_effects", "differentiable", repr(kernel), way_out))
+# -- what a change does to kernel values ------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Slope:
-    """D_ij = V_ij (x_i - z_j) / w^2 for a kernel of the scaled distance."""
+    """Derivatives of a kernel of the scaled distance.
+
+    By a column c they are V_ij (x_ic - z_jc) / w_c^2; by two of them W_ij times both such factors.
+    """
 
     V: Array
+    W: Array
     inverse: Array
 
 
 def radial(kernel: Kernel, at: Array, Z: Array) -> Slope | None:
-    """The derivative by the halved squared distance of kernels that depend on it; None for others."""
+    """First and second derivative by the halved squared distance of kernels that depend on it; None for others."""
     rule = _RULES.get(type(kernel))
     if rule is None:
         return None
-    width = np.broadcast_to(np.asarray(kernel.get_params()["width"], dtype=np.float64), (Z.shape[1],))
-    V = rule(kernel, cdist(at / width, Z / width, "sqeuclidean"))
-    return None if V is None else Slope(V, 1.0 / width**2)
+    width = _widths(kernel, Z.shape[1])
+    found = rule(kernel, cdist(at / width, Z / width, "sqeuclidean"))
+    return None if found is None else Slope(*found, 1.0 / width**2)
 
 
-def _matern(kernel: Any, s: Array) -> Array | None:
+def _widths(kernel: Kernel, columns: int) -> Array:
+    return np.broadcast_to(np.asarray(kernel.get_params()["width"], dtype=np.float64), (columns,))
+
+
+def _gaussian(_: Any, s: Array) -> tuple[Array, Array]:
+    k = np.exp(-0.5 * s)
+    return -k, k
+
+
+def _matern(kernel: Any, s: Array) -> tuple[Array, Array] | None:
     r = np.sqrt(s)
+    apart = np.where(r > 0, r, np.inf)  # at a distance of 0: the mean of the slopes on both sides
+    if kernel.nu == 0.5:
+        k = np.exp(-r)
+        return -k / apart, k * (1.0 / apart + 1.0) / apart**2
     if kernel.nu == 1.5:
-        return np.asarray(-3.0 * np.exp(-np.sqrt(3.0) * r))
+        k = 3.0 * np.exp(-np.sqrt(3.0) * r)
+        return -k, np.sqrt(3.0) * k / apart
     if kernel.nu == 2.5:
-        return np.asarray(-(5.0 / 3.0) * (1.0 + np.sqrt(5.0) * r) * np.exp(-np.sqrt(5.0) * r))
+        k = (5.0 / 3.0) * np.exp(-np.sqrt(5.0) * r)
+        return -(1.0 + np.sqrt(5.0) * r) * k, 5.0 * k
     return None
 
 
-def _rational(kernel: Any, s: Array) -> Array:
+def _rational(kernel: Any, s: Array) -> tuple[Array, Array]:
     shape = float(kernel.get_params()["shape"])
-    return np.asarray(-((1.0 + s / (2.0 * shape)) ** (-shape - 1.0)))
+    base = 1.0 + s / (2.0 * shape)
+    V = -(base ** (-shape - 1.0))
+    return V, -(1.0 + 1.0 / shape) * V / base
 
 
-_RULES: dict[type, Callable[[Any, Array], Array | None]] = {
-    Gaussian: lambda _, s: -np.exp(-0.5 * s),
+_RULES: dict[type, Callable[[Any, Array], tuple[Array, Array] | None]] = {
+    Gaussian: _gaussian,
     Matern: _matern,
     RationalQuadratic: _rational,
 }
 
 
-def differences(part: System, change: Change) -> Array:
-    """Kernel values with the second of two cells in a column, less those with the first."""
-    assert change.ends is not None  # noqa: S101 - looked at by the caller
-    values = []
-    for end in change.ends:
-        moved = part.at.copy()
-        moved[:, change.places] = end
-        values.append(between(part.kernel, Rows(moved, part.names), Rows(part.Z, part.names)))
-    return np.asarray(values[1] - values[0])
+def changed(part: System, item: Item, slope: Slope | None) -> Array:
+    """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`; `slope`: from `radial`."""
+    cells = tuple(change for change in item if change.ends is not None)
+    slopes = tuple(change for change in item if change.ends is None)
+    if not cells:
+        return _derivatives(part, slopes, slope)
+    ends = [(c, replace(part, at=rows)) for c, rows in stencil(part, cells, [part.kernel])]
+    return np.asarray(sum(c * _derivatives(end, slopes, radial(part.kernel, end.at, part.Z)) for c, end in ends))
 
 
-def derivatives(part: System, change: Change, slope: Slope | None) -> Array:
-    """By the formula of the kernel, or central differences of fourth order."""
-    place = int(change.places[0])
-    column = part.Z[:, place]
+def _derivatives(part: System, slopes: Item, slope: Slope | None) -> Array:
+    """By one column or two, or by none; by the formula of the kernel if there is one."""
+    if not slopes:
+        return values(part, part.at)
+    places = [int(change.places[0]) for change in slopes]
+    apart = [part.at[:, place][:, None] - part.Z[:, place][None] for place in places]
     if slope is not None:
-        return np.asarray(slope.inverse[place] * slope.V * (part.at[:, place][:, None] - column[None]))
-    h = _STEP * (float(column.std()) or float(np.abs(column).max()) or 1.0)
+        found, factors = slope.V if len(slopes) == 1 else slope.W, [slope.inverse[place] for place in places]
+    elif isinstance(part.kernel, Laplacian):
+        width, found = _widths(part.kernel, part.Z.shape[1]), values(part, part.at)
+        apart, factors = [np.sign(delta) for delta in apart], [-1.0 / width[place] for place in places]
+    else:
+        return np.asarray(sum(c * values(part, rows) for c, rows in stencil(part, slopes, [part.kernel])))
+    for factor, delta in zip(factors, apart, strict=True):
+        found = found * (factor * delta)
+    return np.asarray(found)
 
-    def at(steps: float) -> Array:
-        moved = part.at.copy()
-        moved[:, place] += steps * h
-        return np.asarray(between(part.kernel, Rows(moved, part.names), Rows(part.Z, part.names)))
 
-    return np.asarray((8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * h))
+def values(part: System, rows: Array) -> Array:
+    """k(x, z) of these rows and those of the coefficients."""
+    return np.asarray(between(part.kernel, Rows(rows, part.names), Rows(part.Z, part.names)))
+
+
+def stencil(part: System, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:
+    """The changes as a sum of function values, c times f at moved rows, for functions of these kernels."""
+    found, widths = [(1.0, part.at)], [width for kernel in kernels for width in _all_widths(kernel)]
+    for change in item:
+        column = part.Z[:, change.places[0]]
+        h = _STEPS[len(item)] * min([float(column.std()) or float(np.abs(column).max()) or 1.0, *widths])
+        found = [(c * share, rows) for share, before in found for c, rows in _moved(change, before, h)]
+    return found
+
+
+def _moved(change: Change, at: Array, h: float) -> list[tuple[float, Array]]:
+    def to(cells: Any) -> Array:
+        rows = at.copy()
+        rows[:, change.places] = cells
+        return rows
+
+    if change.ends is not None:
+        low, high = change.ends
+        return [(1.0, to(high)), (-1.0, to(low))]
+    weights = ((8.0, 1.0), (-8.0, -1.0), (-1.0, 2.0), (1.0, -2.0))
+    return [(c / (12.0 * h), to(at[:, change.places] + steps * h)) for c, steps in weights]
+
+
+def _all_widths(kernel: Kernel) -> list[float]:
+    """The widths that a kernel and its parts have."""
+    own = kernel.get_params(deep=False).get("width")
+    found = [] if own is None else [float(np.min(own))]  # which is above 0
+    return found + [width for each in vars(kernel).values() if isinstance(each, Kernel) for width in _all_widths(each)]

@@ -8,39 +8,19 @@ has a closed form: the standard errors need no refit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import stdtr, stdtrit
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
-from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import (
-    Change,
-    Slope,
-    System,
-    column_place,
-    derivatives,
-    differences,
-    encoded_changes,
-    plain_changes,
-    radial,
-    refuse_rough,
-    shifted,
-)
+from mercer.inference.changes import Change, Item, Slope, changed, column_place, radial, stencil, values
+from mercer.inference.voters import Link, Sum, Voter, as_sum
 from mercer.insight.intervals import checked_confidence
-from mercer.kernels import Linear
-from mercer.runtime import promise
-from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.gram import training_matrix
-from mercer.tables import TableEncoder
 from mercer.text import Shown, counted, text_table
 
 
@@ -61,7 +41,7 @@ class MarginalEffects(Shown):
     pointwise : ndarray of shape (rows, columns)
         The effect at every row.
     kinds : list of str
-        `slope`, or `difference` for columns of two values.
+        `slope`, or `difference` for columns of two values and levels of categories.
     errors : str
         `jackknife` or `homogeneous`.
     degrees : float
@@ -70,6 +50,8 @@ class MarginalEffects(Shown):
         The average effects without each training row.
     pointwise_error : ndarray of shape (rows, columns) or None
         Standard errors of `pointwise`, on request.
+    interactions : MarginalEffects or None
+        The same of pairs of columns, on request.
     """
 
     names: list[str]
@@ -84,6 +66,7 @@ class MarginalEffects(Shown):
     confidence: float
     without: Array
     pointwise_error: Array | None = None
+    interactions: MarginalEffects | None = None
 
     @property
     def t(self) -> Array:
@@ -109,11 +92,14 @@ class MarginalEffects(Shown):
         }
 
     def __str__(self) -> str:
-        columns = self._columns()
-        rows = list(zip(*columns.values(), strict=True))
         how = f"{self.errors} standard errors, {self.degrees:.4g} degrees of freedom"
         said = f"Average effects on the prediction ({counted(len(self.pointwise), 'row')}, {how})."
-        return f"{said}\n\n{text_table(list(columns), rows)}"
+        pairs = "" if self.interactions is None else f"\n\nPairs of columns:\n\n{self.interactions._text()}"
+        return f"{said}\n\n{self._text()}{pairs}"
+
+    def _text(self) -> str:
+        columns = self._columns()
+        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
 
     def plot(self, ax: Any = None) -> BarsDisplay:
         """Draw the average effects with their confidence intervals.
@@ -137,6 +123,8 @@ def marginal_effects(
     columns: Sequence[Any] | None = None,
     errors: str = "jackknife",
     confidence: float = 0.95,
+    of: str = "prediction",
+    interactions: Any = False,
     pointwise_errors: bool = False,
 ) -> MarginalEffects:
     """Average effect of each column on the prediction, with standard error, p-value and interval.
@@ -149,10 +137,10 @@ def marginal_effects(
 
     Parameters
     ----------
-    model : KernelRidge, KernelRidgeCV, KernelRidgeClassifier, KernelRidgeClassifierCV, or a Pipeline
-        Fitted, without sample weights, to one target or two classes, with a kernel that has derivatives. Effects of a
-        classifier are those on its decision value. A Pipeline of a TableEncoder and one of these has effects per unit
-        of the columns of its table; dates and texts have none.
+    model : KernelRidge, KernelRidgeCV, their classifiers, AutoRegressor, AutoClassifier, or a Pipeline
+        Fitted, without sample weights, to one target or two classes. Automatic models, and a Pipeline of a TableEncoder
+        and one of the others, have effects per unit of the columns of their table; dates and texts have none. Where a
+        kernel has a kink, its slope is the mean of those on both sides.
     X : array-like of shape (m, n_features), default=None
         Where effects are averaged; None is the training rows.
     columns : sequence of str or int, default=None
@@ -163,6 +151,13 @@ def marginal_effects(
         KRLS in R does.
     confidence : float, default=0.95
         Of the intervals.
+    of : {"prediction", "probability"}, default="prediction"
+        `probability`: effects on the probability of the second class. `prediction` of a classifier is its decision
+        value. Errors of effects on probabilities, on the logarithm of the odds of AutoClassifier and on predictions of
+        AutoRegressor(log_target=True) are those of the delta method, to first order in the targets.
+    interactions : bool or sequence of pairs of columns, default=False
+        Also by how much the effect of one column changes per unit of another, the mean cross derivative or the
+        difference of differences; True for all pairs of `columns`.
     pointwise_errors : bool, default=False
         Whether the effect at every row gets a standard error, that of homogeneous noise; one product of matrices for
         each column.
@@ -188,169 +183,149 @@ def marginal_effects(
     if not isinstance(errors, str) or errors not in ("jackknife", "homogeneous"):
         raise InputError(sentence("errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors)))
     confidence = checked_confidence(confidence)
-    part = _part(model, X)
-    wanted = _wanted(part, columns)
-    found, y = _effects(part, wanted, pointwise=pointwise_errors), part.y
-    average, noise = found.average, float(np.mean((part.y - part.values) ** 2))
+    found = as_sum(model, X, of)
+    wanted = _wanted(found.changes, columns)
+    pairs = _pairs(found.changes, wanted, interactions)
+    alone: list[Item] = [(change,) for change in wanted]
+    result = _table(found, alone, errors, confidence, pointwise=pointwise_errors)
+    if not pairs:
+        return result
+    return replace(result, interactions=_table(found, pairs, errors, confidence, pointwise=pointwise_errors))
+
+
+@dataclass(frozen=True, eq=False)
+class _Effect:
+    """At every row, their mean, the mean without each training row, and shares of y in the mean and at every row."""
+
+    pointwise: Array
+    average: float
+    without: Array
+    shares: Array
+    rows: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """A voter with what all columns of a radial kernel need: its slope V, and V P' without the sum over rows."""
+
+    voter: Voter
+    slope: Slope | None
+    weighted: Array | None
+
+    @staticmethod
+    def made(voter: Voter, *, own: bool) -> _Ready:
+        slope = radial(voter.kernel, voter.at, voter.Z)
+        return _Ready(voter, slope, slope.V * voter.P.T if slope is not None and own else None)
+
+
+def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, pointwise: bool) -> MarginalEffects:
+    """Average effects with their errors."""
+    ready = [_Ready.made(voter, own=found.own) for voter in found.voters]
+    effects = [_effect(found, ready, item, pointwise=pointwise) for item in items]
+    noise, average = float(np.mean(found.residuals**2)), np.array([each.average for each in effects])
+    left = np.column_stack([each.without for each in effects])
     if errors == "jackknife":
-        left = found.without
         spread = np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
     else:
-        spread = np.sqrt(noise * np.sum(found.shares**2, axis=0))
-    degrees = max(len(y) - part.degrees, 1.0)
+        spread = np.sqrt(noise * np.array([each.shares @ each.shares for each in effects]))
+    degrees = max(len(found.residuals) - found.degrees, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pvalue = 2.0 * stdtr(degrees, -np.abs(average / spread))
     reach = stdtrit(degrees, 0.5 + 0.5 * confidence) * spread
+    squares = [np.einsum("ij,ij->i", each.rows, each.rows) for each in effects if each.rows is not None]
     return MarginalEffects(
-        [change.name for change in wanted],
+        [" x ".join(change.name for change in item) for item in items],
         average,
         spread,
         np.asarray(pvalue),
         np.column_stack([average - reach, average + reach]),
-        found.pointwise,
-        ["slope" if change.ends is None else "difference" for change in wanted],
+        np.column_stack([each.pointwise for each in effects]),
+        [" x ".join("slope" if change.ends is None else "difference" for change in item) for item in items],
         errors,
         degrees,
         confidence,
-        found.without,
-        None if found.squares is None else np.sqrt(noise * found.squares),
+        left,
+        np.sqrt(noise * np.column_stack(squares)) if squares else None,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Part(System):
-    """A model with its system inverted; whether effects are averaged at its `own` rows."""
-
-    own: bool
-    y: Array
-    P: Array
-    a: Array
-    values: Array
-    degrees: float
-    changes: list[Change]
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Of some columns: effects at the rows, their mean, the mean without each training row, and shares of y."""
-
-    pointwise: Array
-    average: Array
-    without: Array
-    shares: Array
-    squares: Array | None
-
-
-def _part(model: Any, X: Any) -> _Part:
-    encoder = None
-    if isinstance(model, TableModel):
-        model = model.pipeline
-    if isinstance(model, Pipeline) and len(model.steps) == 2 and isinstance(model.steps[0][1], TableEncoder):
-        encoder, model = model.steps[0][1], model.steps[1][1]
-    if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV):
-        check_is_fitted(model, "best_estimator_")
-        model = model.best_estimator_
-    if not isinstance(model, KernelRidge | KernelRidgeClassifier):
-        must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, or a Pipeline of a TableEncoder and one of these"
-        )
-        way_out = "For averages of automatic models use column_effect."
-        raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
-    check_is_fitted(model)
-    fitted = model.fitted_
-    _refuse_model(fitted)
-    names = getattr(model, "feature_names_in_", None)
-    Z, n = np.asarray(fitted.X, dtype=np.float64), len(fitted.targets)
-    changes = plain_changes(Z, names) if encoder is None else encoded_changes(encoder, Z)
-    if X is None:
-        at = Z
-    elif encoder is None:
-        at = np.asarray(model.checked_rows(X).values, dtype=np.float64)
-    else:
-        at = encoder.transform(X)
-    promise(8 * n * n * 4, f"marginal_effects of {n} rows", "Use fewer rows.")
-    if isinstance(fitted.kernel, Linear) and fitted.intercept:  # the same model, and no digits lost to an offset
-        middle = Z.mean(axis=0)
-        at, Z = at - middle, Z - middle
-        changes = [shifted(change, middle) for change in changes]
-    K = training_matrix(fitted.kernel, Rows(Z, names))
-    P, info = _inverse(K, float(fitted.alphas[0]))
-    if info:
-        raise InputError("The system of the model is singular. Use a larger alpha.")
-    P = without_constant(P) if fitted.intercept else P
-    y, degrees = fitted.targets[:, 0], float(np.einsum("ij,ji->", K, P)) + fitted.intercept
-    values = fitted.values(fitted.rows())[:, 0]
-    return _Part(fitted.kernel, Z, at, names, X is None, y, P, P @ y, values, degrees, changes)
-
-
-def _inverse(K: Array, alpha: float) -> tuple[Array, int]:
-    """(K + alpha I)^-1 from its Cholesky factor, and what LAPACK says."""
-    A = K + alpha * np.eye(len(K))
-    factor, info = dpotrf(A, lower=1, overwrite_a=1)
-    if info:
-        return factor, int(info)
-    P, info = dpotri(factor, lower=1, overwrite_c=1)
-    P = np.tril(P)
-    return P + np.tril(P, -1).T, int(info)
-
-
-def without_constant(G: Array) -> Array:
-    """P from G: an unpenalized constant projected out."""
-    ones = G.sum(axis=1)
-    return np.asarray(G - np.outer(ones, ones) / ones.sum())
-
-
-def _refuse_model(fitted: FittedRidge) -> None:
-    if fitted.weights is not None:
-        raise InputError("marginal_effects does not support sample_weight. Fit the model without it.")
-    if fitted.targets.shape[1] != 1:
-        raise InputError(sentence("marginal_effects", "of one target or two classes", fitted.targets.shape[1]))
-    if fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr") or np.asarray(fitted.X).dtype.kind not in "fiu":
-        raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
-    if fitted.alphas[0] <= 0:
-        raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
-    refuse_rough(fitted.kernel)
-
-
-def _wanted(part: _Part, columns: Any) -> list[Change]:
-    if columns is None:
-        return part.changes
-    names = list(dict.fromkeys(change.column for change in part.changes))
-    wanted = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
-    chosen = [names[column_place(each, names)] for each in wanted]
-    return [change for name in chosen for change in part.changes if change.column == name]
-
-
-def _effects(part: _Part, wanted: list[Change], *, pointwise: bool) -> _Found:
-    n, m, many = len(part.y), len(part.at), len(wanted)
-    e = part.a / np.diag(part.P)
-    slope = radial(part.kernel, part.at, part.Z)
-    effects, without, shares = np.empty((m, many)), np.empty((n, many)), np.empty((n, many))
-    squares = np.empty((m, many)) if pointwise else None
-    average = np.empty(many)
-    weighted = None if slope is None or not part.own else slope.V * part.P.T
-    for k, change in enumerate(wanted):
-        if slope is not None and change.ends is None and squares is None:
-            effect, g, own = _by_formula(part, slope, int(change.places[0]), weighted)
+def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> _Effect:
+    """The effect of one change, or of two together."""
+    scale = float(np.prod([change.scale for change in item]))
+    m, n = len(found.voters[0].at), len(found.residuals)
+    effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
+    rows = np.zeros((m, n)) if pointwise else None
+    bent = None if found.link is None else _through_link(found, item, found.link)
+    for number, (voter, slope, weighted) in enumerate((each.voter, each.slope, each.weighted) for each in ready):
+        by, c = voter.weight * scale, np.zeros(m)
+        if bent is None and slope is not None and rows is None and len(item) == 1 and item[0].ends is None:
+            mine, g, diagonal = _without_matrix(voter, slope, weighted, int(item[0].places[0]))
         else:
-            D = derivatives(part, change, slope) if change.ends is None else differences(part, change)
-            effect, g = D @ part.a, D.sum(axis=0) / m
-            own = np.einsum("ij,ji->i", D, part.P) if part.own else np.zeros(n)
-            if squares is not None:
-                squares[:, k] = change.scale**2 * np.sum((D @ part.P) ** 2, axis=1)
-        effect, g, own = change.scale * effect, change.scale * g, change.scale * own
-        effects[:, k], average[k] = effect, effect.mean()
-        shares[:, k] = part.P @ g
-        moved = average[k] - shares[:, k] * e  # the mean over the same rows of the model without row i
-        without[:, k] = (n * moved - (effect - own * e)) / (n - 1) if part.own else moved
-    return _Found(effects, average, without, shares, squares)
+            D, c = (changed(voter, item, slope), c) if bent is None else bent.by_voter[number]
+            mine, g = D @ voter.a, D.mean(axis=0)
+            diagonal = np.einsum("ij,ji->i", D, voter.P) + c * voter.shares if found.own else np.zeros(n)
+            if rows is not None:
+                rows += by * (D @ voter.P + np.outer(c, voter.shares))
+        share = by * (voter.P @ g + c.mean() * voter.shares)
+        effect += by * mine
+        shares += share
+        moved += share * voter.residual
+        own += by * diagonal * voter.residual
+    effect = effect if bent is None else scale * bent.effect
+    without = effect.mean() - moved  # the mean over the same rows of the model without row i
+    if found.own:
+        without = (n * without - (effect - own)) / (n - 1)
+    return _Effect(effect, float(effect.mean()), without, shares, rows)
 
 
-def _by_formula(part: _Part, slope: Slope, place: int, weighted: Array | None) -> tuple[Array, Array, Array]:
-    """The effects, 1'D / m and the diagonal of D P for one column, without D itself."""
+@dataclass(frozen=True, eq=False)
+class _Bent:
+    """Effects on g(f), and for every voter their derivatives by the dual coefficients and by the constant."""
+
+    effect: Array
+    by_voter: list[tuple[Array, Array]]
+
+
+def _through_link(found: Sum, item: Item, link: Link) -> _Bent:
+    voters, m = found.voters, len(found.voters[0].at)
+    effect, by_voter = np.zeros(m), [(np.zeros((m, len(voter.Z))), np.zeros(m)) for voter in voters]
+    for share, rows in stencil(voters[0], item, [voter.kernel for voter in voters]):
+        kernels = [values(voter, rows) for voter in voters]
+        sums = (voter.weight * (K @ voter.a + voter.constant) for voter, K in zip(voters, kernels, strict=True))
+        value, slope = link(np.asarray(found.start + sum(sums)))
+        effect += share * value
+        for (D, c), K in zip(by_voter, kernels, strict=True):
+            np.add(D, share * slope[:, None] * K, out=D)
+            np.add(c, share * slope, out=c)
+    return _Bent(effect, by_voter)
+
+
+def _without_matrix(part: Voter, slope: Slope, weighted: Array | None, place: int) -> tuple[Array, Array, Array]:
+    """The effects, 1'D / m and the diagonal of D P for one column of a radial kernel, without D itself."""
     x, z, scale = part.at[:, place], part.Z[:, place], slope.inverse[place]
     effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
     g = scale * (slope.V.T @ x - z * slope.V.sum(axis=0)) / len(x)
     if weighted is None:
         return effect, g, np.zeros(len(z))
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
+
+
+def _wanted(changes: list[Change], columns: Any) -> list[Change]:
+    if columns is None:
+        return changes
+    names = list(dict.fromkeys(change.column for change in changes))
+    wanted = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
+    chosen = [names[column_place(each, names)] for each in wanted]
+    return [change for name in chosen for change in changes if change.column == name]
+
+
+def _pairs(changes: list[Change], wanted: list[Change], interactions: Any) -> list[Item]:
+    """Pairs of changes of different columns: all of the wanted ones, or those of given pairs of columns."""
+    if interactions is False or interactions is None:
+        return []
+    if interactions is True:
+        return [pair for pair in combinations(wanted, 2) if pair[0].column != pair[1].column]
+    pairs = [tuple(pair) if isinstance(pair, list | tuple) else (pair,) for pair in interactions]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
+    return [both for a, b in pairs for both in product(_wanted(changes, [a]), _wanted(changes, [b]))]

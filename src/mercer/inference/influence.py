@@ -16,8 +16,9 @@ from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeCV
-from mercer.inference.effects import marginal_effects, without_constant
-from mercer.kernels import Kernel, Linear
+from mercer.inference.effects import marginal_effects
+from mercer.inference.voters import centre_of, inverse
+from mercer.kernels import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.solvers.fitted import FittedRidge
@@ -162,7 +163,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     _refuse(fitted)
     n, y = len(fitted.targets), fitted.targets[:, 0]
     promise(8 * n * n * 4, f"influence of {n} rows", "Use fewer rows.")
-    P = _inverse(fitted, _matrix(fitted, fitted.kernel), float(fitted.alphas[0]))
+    P, _ = inverse(_matrix(fitted, fitted.kernel), float(fitted.alphas[0]), intercept=fitted.intercept)
     a, diagonal = P @ y, np.diag(P)
     residual = a / diagonal
     error, without = float(np.sqrt(np.mean(residual**2))), np.sqrt(_squares_without(P, a) / max(n - 1, 1))
@@ -194,17 +195,8 @@ def _refuse(fitted: FittedRidge) -> None:
 
 def _matrix(fitted: FittedRidge, kernel: Kernel) -> Array:
     rows = fitted.rows()
-    if isinstance(kernel, Linear) and fitted.intercept and not rows.sparse:  # the same model, and no digits lost
-        rows = Rows(rows.values - rows.values.mean(axis=0), rows.names)
-    return training_matrix(kernel, rows)
-
-
-def _inverse(fitted: FittedRidge, K: Array, alpha: float) -> Array:
-    try:
-        P = np.linalg.inv(K + alpha * np.eye(len(K)))
-    except np.linalg.LinAlgError:
-        raise InputError("The system of the model is singular. Use a larger alpha.") from None
-    return without_constant(P) if fitted.intercept else np.asarray(P)
+    middle = centre_of(kernel, rows, intercept=fitted.intercept)
+    return training_matrix(kernel, rows if middle is None else Rows(rows.values - middle, rows.names))
 
 
 def _shares(fitted: FittedRidge, new: Array) -> Array:
@@ -237,7 +229,7 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int)
     for kernel in search.kernels_:
         K = _matrix(fitted, kernel)
         for alpha in alphas:
-            P = _inverse(fitted, K, float(alpha))
+            P, _ = inverse(K, float(alpha), intercept=fitted.intercept)
             scores.append(_squares_without(P, P @ y))
             progress.step()
     found = np.array(scores)

@@ -1,0 +1,211 @@
+"""A fitted model as a sum of linear maps of its targets, and what is shown of its value.
+
+The dual coefficients of a kernel ridge model are a = P y; a committee adds several such models up. What it shows may be
+a function g of the sum f: a probability, or the exponential of a logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.special import expit
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, sentence
+from mercer.estimators import (
+    AutoClassifier,
+    AutoRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+)
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.table_model import TableModel
+from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted
+from mercer.kernels import Linear
+from mercer.runtime import promise
+from mercer.solvers.fitted import FittedRidge
+from mercer.solvers.gram import training_matrix
+from mercer.tables import TableEncoder
+
+Link: TypeAlias = Callable[[Array], tuple[Array, Array]]  # g(f) and its derivative
+
+
+@dataclass(frozen=True, eq=False)
+class Voter(System):
+    """One kernel ridge model of a sum: its weight, a = P y, the shares of y in its constant, and left-out residuals."""
+
+    weight: float
+    P: Array
+    a: Array
+    shares: Array
+    constant: float
+    residual: Array
+    degrees: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """f, a constant `start` and the weighted sum of voters, at their rows `at`; `own`: these are the training rows.
+
+    Attributes
+    ----------
+    residuals : ndarray of shape (n,)
+        Targets less f at the training rows, in units of f.
+    degrees : float
+        Effective degrees of freedom.
+    changes : list of Change
+        What may be asked of the columns.
+    link : Link or None
+        What is shown of f; None for f itself.
+    """
+
+    voters: list[Voter]
+    start: float
+    own: bool
+    residuals: Array
+    degrees: float
+    changes: list[Change]
+    link: Link | None
+
+
+def inverse(K: Array, alpha: float, *, intercept: bool) -> tuple[Array, Array]:
+    """P, from (K + alpha I)^-1 with an unpenalized constant projected out, and the shares of y in that constant."""
+    A = K + alpha * np.eye(len(K))
+    factor, failed = dpotrf(A, lower=1)
+    if not failed:
+        G, failed = dpotri(factor, lower=1, overwrite_c=1)
+        G = np.tril(G)
+        G = G + np.tril(G, -1).T
+    if failed:  # a kernel that is no Mercer kernel may still have a regular system
+        try:
+            G = np.linalg.inv(A)
+        except np.linalg.LinAlgError:
+            raise InputError("The system of the model is singular. Use a larger alpha.") from None
+    if not intercept:
+        return np.asarray(G), np.zeros(len(G))
+    ones = G.sum(axis=1)
+    return np.asarray(G - np.outer(ones, ones) / ones.sum()), np.asarray(ones / ones.sum())
+
+
+def centre_of(kernel: Any, rows: Rows, *, intercept: bool) -> Array | None:
+    """What may be taken off dense rows: with an intercept a linear kernel fits the same, and loses no digits."""
+    if isinstance(kernel, Linear) and intercept and not rows.sparse:
+        return np.asarray(rows.values.mean(axis=0))
+    return None
+
+
+def as_sum(model: Any, X: Any, of: str) -> Sum:
+    """The model as a sum of voters at rows X; None for the training rows."""
+    model, encoder = _unwrapped(model)
+    link = _link(model, of)
+    weights, fitted, (start, scale), encoder = _parts(model, encoder)
+    for each in fitted:
+        _refuse(each)
+    first = fitted[0]
+    Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
+    promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
+    changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z)
+    if not changes:
+        raise InputError("The model has no column of numbers or categories that varies, so there are no effects.")
+    if X is None:
+        at = Z
+    elif encoder is None:
+        at = np.asarray(_ridge(model).checked_rows(X).values, dtype=np.float64)
+    else:
+        at = encoder.transform(X)
+    values = sum(weight * each.values(each.rows())[:, 0] for weight, each in zip(weights, fitted, strict=True))
+    middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
+    if middle is not None and len(fitted) == 1:
+        at, Z = at - middle, Z - middle
+        changes = [shifted(change, middle) for change in changes]
+    voters = [_voter(weight * scale, each, Z, at) for weight, each in zip(weights, fitted, strict=True)]
+    degrees = sum(weight * voter.degrees for weight, voter in zip(weights, voters, strict=True))
+    residuals = scale * (first.targets[:, 0] - values)
+    return Sum(voters, start, X is None, residuals, float(degrees), changes, link)
+
+
+def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
+    """The model, and the encoder before it in a Pipeline."""
+    if isinstance(model, TableModel):
+        model = model.pipeline
+    if isinstance(model, Pipeline) and len(model.steps) == 2 and isinstance(model.steps[0][1], TableEncoder):
+        return model.steps[1][1], model.steps[0][1]
+    return model, None
+
+
+def _ridge(model: Any) -> Any:
+    """The model that a search has chosen, or the model itself."""
+    return model.best_estimator_ if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV) else model
+
+
+def _parts(model: Any, encoder: Any) -> tuple[list[float], list[FittedRidge], tuple[float, float], Any]:
+    """Weights, fits, what is added to their sum and what it is multiplied by before, and the encoder of the table."""
+    if isinstance(model, AutoRegressor | AutoClassifier):
+        check_is_fitted(model, "models_")
+        scale, start = np.asarray(getattr(model, "scale_", 1.0)), getattr(model, "centre_", 0.0)
+        if scale.ndim:
+            raise InputError(sentence("marginal_effects", "of one target or two classes", f"{len(scale)} targets"))
+        weights = [float(member.weight) for member in model.members_]
+        return weights, [each.fitted_ for each in model.models_], (float(start), float(scale)), model.encoder_
+    if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV):
+        check_is_fitted(model, "best_estimator_")
+    ridge = _ridge(model)
+    if not isinstance(ridge, KernelRidge | KernelRidgeClassifier):
+        must_be = (
+            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of a "
+            "TableEncoder and one of the first four"
+        )
+        way_out = "For averages of other models use column_effect."
+        raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
+    check_is_fitted(ridge)
+    return [1.0], [ridge.fitted_], (0.0, 1.0), encoder
+
+
+def _link(model: Any, of: str) -> Link | None:
+    """What is shown of f: itself, the exponential of a logarithm, the logarithm of the odds, or a probability."""
+    if not isinstance(of, str) or of not in ("prediction", "probability"):
+        raise InputError(sentence("of of marginal_effects", "'prediction' or 'probability'", repr(of)))
+    temperature: Temperature | None = getattr(model, "temperature_", None)
+    if of == "probability":
+        if temperature is None:
+            must_be = "a fitted KernelRidgeClassifierCV or AutoClassifier"
+            raise InputError(sentence("The model for effects on probabilities", must_be, type(model).__name__))
+        return lambda f: _probability(*temperature.odds(f))
+    if isinstance(model, AutoClassifier) and temperature is not None:
+        return temperature.odds
+    factor = getattr(model, "log_factor_", None)
+    return None if factor is None else lambda f: (factor * np.exp(f), factor * np.exp(f))
+
+
+def _probability(odds: Array, slope: Array) -> tuple[Array, Array]:
+    p = expit(odds)
+    return p, p * (1.0 - p) * slope
+
+
+def _refuse(fitted: FittedRidge) -> None:
+    if fitted.weights is not None:
+        raise InputError("marginal_effects does not support sample_weight. Fit the model without it.")
+    if fitted.targets.shape[1] != 1:
+        raise InputError(sentence("marginal_effects", "of one target or two classes", fitted.targets.shape[1]))
+    if fitted.kernel.kind == "gram" or hasattr(fitted.X, "tocsr") or np.asarray(fitted.X).dtype.kind not in "fiu":
+        raise InputError("marginal_effects needs a dense table of numbers, and no precomputed kernel.")
+    if fitted.alphas[0] <= 0:
+        raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
+
+
+def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array) -> Voter:
+    K = training_matrix(fitted.kernel, Rows(Z, fitted.names))
+    P, shares = inverse(K, float(fitted.alphas[0]), intercept=fitted.intercept)
+    middle = float(fitted.targets.mean()) if fitted.intercept else 0.0
+    y = fitted.targets[:, 0] - middle
+    a, degrees = P @ y, float(np.einsum("ij,ji->", K, P)) + fitted.intercept
+    constant = middle + float(shares @ y)
+    return Voter(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, a / np.diag(P), degrees)
