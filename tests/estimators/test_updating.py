@@ -105,3 +105,62 @@ def test_a_search_chooses_again_without_and_with_rows():
     frame = pd.DataFrame(X, columns=["a", "b"])
     named = KernelRidgeCV([Gaussian(1.0).on(["a"])], [0.1, 1.0]).fit(frame, y)
     assert np.allclose(named.without(3).predict(frame), clone(named).fit(frame.drop(3), np.delete(y, 3)).predict(frame))
+
+
+@given(st.integers(0, 10**6))
+def test_many_small_parts_are_one_fit(seed):
+    rng = np.random.default_rng(seed)
+    n, t = int(rng.integers(3, 30)), int(rng.integers(1, 3))
+    X, Y = rng.normal(size=(n, 2)), rng.normal(size=(n, t)) + rng.choice([0.0, 100.0])
+    if rng.integers(2):
+        X[1::3] = X[0]
+    y = Y[:, 0] if t == 1 else Y
+    alpha = rng.choice([1e-4, 0.3, 30.0], size=t) if t > 1 and rng.integers(2) else float(rng.choice([1e-4, 0.3]))
+    model = KernelRidge(alpha, kernel=KERNELS[rng.integers(4)], fit_intercept=bool(rng.integers(2)))
+    whole, parts = clone(model).fit(X, y), np.array_split(np.arange(n), rng.integers(1, n))
+    for part in parts:
+        assert model.partial_fit(X[part], y[part]) is model
+    new = rng.normal(size=(5, 2))
+    assert np.allclose(model.predict(new), whole.predict(new), rtol=1e-8, atol=1e-8 * np.abs(Y).max())
+    assert np.allclose(model.effective_dof_, whole.effective_dof_, rtol=1e-8)
+    assert np.allclose(model.predict_interval(new), whole.predict_interval(new), rtol=1e-7, atol=1e-7 * np.abs(Y).max())
+    assert np.array_equal(model.X_fit_, X)
+
+
+def test_a_grown_factor_that_has_drifted_is_made_anew(monkeypatch):
+    X, y = drawn(40)
+    model = KernelRidge(1e-3, kernel=Gaussian(1.0), fit_intercept=True).fit(X[:20], y[:20])
+    factor = model.fitted_.systems[0][1].inverse
+    factor._held[10, 3] += 1e-6  # as rounding might, after very many updates
+    fits = []
+    monkeypatch.setattr(KernelRidge, "fit", lambda self, *data, fit=KernelRidge.fit: fits.append(1) or fit(self, *data))
+    more = model.with_rows(X[20:], y[20:])
+    assert fits
+    assert np.allclose(more.predict(X), clone(model).fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_rows_that_make_the_system_singular_are_fitted_by_another_route():
+    X = np.repeat(np.arange(3.0), 3)[:, None]
+    model = KernelRidge(1e-18, kernel=Gaussian(1.0)).fit(X[::3], np.arange(3.0))
+    with pytest.warns(mercer.errors.SingularSystemWarning):
+        more = model.with_rows(X, np.repeat(np.arange(3.0), 3))
+    assert np.allclose(more.predict(X[::3]), np.arange(3.0), atol=1e-6)
+
+
+def test_partial_fit_refuses_what_it_cannot_append():
+    X, y = drawn()
+    model = KernelRidge(1.0).partial_fit(X, y)
+    with pytest.raises(InputError, match="y of partial_fit must be finite, 1 for each of 2 rows"):
+        model.partial_fit(X[:2], [1.0, np.nan])
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :1], y)
+    with pytest.raises(InputError, match="partial_fit does not support precomputed kernels"):
+        KernelRidge(1.0, kernel="precomputed").fit(X @ X.T, y).partial_fit(X @ X.T, y)
+
+
+def test_a_search_says_whether_its_candidates_are_the_same():
+    X, y = drawn()
+    given = KernelRidgeCV([Gaussian(1.0), Gaussian(2.0)], [0.1, 1.0]).fit(X, y)
+    assert given.without(3).updated_ == "the same candidates"
+    assert given.with_rows(X[:1], y[:1]).updated_ == "the same candidates"
+    assert KernelRidgeCV(alphas=[0.1, 1.0]).fit(X, y).without([0, 1]).updated_ == "kernels made again from the rows"

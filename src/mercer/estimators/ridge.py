@@ -10,17 +10,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
-from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.conformal import hulls, sets_of_model
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.names import KernelSettings
-from mercer.estimators.updating import appended, removed
+from mercer.estimators.updating import Updatable
 from mercer.insight.intervals import Coverage
 from mercer.insight.left_out import interval_bounds
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[misc]
+class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
     Minimizes sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
@@ -313,78 +312,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeCore):  # type: ignore[
         """
         bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
         return coverage_of(bounds, y, confidence, method)
-
-    def without(self, rows: Any) -> Self:
-        """The model fitted without some of its rows, from the factor of all of them.
-
-        Kernel and alpha stay as they are. Costs O(n^2) per row, and one factor for the first call of a model that was
-        loaded or has more than 1000 rows.
-
-        Parameters
-        ----------
-        rows : int, array-like of int, or array-like of bool of shape (n_samples,)
-            The rows to leave out.
-
-        Returns
-        -------
-        KernelRidge
-            A new model; this one stays as it is.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidge
-        >>> X, y = np.arange(5.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 40.0])
-        >>> model = KernelRidge(1e-6, fit_intercept=True).fit(X, y)
-        >>> model.without(4).predict([[4.0]]).round(3)
-        array([4.])
-        """
-        check_is_fitted(self)
-        found: Self = removed(self, rows)
-        return found
-
-    def with_rows(self, X: Any, y: Any) -> Self:
-        """The model fitted to its rows and these, by bordering the system that it has.
-
-        Kernel and alpha stay as they are. Costs O(n^2) per row where the dual was solved and rows have no weights;
-        otherwise the model is fitted again.
-
-        Parameters
-        ----------
-        X, y : array-like
-            More rows and their targets.
-
-        Returns
-        -------
-        KernelRidge
-            A new model; this one stays as it is.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidge
-        >>> from mercer.kernels import Gaussian
-        >>> X = np.linspace(0.0, 6.0, 20)[:, None]
-        >>> model = KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X[:15], np.sin(X[:15, 0]))
-        >>> whole = KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X, np.sin(X[:, 0]))
-        >>> bool(np.allclose(model.with_rows(X[15:], np.sin(X[15:, 0])).dual_coef_, whole.dual_coef_))
-        True
-        """
-        check_is_fitted(self)
-        if self.kernel_.kind == "gram":
-            raise InputError("with_rows does not support precomputed kernels: the kernel matrix has to grow, too.")
-        rows = self.checked_rows(X)
-        targets = self.fitted_.targets.shape[1]
-        try:
-            given = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            given = np.empty(0)
-        Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), targets) or not np.isfinite(Y).all():
-            must_be = f"finite, {targets} for each of {len(rows)} rows"
-            raise InputError(sentence("y of with_rows", must_be, f"shape {np.shape(y)}"))
-        found: Self = appended(self, rows, Y)
-        return found
 
     @property
     def primal_coef_(self) -> Array:

@@ -85,6 +85,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         How it was done.
     verified_ : float
         Largest difference between closed forms and refits, in the units of y; only with `verify`.
+    updated_ : str
+        Whether candidates are the same or were made again from the rows; only after `without` and `with_rows`.
     best_index_ : int
         Where the best candidate is in `cv_results_`; with `alpha_per_target`, where the first target's alpha does.
 
@@ -255,6 +257,12 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
             raise InputError("without and with_rows do not support groups. Fit the search again with its groups.")
         one = self.best_estimator_.dual_coef_.ndim == 1
         found: Self = clone(self).fit(like_training(self, X), Y[:, 0] if one else Y, sample_weight=weights)
+        ladders = [
+            what
+            for what, old, new in (("kernels", self.kernels_, found.kernels_), ("alphas", self.alphas_, found.alphas_))
+            if repr(old) != repr(new)
+        ]
+        found.updated_ = f"{' and '.join(ladders)} made again from the rows" if ladders else "the same candidates"
         return found
 
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:

@@ -1,24 +1,144 @@
 """A fitted model without some of its rows, or with more, from the factor that it has.
 
 Without rows R the model is the one of all rows whose targets at R are what it predicts there: y_R less E_R, the errors
-of leaving R out (docs/derivations, section 28). More rows border the system; a small one is solved for their
-coefficients.
+of leaving R out (docs/derivations, section 28). More rows are appended to the Cholesky factor.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
+from mercer.estimators.base import RidgeCore
 from mercer.estimators.refitting import like_training
 from mercer.kernels.tiles import between
+from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.solution import DualSolved
+from mercer.solvers.gram import training_matrix
+from mercer.solvers.solution import DualSolved, Solution
+
+_DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
+
+
+class Updatable(RidgeCore):
+    """Rows removed and added, with kernel and alpha as they are."""
+
+    _one_target: bool
+
+    def without(self, rows: Any) -> Self:
+        """The model fitted without some of its rows, from the factor of all of them.
+
+        Kernel and alpha stay as they are. Costs O(n^2) per row, and one factor for the first call of a model that was
+        loaded or has more than 1000 rows.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or array-like of bool of shape (n_samples,)
+            The rows to leave out.
+
+        Returns
+        -------
+        KernelRidge
+            A new model; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> X, y = np.arange(5.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 40.0])
+        >>> model = KernelRidge(1e-6, fit_intercept=True).fit(X, y)
+        >>> model.without(4).predict([[4.0]]).round(3)
+        array([4.])
+        """
+        check_is_fitted(self)
+        found: Self = removed(self, rows)
+        return found
+
+    def with_rows(self, X: Any, y: Any) -> Self:
+        """The model fitted to its rows and these, by appending them to its Cholesky factor.
+
+        Kernel and alpha stay as they are. Costs O(n^2) per row where the dual was solved and rows have no weights, and
+        one factor for the first call of a model that was loaded or has more than 1000 rows; otherwise, and where a
+        grown factor has become inaccurate, the model is fitted again.
+
+        Parameters
+        ----------
+        X, y : array-like
+            More rows and their targets.
+
+        Returns
+        -------
+        KernelRidge
+            A new model; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> X = np.linspace(0.0, 6.0, 20)[:, None]
+        >>> model = KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X[:15], np.sin(X[:15, 0]))
+        >>> whole = KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X, np.sin(X[:, 0]))
+        >>> bool(np.allclose(model.with_rows(X[15:], np.sin(X[15:, 0])).dual_coef_, whole.dual_coef_))
+        True
+        """
+        check_is_fitted(self)
+        found: Self = appended(self, *self._more(X, y, "with_rows"))
+        return found
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Fit to more rows: the first call is `fit`, every other one appends its rows as `with_rows` does.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows that the model has not seen, and their targets.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> X, model = np.linspace(0.0, 6.0, 20)[:, None], KernelRidge(0.1, kernel=Gaussian(1.0))
+        >>> for part in (slice(0, 8), slice(8, 20)):
+        ...     model = model.partial_fit(X[part], np.sin(X[part, 0]))
+        >>> whole = KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X, np.sin(X[:, 0]))
+        >>> bool(np.allclose(model.dual_coef_, whole.dual_coef_))
+        True
+        """
+        if not hasattr(self, "fitted_"):
+            fitted: Self = self.fit(X, y)
+            return fitted
+        more = appended(self, *self._more(X, y, "partial_fit"))
+        self.fitted_ = more.fitted_
+        self.publish()
+        return self
+
+    def _more(self, X: Any, y: Any, what: str) -> tuple[Rows, Array]:
+        """More rows and their targets (m x t), checked."""
+        if self.kernel_.kind == "gram":
+            raise InputError(f"{what} does not support precomputed kernels: the kernel matrix has to grow, too.")
+        rows = self.checked_rows(X)
+        targets = self.fitted_.targets.shape[1]
+        try:
+            given = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
+        if Y.shape != (len(rows), targets) or not np.isfinite(Y).all():
+            must_be = f"finite, {targets} for each of {len(rows)} rows"
+            raise InputError(sentence(f"y of {what}", must_be, f"shape {np.shape(y)}"))
+        return rows, Y
 
 
 def checked_numbers(rows: Any, n: int) -> Array:
@@ -78,31 +198,56 @@ def appended(model: Any, new: Rows, Y: Array) -> Any:
     X = _joined(fitted.X, new.values)
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    start = replace(fitted, X=X, targets=targets, weights=weights)
-    singular = fitted.route.singular or (fitted.alphas <= 0).any()
-    solvable = (
-        not singular and fitted.weights is None and all(isinstance(solved, DualSolved) for _, solved in fitted.systems)
-    )
-    if not solvable:
-        return _refitted(model, X, targets, weights, np.arange(len(targets)))
-    side, corner = between(fitted.kernel, new, fitted.against), between(fitted.kernel, new, new)
+    start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
+    systems = _appended_systems(fitted, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
-    for mine, solved in fitted.systems:
-        old, more = solved.solve(fitted.targets[:, mine]), solved.solve(side.T)
-        S = corner + solved.alpha * np.eye(len(Y)) - side @ more.dual - more.intercept
-        u, gamma = np.zeros(len(fitted.targets)), 0.0
-        if fitted.intercept:  # the coefficients of old rows add up to minus those of the new
-            assert isinstance(solved, DualSolved)  # noqa: S101 - looked at above
-            u = solved.inverse.solve(np.ones((len(u), 1)))[:, 0]
-            u, gamma = u / u.sum(), -1.0 / u.sum()
-            S = S - (side @ u + gamma)[:, None]
-        right = Y[:, mine] - side @ old.dual - old.intercept
-        a = np.linalg.solve(S, right)
-        total = a.sum(axis=0) if fitted.intercept else np.zeros(len(mine))
-        dual[: len(u), mine] = old.dual - more.dual @ a - np.outer(u, total)
-        dual[len(u) :, mine] = a
-        constant[mine] = old.intercept - more.intercept @ a - gamma * total
-    return _made(model, replace(start, dual=dual, constant=constant, primal=None))
+    for mine, solved in systems:
+        solution = solved.solve(targets[:, mine])
+        dual[:, mine], constant[mine] = solution.dual, solution.intercept
+        if _drifted(solved, solution, targets[:, mine]):
+            systems = []
+            break
+    if not systems:
+        return _refitted(model, X, targets, weights, np.arange(len(targets)))
+    route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
+    found = replace(start, dual=dual, constant=constant, route=route)
+    found.known["systems"] = systems
+    return _made(model, found)
+
+
+def _appended_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSolved]]:
+    """The factors of a dual system with these rows; none where they have weights or a factor cannot grow."""
+    if fitted.weights is not None or fitted.primal is not None or (fitted.alphas <= 0).any():
+        return []
+    side, corner = between(fitted.kernel, new, fitted.against), between(fitted.kernel, new, new)
+    ones, found = np.ones(len(fitted.targets) + len(new)), []
+    try:
+        for mine, factor in _factors(fitted):
+            found.append((mine, DualSolved(factor.appended(side, corner), ones, intercept=fitted.intercept)))
+    except NotPositiveDefinite:
+        return []
+    return found
+
+
+def _factors(fitted: FittedRidge) -> list[tuple[Array, Cholesky]]:
+    """The Cholesky factor of each distinct alpha, and its targets: those that are there, or made now."""
+    found = [(mine, getattr(solved, "inverse", None)) for mine, solved in fitted.systems]
+    if all(isinstance(factor, Cholesky) for _, factor in found):
+        return [(mine, factor) for mine, factor in found if isinstance(factor, Cholesky)]
+    distinct = np.unique(fitted.alphas)
+    matrices = ((alpha, training_matrix(fitted.kernel, fitted.rows())) for alpha in distinct)
+    return [
+        (np.flatnonzero(fitted.alphas == alpha), Cholesky(K, float(alpha), fitted.choice.reason))
+        for alpha, K in matrices
+    ]
+
+
+def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
+    """Whether the solution leaves more of the targets than rounding explains, after many rows were added."""
+    assert isinstance(solved.inverse, Cholesky)  # noqa: S101 - made so
+    terms = solved.inverse.times(solution.dual)
+    left = np.abs(Y - solution.intercept - terms).max(axis=0)
+    return bool((left > _DRIFT * (np.abs(Y).max(axis=0) + np.abs(terms).max(axis=0))).any())
 
 
 def _refitted(model: Any, X: Any, Y: Array, weights: Array | None, kept: Array) -> Any:

@@ -94,12 +94,11 @@ class MarginalEffects(Shown):
     def __str__(self) -> str:
         how = f"{self.errors} standard errors, {self.degrees:.4g} degrees of freedom"
         said = f"Average effects on the prediction ({counted(len(self.pointwise), 'row')}, {how})."
-        pairs = "" if self.interactions is None else f"\n\nPairs of columns:\n\n{self.interactions._text()}"
-        return f"{said}\n\n{self._text()}{pairs}"
-
-    def _text(self) -> str:
         columns = self._columns()
-        return text_table(list(columns), list(zip(*columns.values(), strict=True)))
+        said += "\n\n" + text_table(list(columns), list(zip(*columns.values(), strict=True)))
+        if self.interactions is None:
+            return said
+        return f"{said}\n\nPairs of columns:\n\n" + str(self.interactions).partition("\n\n")[2]
 
     def plot(self, ax: Any = None) -> BarsDisplay:
         """Draw the average effects with their confidence intervals.

@@ -60,6 +60,28 @@ class Cholesky:
             self.release()
             raise NotPositiveDefinite("not positive definite")
 
+    def appended(self, side: Array, corner: Array) -> Cholesky:
+        """The factor with more rows: k(new, old) and k(new, new) are added to K, at n^2 operations for each.
+
+        Raises `NotPositiveDefinite` where the rows cannot be added, as far as double precision can tell.
+        """
+        n, m = self.n, len(corner)
+        below = self.whitened(side.T)  # L^-1 k(old, new), the new rows of L
+        rest = corner - below.T @ below
+        rest.flat[:: m + 1] += self.alpha
+        last, failed = dpotrf(rest, lower=1, clean=1)
+        K = np.empty((n + m, n + m))  # as in the constructor: A below the diagonal, L' on it and above
+        K[:n, :n], K[n:, :n], K[:n, n:] = self._held.T, side, below
+        K[n:, n:] = np.tril(corner, -1) + last.T
+        found = object.__new__(Cholesky)
+        found.n, found.alpha, found.reason, found._held, found._condition = n + m, self.alpha, self.reason, K.T, None
+        found._diagonal = np.append(self._diagonal, corner.diagonal())
+        found._shifted = found._diagonal + self.alpha
+        found._scale = 1.0 / np.sqrt(np.where(found._shifted > 0, found._shifted, 1.0))
+        if failed or not np.isfinite(last).all() or found.condition() > SINGULAR:
+            raise NotPositiveDefinite("not positive definite")
+        return found
+
     def release(self) -> Array:
         """K as it was given: the lower triangle still holds it, and its diagonal was kept."""
         K = self._held.T
