@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from mercer import AutoRegressor, KernelRidge, KernelRidgeCV, influence, marginal_effects
+from mercer import AutoRegressor, KernelRidge, KernelRidgeCV, NystroemRidge, influence, marginal_effects
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
 
@@ -68,7 +68,7 @@ def test_the_result_shows_itself():
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (AutoRegressor(), "The model of influence must be KernelRidge or KernelRidgeCV; got AutoRegressor"),
+        (NystroemRidge(), "The model of influence must be KernelRidge, KernelRidgeCV or AutoRegressor; got Nystroem"),
         (KernelRidge(1.0).fit(X, Y, np.arange(1.0, 19.0)), "influence does not support sample_weight"),
         (KernelRidge(1.0).fit(X, np.column_stack([Y, Y])), "influence must be of one target; got 2 targets"),
     ],
@@ -76,3 +76,21 @@ def test_the_result_shows_itself():
 def test_what_is_refused(model, said):
     with pytest.raises(InputError, match=said):
         influence(model)
+
+
+def test_a_committee_without_each_row_has_its_members_refitted():
+    model = AutoRegressor().fit(X, Y)
+    found, Z = influence(model, NEW), model.models_[0].X_fit_
+    targets = (Y - model.centre_) / model.scale_
+    new = model.encoder_.transform(NEW)
+
+    def votes(rest, rows):
+        refits = [clone(each).fit(Z[rest], targets[rest]).predict(rows) for each in model.models_]
+        return model.centre_ + model.scale_ * sum(m.weight * f for m, f in zip(model.members_, refits, strict=True))
+
+    for i in (0, 7):
+        rest = np.arange(18) != i
+        assert found.residual[i] == pytest.approx(Y[i] - votes(rest, Z[i : i + 1])[0], rel=1e-7)
+        assert np.allclose(found.predictions[i], votes(rest, new) - model.predict(NEW), atol=1e-8)
+        left = [Y[j] - votes(rest & (np.arange(18) != j), Z[j : j + 1])[0] for j in np.flatnonzero(rest)]
+        assert found.error_without[i] == pytest.approx(np.sqrt(np.mean(np.square(left))), rel=1e-7)

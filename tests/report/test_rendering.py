@@ -244,3 +244,17 @@ def test_columns_that_do_not_vary_leave_a_report_of_the_mean(tmp_path):
     assert "This model predicts y, a number, from 0 columns." in text
     assert "No column is used." in text
     assert "The model is not better than the baseline." in text
+
+
+def test_average_effects_and_single_rows_have_their_tables(search_facts, auto_facts, label_facts, pages):
+    assert label_facts.averages is None  # three labels
+    assert label_facts.single_rows is None
+    assert "Average effects" not in pages["labels"]
+    for facts, text in ((search_facts, pages["search"]), (auto_facts, pages["auto"])):
+        reader = Reader(text)
+        tables = {element["text"].split("\n")[0]: element for element in reader.all("caption")}
+        assert "Average effects with 95 % confidence intervals" in tables
+        assert len(facts.averages.names) >= len({change.partition(":")[0] for change in facts.averages.names}) > 1
+        shown = [element["text"] for element in reader.all("tr")]
+        first = int(facts.single_rows.order[0])
+        assert any(line.startswith(str(first + 1)) and f"{facts.subject.y[first]:g}"[:4] in line for line in shown)

@@ -119,28 +119,34 @@ def shifted(change: Change, middle: Array) -> Change:
 
 @dataclass(frozen=True, eq=False)
 class Slope:
-    """Derivatives of a kernel of the scaled distance.
+    """Derivatives of a kernel in closed form.
 
-    By a column c they are V_ij (x_ic - z_jc) / w_c^2; by two of them W_ij times both such factors.
+    By column c they are V_ij (x_ic - z_jc) factor_c, by two columns W_ij times both such products; with `signs`, the
+    sign of the difference stands for it.
     """
 
     V: Array
     W: Array
-    inverse: Array
+    factor: Array
+    signs: bool = False
+
+    def apart(self, part: System, place: int) -> Array:
+        """(x_ic - z_jc) factor_c."""
+        delta = np.subtract.outer(part.at[:, place], part.Z[:, place])
+        return np.asarray(self.factor[place] * (np.sign(delta, out=delta) if self.signs else delta))
 
 
-def radial(kernel: Kernel, at: Array, Z: Array) -> Slope | None:
-    """First and second derivative by the halved squared distance of kernels that depend on it; None for others."""
+def slope_of(kernel: Kernel, at: Array, Z: Array) -> Slope | None:
+    """Derivatives of kernels of a scaled distance, by half its square, and of the Laplacian; None for others."""
     rule = _RULES.get(type(kernel))
     if rule is None:
         return None
-    width = _widths(kernel, Z.shape[1])
+    width = np.broadcast_to(np.asarray(kernel.get_params()["width"], dtype=np.float64), (Z.shape[1],))
+    if isinstance(kernel, Laplacian):
+        k = np.exp(-cdist(at / width, Z / width, "cityblock"))
+        return Slope(k, k, -1.0 / width, signs=True)
     found = rule(kernel, cdist(at / width, Z / width, "sqeuclidean"))
     return None if found is None else Slope(*found, 1.0 / width**2)
-
-
-def _widths(kernel: Kernel, columns: int) -> Array:
-    return np.broadcast_to(np.asarray(kernel.get_params()["width"], dtype=np.float64), (columns,))
 
 
 def _gaussian(_: Any, s: Array) -> tuple[Array, Array]:
@@ -174,35 +180,30 @@ _RULES: dict[type, Callable[[Any, Array], tuple[Array, Array] | None]] = {
     Gaussian: _gaussian,
     Matern: _matern,
     RationalQuadratic: _rational,
+    Laplacian: lambda _, s: (s, s),
 }
 
 
 def changed(part: System, item: Item, slope: Slope | None) -> Array:
-    """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`; `slope`: from `radial`."""
+    """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`; `slope`: from `slope_of`."""
     cells = tuple(change for change in item if change.ends is not None)
     slopes = tuple(change for change in item if change.ends is None)
     if not cells:
         return _derivatives(part, slopes, slope)
     ends = [(c, replace(part, at=rows)) for c, rows in stencil(part, cells, [part.kernel])]
-    return np.asarray(sum(c * _derivatives(end, slopes, radial(part.kernel, end.at, part.Z)) for c, end in ends))
+    return np.asarray(sum(c * _derivatives(end, slopes, slope_of(part.kernel, end.at, part.Z)) for c, end in ends))
 
 
 def _derivatives(part: System, slopes: Item, slope: Slope | None) -> Array:
-    """By one column or two, or by none; by the formula of the kernel if there is one."""
+    """By one column or two, or by none; in closed form if there is one."""
     if not slopes:
         return values(part, part.at)
-    places = [int(change.places[0]) for change in slopes]
-    apart = [part.at[:, place][:, None] - part.Z[:, place][None] for place in places]
-    if slope is not None:
-        found, factors = slope.V if len(slopes) == 1 else slope.W, [slope.inverse[place] for place in places]
-    elif isinstance(part.kernel, Laplacian):
-        width, found = _widths(part.kernel, part.Z.shape[1]), values(part, part.at)
-        apart, factors = [np.sign(delta) for delta in apart], [-1.0 / width[place] for place in places]
-    else:
+    if slope is None:
         return np.asarray(sum(c * values(part, rows) for c, rows in stencil(part, slopes, [part.kernel])))
-    for factor, delta in zip(factors, apart, strict=True):
-        found = found * (factor * delta)
-    return np.asarray(found)
+    found = slope.V if len(slopes) == 1 else slope.W
+    for change in slopes:
+        found = found * slope.apart(part, int(change.places[0]))
+    return found
 
 
 def values(part: System, rows: Array) -> Array:

@@ -18,7 +18,7 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Slope, changed, column_place, radial, stencil, values
+from mercer.inference.changes import Change, Item, Slope, changed, column_place, slope_of, stencil, values
 from mercer.inference.voters import Link, Sum, Voter, as_sum
 from mercer.insight.intervals import checked_confidence
 from mercer.text import Shown, counted, text_table
@@ -205,21 +205,23 @@ class _Effect:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A voter with what all columns of a radial kernel need: its slope V, and V P' without the sum over rows."""
+    """A voter with what all its columns need: closed forms, V_ij P_ij of its own rows, and k(x, z) if g(f) is shown."""
 
     voter: Voter
     slope: Slope | None
     weighted: Array | None
+    K: Array | None
 
     @staticmethod
-    def made(voter: Voter, *, own: bool) -> _Ready:
-        slope = radial(voter.kernel, voter.at, voter.Z)
-        return _Ready(voter, slope, slope.V * voter.P.T if slope is not None and own else None)
+    def made(voter: Voter, *, own: bool, linked: bool) -> _Ready:
+        slope = slope_of(voter.kernel, voter.at, voter.Z)
+        weighted = slope.V * voter.P if slope is not None and own and not slope.signs and not linked else None
+        return _Ready(voter, slope, weighted, values(voter, voter.at) if linked else None)
 
 
 def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, pointwise: bool) -> MarginalEffects:
     """Average effects with their errors."""
-    ready = [_Ready.made(voter, own=found.own) for voter in found.voters]
+    ready = [_Ready.made(voter, own=found.own, linked=found.link is not None) for voter in found.voters]
     effects = [_effect(found, ready, item, pointwise=pointwise) for item in items]
     noise, average = float(np.mean(found.residuals**2)), np.array([each.average for each in effects])
     left = np.column_stack([each.without for each in effects])
@@ -254,15 +256,17 @@ def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> 
     m, n = len(found.voters[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
     rows = np.zeros((m, n)) if pointwise else None
-    bent = None if found.link is None else _through_link(found, item, found.link)
-    for number, (voter, slope, weighted) in enumerate((each.voter, each.slope, each.weighted) for each in ready):
+    one_slope = len(item) == 1 and item[0].ends is None
+    bent = None if found.link is None else _through_link(found, ready, item, found.link)
+    for number, each in enumerate(ready):
+        voter, slope = each.voter, each.slope
         by, c = voter.weight * scale, np.zeros(m)
-        if bent is None and slope is not None and rows is None and len(item) == 1 and item[0].ends is None:
-            mine, g, diagonal = _without_matrix(voter, slope, weighted, int(item[0].places[0]))
+        if bent is None and slope is not None and not slope.signs and rows is None and one_slope:
+            mine, g, diagonal = _without_matrix(voter, slope, each.weighted, int(item[0].places[0]))
         else:
             D, c = (changed(voter, item, slope), c) if bent is None else bent.by_voter[number]
             mine, g = D @ voter.a, D.mean(axis=0)
-            diagonal = np.einsum("ij,ji->i", D, voter.P) + c * voter.shares if found.own else np.zeros(n)
+            diagonal = np.einsum("ij,ij->i", D, voter.P) + c * voter.shares if found.own else np.zeros(n)
             if rows is not None:
                 rows += by * (D @ voter.P + np.outer(c, voter.shares))
         share = by * (voter.P @ g + c.mean() * voter.shares)
@@ -285,13 +289,21 @@ class _Bent:
     by_voter: list[tuple[Array, Array]]
 
 
-def _through_link(found: Sum, item: Item, link: Link) -> _Bent:
+def _through_link(found: Sum, ready: list[_Ready], item: Item, link: Link) -> _Bent:
+    """By the chain rule where all derivatives are in closed form, and by function values elsewhere."""
     voters, m = found.voters, len(found.voters[0].at)
+    if len(item) == 1 and item[0].ends is None and all(each.slope is not None for each in ready):
+        kernels = [np.asarray(each.K) for each in ready]
+        changes = [changed(each.voter, item, each.slope) for each in ready]
+        f_slope = sum(voter.weight * (D @ voter.a) for voter, D in zip(voters, changes, strict=True))
+        _, first, second = link(_sum_of(found, kernels))
+        c = second * f_slope
+        pairs = zip(changes, kernels, strict=True)
+        return _Bent(first * f_slope, [(first[:, None] * D + c[:, None] * K, c) for D, K in pairs])
     effect, by_voter = np.zeros(m), [(np.zeros((m, len(voter.Z))), np.zeros(m)) for voter in voters]
     for share, rows in stencil(voters[0], item, [voter.kernel for voter in voters]):
         kernels = [values(voter, rows) for voter in voters]
-        sums = (voter.weight * (K @ voter.a + voter.constant) for voter, K in zip(voters, kernels, strict=True))
-        value, slope = link(np.asarray(found.start + sum(sums)))
+        value, slope, _ = link(_sum_of(found, kernels))
         effect += share * value
         for (D, c), K in zip(by_voter, kernels, strict=True):
             np.add(D, share * slope[:, None] * K, out=D)
@@ -299,9 +311,15 @@ def _through_link(found: Sum, item: Item, link: Link) -> _Bent:
     return _Bent(effect, by_voter)
 
 
+def _sum_of(found: Sum, kernels: list[Array]) -> Array:
+    """f, from kernel values of every voter."""
+    pairs = zip(found.voters, kernels, strict=True)
+    return np.asarray(found.start + sum(voter.weight * (K @ voter.a + voter.constant) for voter, K in pairs))
+
+
 def _without_matrix(part: Voter, slope: Slope, weighted: Array | None, place: int) -> tuple[Array, Array, Array]:
     """The effects, 1'D / m and the diagonal of D P for one column of a radial kernel, without D itself."""
-    x, z, scale = part.at[:, place], part.Z[:, place], slope.inverse[place]
+    x, z, scale = part.at[:, place], part.Z[:, place], slope.factor[place]
     effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
     g = scale * (slope.V.T @ x - z * slope.V.sum(axis=0)) / len(x)
     if weighted is None:

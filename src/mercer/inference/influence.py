@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.estimators import KernelRidge, KernelRidgeCV
+from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.inference.effects import marginal_effects
 from mercer.inference.voters import centre_of, inverse
 from mercer.kernels import Kernel
@@ -124,9 +124,10 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
 
     Parameters
     ----------
-    model_or_search : KernelRidge or KernelRidgeCV
+    model_or_search : KernelRidge, KernelRidgeCV or AutoRegressor
         Fitted to one target without sample weights. Of a search that was made by leave-one-out with squared errors, all
-        candidates are scored again without every row; others are taken with the winner alone.
+        candidates are scored again without every row; others are taken with the winner alone, and a committee with its
+        kernels, alphas and weights as they are. With log_target=True errors are those of the logarithms.
     at : array-like of shape (m, n_features), default=None
         Rows at which changes of predictions are wanted.
     effects : bool, default=False
@@ -152,36 +153,58 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     (12, True)
     """
     search = model_or_search if isinstance(model_or_search, KernelRidgeCV) else None
-    if search is not None:
-        check_is_fitted(search, "best_estimator_")
-    model = model_or_search if search is None else search.best_estimator_
-    if not isinstance(model, KernelRidge):
-        must_be = "KernelRidge or KernelRidgeCV"
-        raise InputError(sentence("The model of influence", must_be, type(model_or_search).__name__))
-    check_is_fitted(model)
-    fitted = model.fitted_
-    _refuse(fitted)
-    n, y = len(fitted.targets), fitted.targets[:, 0]
-    promise(8 * n * n * 4, f"influence of {n} rows", "Use fewer rows.")
-    P, _ = inverse(_matrix(fitted, fitted.kernel), float(fitted.alphas[0]), intercept=fitted.intercept)
-    a, diagonal = P @ y, np.diag(P)
-    residual = a / diagonal
-    error, without = float(np.sqrt(np.mean(residual**2))), np.sqrt(_squares_without(P, a) / max(n - 1, 1))
-    chosen, candidates = _choices(search, fitted, y, verbose) if search is not None else (None, [])
-    moved = None
-    if at is not None:
-        new = fitted.columns(model.checked_rows(at))
-        moved = -_shares(fitted, new) * residual[:, None]
+    members, scale = _members(model_or_search)
+    for _, fitted in members:
+        _refuse(fitted)
+    n = len(members[0][1].targets)
+    promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
+    new = None if at is None else _new_rows(model_or_search, at)
+    residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
+    for weight, fitted in members:
+        alpha, y = float(fitted.alphas[0]), fitted.targets[:, 0]
+        P, _ = inverse(_matrix(fitted, fitted.kernel), alpha, intercept=fitted.intercept)
+        a, diagonal = P @ y, np.diag(P)
+        residual += weight * scale * a / diagonal
+        leverage += weight * (1.0 - alpha * diagonal)
+        left += weight * scale * _residuals_without(P, a)
+        if new is not None:
+            shares = fitted.systems[0][1].shares(fitted.columns(new))
+            moved = (0.0 if moved is None else moved) - weight * scale * shares * (a / diagonal)[:, None]
+    error = float(np.sqrt(np.mean(residual**2)))
+    without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
+    chosen, candidates = (None, []) if search is None else _choices(search, members[0][1], verbose)
     change: Array | None = None
     flips: Array = np.zeros(n, dtype=bool)
     if effects:
-        found = marginal_effects(model)
+        found = marginal_effects(model_or_search)
         change = found.without - found.average
         flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
     own = None if search is None else search.best_index_
     changes = np.zeros(n, dtype=bool) if chosen is None else chosen != own
-    leverage = 1.0 - float(fitted.alphas[0]) * diagonal
     return Influence(residual, leverage, error, without, moved, chosen, changes, change, flips, candidates)
+
+
+def _members(model: Any) -> tuple[list[tuple[float, FittedRidge]], float]:
+    """Weights and fits whose sum is the model, and the unit of their targets."""
+    if isinstance(model, KernelRidgeCV):
+        check_is_fitted(model, "best_estimator_")
+        model = model.best_estimator_
+    if isinstance(model, AutoRegressor):
+        check_is_fitted(model, "models_")
+        pairs = zip(model.members_, model.models_, strict=True)
+        return [(float(member.weight), each.fitted_) for member, each in pairs], float(np.max(model.scale_))
+    if not isinstance(model, KernelRidge):
+        must_be = "KernelRidge, KernelRidgeCV or AutoRegressor"
+        raise InputError(sentence("The model of influence", must_be, type(model).__name__))
+    check_is_fitted(model)
+    return [(1.0, model.fitted_)], 1.0
+
+
+def _new_rows(model: Any, at: Any) -> Rows:
+    if isinstance(model, AutoRegressor):
+        return Rows(model.encoder_.transform(at), None)
+    rows: Rows = (model.best_estimator_ if isinstance(model, KernelRidgeCV) else model).checked_rows(at)
+    return rows
 
 
 def _refuse(fitted: FittedRidge) -> None:
@@ -199,23 +222,17 @@ def _matrix(fitted: FittedRidge, kernel: Kernel) -> Array:
     return training_matrix(kernel, rows if middle is None else Rows(rows.values - middle, rows.names))
 
 
-def _shares(fitted: FittedRidge, new: Array) -> Array:
-    """u(x0): how predictions at new rows change with each target (n x m); `new` from `FittedRidge.columns`."""
-    found = [solved.shares(new) for _, solved in fitted.systems]
-    return np.asarray(found[0])
-
-
-def _squares_without(P: Array, a: Array) -> Array:
-    """For each row r the sum over the other rows of squared leave-one-out residuals without r."""
+def _residuals_without(P: Array, a: Array) -> Array:
+    """In row r, the leave-one-out residuals of the other rows without row r."""
     d = np.diag(P)
     determinant = np.outer(d, d) - P**2
     np.fill_diagonal(determinant, 1.0)
-    residuals = (np.outer(d, a) - P * a[:, None]) / determinant  # [r, i]: that of row i without r
+    residuals = (np.outer(d, a) - P * a[:, None]) / determinant
     np.fill_diagonal(residuals, 0.0)
-    return np.asarray(np.sum(residuals**2, axis=1))
+    return np.asarray(residuals)
 
 
-def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int) -> tuple[Array | None, list[str]]:
+def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[Array | None, list[str]]:
     """The candidate that would be chosen without each row, if leave-one-out and squared errors choose."""
     covered = (
         search.folds_.leaves_one_out and search.scoring in (None, "neg_mean_squared_error") and search.rule == "best"
@@ -230,7 +247,7 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, y: Array, verbose: int)
         K = _matrix(fitted, kernel)
         for alpha in alphas:
             P, _ = inverse(K, float(alpha), intercept=fitted.intercept)
-            scores.append(_squares_without(P, P @ y))
+            scores.append(np.sum(_residuals_without(P, P @ fitted.targets[:, 0]) ** 2, axis=1))
             progress.step()
     found = np.array(scores)
     own = found[search.best_index_]  # which stays where no other is better by more than rounding

@@ -35,7 +35,7 @@ from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.gram import training_matrix
 from mercer.tables import TableEncoder
 
-Link: TypeAlias = Callable[[Array], tuple[Array, Array]]  # g(f) and its derivative
+Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its first two derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +180,14 @@ def _link(model: Any, of: str) -> Link | None:
             raise InputError(sentence("The model for effects on probabilities", must_be, type(model).__name__))
         return lambda f: _probability(*temperature.odds(f))
     if isinstance(model, AutoClassifier) and temperature is not None:
-        return temperature.odds
+        return lambda f: (*temperature.odds(f), np.zeros(len(f)))
     factor = getattr(model, "log_factor_", None)
-    return None if factor is None else lambda f: (factor * np.exp(f), factor * np.exp(f))
+    return None if factor is None else lambda f: (factor * np.exp(f),) * 3
 
 
-def _probability(odds: Array, slope: Array) -> tuple[Array, Array]:
+def _probability(odds: Array, slope: Array) -> tuple[Array, Array, Array]:
     p = expit(odds)
-    return p, p * (1.0 - p) * slope
+    return p, p * (1.0 - p) * slope, p * (1.0 - p) * (1.0 - 2.0 * p) * slope**2
 
 
 def _refuse(fitted: FittedRidge) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.displays import EffectDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import column_place
+from mercer.inference.effects import MarginalEffects, marginal_effects
+from mercer.inference.influence import Influence, influence
 from mercer.report.refits import Refit, of_all_rows, refitted, sampled
 from mercer.report.subject import Subject, subject_of
 from mercer.tables import Column
@@ -24,6 +27,7 @@ _LEVELS = 12  # of a category: the most common
 _SHOWN = 6  # columns in a report
 _KNOWN = 20  # values that a column in a report has at least
 _FEWEST = 3  # rows of a table whose column can be moved along
+_FACTORED = 2000  # rows up to which a report makes further factors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,6 +172,29 @@ def _number(subject: Subject, label: Any) -> int:
     if label not in classes.tolist():
         raise InputError(sentence("label of column_effect", f"one of {', '.join(map(str, classes))}", repr(label)))
     return int(classes.tolist().index(label))
+
+
+def average_effects(subject: Subject) -> MarginalEffects | None:
+    """Average effects with their standard errors; None where rows are too many, or the model has none."""
+    if len(subject.y) > _FACTORED // (2 if subject.classifier else 1):  # probabilities take longer
+        return None
+    model = subject.model
+    if subject.encoder is not None and not subject.auto:
+        model = Pipeline([("encoder", subject.encoder), ("model", model)])
+    try:
+        return marginal_effects(model, of="probability" if subject.classifier else "prediction")
+    except InputError:
+        return None
+
+
+def row_influence(subject: Subject) -> Influence | None:
+    """What leaving out each row changes; None where rows are too many, or it is not known."""
+    if subject.classifier or len(subject.y) > _FACTORED:
+        return None
+    try:
+        return influence(subject.model if subject.auto else subject.model.best_estimator_)
+    except InputError:
+        return None
 
 
 def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> list[ColumnEffect]:

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mercer.inference.effects import MarginalEffects
+from mercer.inference.influence import Influence as RowInfluence
 from mercer.insight.intervals import Coverage
 from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
 from mercer.report.data import Data, Origin, data_of
-from mercer.report.effects import ColumnEffect, main_effects
+from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
 from mercer.report.judging import HeldOutFacts, Judgement, held_out_of, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import Influence, coverages, influences, refitted
@@ -47,6 +49,10 @@ class ModelEvaluation(Shown):
         Rows that importance and coverage were measured on, and in how many folds.
     effects : tuple of ColumnEffect
         How the columns of largest importance act on predictions.
+    averages : MarginalEffects or None
+        Average effects of columns, of models of up to 2000 rows.
+    single_rows : Influence or None
+        What leaving out each row changes, of models of up to 2000 rows that predict numbers.
     """
 
     subject: Subject
@@ -61,6 +67,8 @@ class ModelEvaluation(Shown):
     tried_on: int
     parts: int
     effects: tuple[ColumnEffect, ...] = ()
+    averages: MarginalEffects | None = None
+    single_rows: RowInfluence | None = None
 
     @property
     def error(self) -> float:
@@ -196,4 +204,6 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
         sum(len(each.test) for each in refits),
         len(refits),
         tuple(main_effects(subject, refits, [each.name for each in ranked if each.rise > 2 * each.standard_error])),
+        average_effects(subject),
+        row_influence(subject),
     )

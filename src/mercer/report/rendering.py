@@ -14,6 +14,7 @@ from mercer.report.worries import worries
 from mercer.text import legible, number, percent, tied
 
 _ROWS = 100  # of a table; more are counted
+_LOOKED_AT = 5  # rows whose removal changes the error most
 
 
 def page(facts: Facts) -> str:
@@ -39,6 +40,7 @@ def page(facts: Facts) -> str:
             influence_words=words.influence_words(facts),
             committee=isinstance(facts.choice, CommitteeChoice),
             most=_ROWS,
+            rows_to_look_at=[] if facts.single_rows is None else facts.single_rows.order[:_LOOKED_AT].tolist(),
         )
     )
 

@@ -42,6 +42,8 @@ class Subject:
         Columns of the table that are not learned from.
     weights, groups : ndarray of shape (n,) or None
         As given to the search.
+    encoder : TableEncoder or None
+        That stands before the model.
     """
 
     model: Any
@@ -54,6 +56,7 @@ class Subject:
     ignored: tuple[str, ...] = ()
     weights: Array | None = None
     groups: Array | None = None
+    encoder: Any = None
 
     @property
     def classifier(self) -> bool:
@@ -125,7 +128,7 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
     for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
         if given is not None and given.shape != (len(labels),):
             raise InputError(sentence(f"{name} of a report", "one for each row", f"shape {given.shape}"))
-    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1])
+    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], encoder)
 
 
 def _targets(model: Any, y: Array) -> Array:

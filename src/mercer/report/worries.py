@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from mercer.inference.influence import influence
 from mercer.report.alone import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.evaluation import ModelEvaluation
@@ -23,7 +22,6 @@ _RARE = 20  # rows of a label
 _FOUND = 0.5  # of the rows of a label
 _DIGITS = 5.0
 _CARRIES = 0.1  # of the leave-one-out error, changed by one row
-_FACTORED = 2000  # rows up to which a further factor is made
 
 
 @dataclass(frozen=True)
@@ -158,13 +156,9 @@ def _outliers(facts: ModelEvaluation) -> Iterator[Worry]:
 
 def _influential(facts: ModelEvaluation) -> Iterator[Worry]:
     """Rows without which the error of the best candidate would be another one."""
-    subject = facts.subject
-    if subject.auto or subject.classifier or subject.weights is not None or len(subject.y) > _FACTORED:
+    found = facts.single_rows
+    if found is None:
         return
-    model = subject.model.best_estimator_
-    if model.alpha <= 0:
-        return
-    found = influence(model)
     change = found.error_without / found.error - 1.0 if found.error else found.error_without * 0.0
     rows = [int(row) for row in found.order[:3] if abs(change[row]) > _CARRIES]
     if rows:
