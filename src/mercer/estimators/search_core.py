@@ -288,7 +288,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def own_ladders(self) -> tuple[bool, bool]:
         """Whether the kernels, and the alphas, are default ladders."""
         given = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
-        return all(isinstance(each, str) for each in given), self.alphas is None
+        return all(isinstance(each, str) and each != "precomputed" for each in given), self.alphas is None
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__

@@ -178,7 +178,7 @@ def removed(model: Any, rows: Any) -> Any:
             Y = fitted.targets[np.ix_(used, mine)].copy()
             shares = solved.solve(unit).dual[places]
             try:
-                Y[places] -= np.linalg.solve(shares, fitted.dual[np.ix_(used[places], mine)])
+                Y[places] -= np.linalg.solve(shares, solved.solve(Y).dual[places])
             except np.linalg.LinAlgError:
                 raise InputError("The model without these rows is not determined. Use a larger alpha.") from None
             solution = solved.solve(Y)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +14,18 @@ from scipy.spatial.distance import cdist
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
-from mercer.kernels import Gaussian, Kernel, Laplacian, Matern, RationalQuadratic
+from mercer.kernels import (
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Sum,
+)
 from mercer.kernels.tiles import between
 from mercer.tables import TableEncoder
 
@@ -199,11 +212,39 @@ def _derivatives(part: System, slopes: Item, slope: Slope | None) -> Array:
     if not slopes:
         return values(part, part.at)
     if slope is None:
-        return np.asarray(sum(c * values(part, rows) for c, rows in stencil(part, slopes, [part.kernel])))
+        return _by_rules(part, slopes)
     found = slope.V if len(slopes) == 1 else slope.W
     for change in slopes:
         found = found * slope.apart(part, int(change.places[0]))
     return found
+
+
+def _by_rules(part: System, slopes: Item) -> Array:
+    """By the rules for sums and products, and differences of kernel values for kernels that have none."""
+    kernel = part.kernel
+
+    def of(base: Kernel, by: Item) -> Array:
+        own = replace(part, kernel=base)
+        return _derivatives(own, by, slope_of(base, part.at, part.Z) if by else None)
+
+    if isinstance(kernel, Sum):
+        return np.asarray(sum(of(each, slopes) for each in kernel.parts()))
+    if isinstance(kernel, Scaled):
+        return np.asarray(kernel.factor * of(kernel.base, slopes))
+    if isinstance(kernel, Product):  # Leibniz: every derivative goes to one of the factors
+        found = np.zeros((len(part.at), len(part.Z)))
+        for way in product(range(len(kernel.parts())), repeat=len(slopes)):
+            mine = [tuple(s for s, k in zip(slopes, way, strict=True) if k == i) for i in range(len(kernel.parts()))]
+            found += np.prod([of(each, by) for each, by in zip(kernel.parts(), mine, strict=True)], axis=0)
+        return found
+    if isinstance(kernel, Linear | Polynomial):
+        degree, offset, scale = 1, 0.0, 1.0
+        if isinstance(kernel, Polynomial):
+            degree, offset, scale = int(kernel.degree), float(kernel.offset), float(kernel.scale)
+        factor = math.perm(degree, len(slopes)) * scale ** len(slopes)
+        power = (scale * (part.at @ part.Z.T) + offset) ** max(degree - len(slopes), 0)
+        return np.asarray(factor * power * np.prod([part.Z[:, int(each.places[0])] for each in slopes], axis=0))
+    return np.asarray(sum(c * values(part, rows) for c, rows in stencil(part, slopes, [kernel])))
 
 
 def values(part: System, rows: Array) -> Array:

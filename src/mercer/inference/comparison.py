@@ -101,7 +101,8 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     X, y : array-like
         Rows and targets.
     cv, repeats, random_state
-        As for `nested_cross_validate`; every model gets the same folds.
+        As for `nested_cross_validate`; every model gets the same folds. Searches choose on the other folds, whatever
+        their own cv.
 
     Returns
     -------
@@ -131,10 +132,13 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     splits = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels).splits
     if len(splits) < 2:
         raise InputError(sentence("cv of compare", "at least two splits", len(splits)))
-    results = [
-        (nested_cross_validate if isinstance(each, SearchCore) else cross_validate)(each, X, y, **how)
-        for each in named.values()
-    ]
+    results = []
+    for each in named.values():
+        judge = nested_cross_validate if isinstance(each, SearchCore) else cross_validate
+        try:
+            results.append(judge(each, X, y, **how))
+        except InputError as error:  # there are no inner folds to set here
+            raise InputError(str(error).replace(", or set inner to a number of folds", "")) from None
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
         raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
