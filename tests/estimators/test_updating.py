@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import mercer
@@ -88,7 +89,7 @@ def test_rows_that_are_refused(rows, said):
 
 def test_new_rows_that_are_refused():
     X, y = drawn()
-    with pytest.raises(InputError, match="y of with_rows must be finite, 1 for each of 2 rows"):
+    with pytest.raises(InputError, match="y of with_rows must be finite; got NaN"):
         KernelRidge(0.1).fit(X, y).with_rows(X[:2], [np.nan, 1.0])
     with pytest.raises(InputError, match="precomputed"):
         KernelRidge(0.1, kernel="precomputed").fit(np.eye(20), y).with_rows(np.eye(20)[:1], y[:1])
@@ -150,7 +151,7 @@ def test_rows_that_make_the_system_singular_are_fitted_by_another_route():
 def test_partial_fit_refuses_what_it_cannot_append():
     X, y = drawn()
     model = KernelRidge(1.0).partial_fit(X, y)
-    with pytest.raises(InputError, match="y of partial_fit must be finite, 1 for each of 2 rows"):
+    with pytest.raises(InputError, match="y of partial_fit must be finite; got NaN"):
         model.partial_fit(X[:2], [1.0, np.nan])
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :1], y)
@@ -164,3 +165,20 @@ def test_a_search_says_whether_its_candidates_are_the_same():
     assert given.without(3).updated_ == "the same candidates"
     assert given.with_rows(X[:1], y[:1]).updated_ == "the same candidates"
     assert KernelRidgeCV(alphas=[0.1, 1.0]).fit(X, y).without([0, 1]).updated_ == "kernels made again from the rows"
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(1.0)])
+def test_updates_keep_the_alpha_and_kernel_of_the_fit(kernel):
+    X, y = drawn()
+    model = KernelRidge(0.1, kernel=kernel).fit(X[:10], y[:10]).set_params(alpha=50.0, kernel=Matern(3.0))
+    expected = KernelRidge(0.1, kernel=kernel).fit(X, y).predict(X)
+    assert np.allclose(model.with_rows(X[10:], y[10:]).predict(X), expected)
+    assert np.allclose(model.partial_fit(X[10:], y[10:]).predict(X), expected)
+
+
+def test_rows_that_cannot_be_joined_are_refused_in_a_sentence():
+    X, y = drawn()
+    with pytest.raises(InputError, match="Sparse rows cannot be added"):
+        KernelRidge(1.0).partial_fit(X, y).partial_fit(csr_matrix(X), y)
+    with pytest.raises(InputError, match="y of partial_fit must be 1 for each of 2 rows"):
+        KernelRidge(1.0).partial_fit(X, y).partial_fit(X[:2], [[1], [1, 2]])

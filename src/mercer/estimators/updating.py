@@ -19,7 +19,7 @@ from mercer.estimators.base import RidgeCore
 from mercer.estimators.refitting import like_training
 from mercer.kernels.tiles import between
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
-from mercer.solvers.fitted import FittedRidge
+from mercer.solvers.fitted import FittedRidge, cancelled
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.solution import DualSolved, Solution
 
@@ -135,9 +135,11 @@ class Updatable(RidgeCore):
         except (TypeError, ValueError):
             given = np.empty(0)
         Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), targets) or not np.isfinite(Y).all():
-            must_be = f"finite, {targets} for each of {len(rows)} rows"
-            raise InputError(sentence(f"y of {what}", must_be, f"shape {np.shape(y)}"))
+        if Y.shape != (len(rows), targets):
+            must_be = f"{targets} for each of {len(rows)} rows"
+            raise InputError(sentence(f"y of {what}", must_be, f"shape {given.shape}" if given.size else repr(y)[:60]))
+        if not np.isfinite(Y).all():
+            raise InputError(sentence(f"y of {what}", "finite", "NaN or infinity"))
         return rows, Y
 
 
@@ -210,7 +212,8 @@ def appended(model: Any, new: Rows, Y: Array) -> Any:
     if not systems:
         return _refitted(model, X, targets, weights, np.arange(len(targets)))
     route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
-    found = replace(start, dual=dual, constant=constant, route=route)
+    lost = cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
+    found = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
     found.known["systems"] = systems
     return _made(model, found)
 
@@ -251,17 +254,19 @@ def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
 
 
 def _refitted(model: Any, X: Any, Y: Array, weights: Array | None, kept: Array) -> Any:
-    """Fitted again to some rows."""
-    gram = model.kernel_.kind == "gram"
-    rows = X[kept][:, kept] if gram else X[kept]
+    """Fitted again to some rows, with the kernel and alpha that the model was fitted with."""
+    fitted: FittedRidge = model.fitted_
+    rows = X[kept][:, kept] if fitted.kernel.kind == "gram" else X[kept]
     one = getattr(model, "_one_target", False)
     targets, own = Y[kept, 0] if one else Y[kept], None if weights is None else weights[kept]
-    return clone(model).fit(like_training(model, rows), targets, own)
+    alpha = fitted.alphas if len(np.unique(fitted.alphas)) > 1 else float(fitted.alphas[0])
+    fresh = type(model)(alpha, kernel=fitted.kernel, fit_intercept=fitted.intercept, solver=model.solver)
+    return _made(model, fresh.fit(like_training(model, rows), targets, own).fitted_)
 
 
 def _joined(X: Any, more: Any) -> Any:
-    if hasattr(X, "tocsr"):
-        raise InputError("with_rows does not support sparse rows. Use X.toarray().")
+    if hasattr(X, "tocsr") or hasattr(more, "tocsr"):
+        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
     return np.concatenate([np.asarray(X), np.asarray(more)])
 
 

@@ -18,7 +18,8 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Slope, changed, column_place, slope_of, stencil, values
+from mercer.inference.changes import Change, Item, column_place
+from mercer.inference.derivatives import Slope, changed, slope_of, stencil, values
 from mercer.inference.voters import Link, Sum, Voter, as_sum
 from mercer.insight.intervals import checked_confidence
 from mercer.text import Shown, counted, text_table
@@ -183,8 +184,8 @@ def marginal_effects(
         raise InputError(sentence("errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors)))
     confidence = checked_confidence(confidence)
     found = as_sum(model, X, of)
-    wanted = _wanted(found.changes, columns)
-    pairs = _pairs(found.changes, wanted, interactions)
+    wanted = _wanted(found, columns)
+    pairs = _pairs(found, wanted, interactions)
     alone: list[Item] = [(change,) for change in wanted]
     result = _table(found, alone, errors, confidence, pointwise=pointwise_errors)
     if not pairs:
@@ -215,7 +216,7 @@ class _Ready:
     @staticmethod
     def made(voter: Voter, *, own: bool, linked: bool) -> _Ready:
         slope = slope_of(voter.kernel, voter.at, voter.Z)
-        weighted = slope.V * voter.P if slope is not None and own and not slope.signs and not linked else None
+        weighted = slope.V * voter.P if slope is not None and own and slope.bent is None and not linked else None
         return _Ready(voter, slope, weighted, values(voter, voter.at) if linked else None)
 
 
@@ -223,17 +224,18 @@ def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, poi
     """Average effects with their errors."""
     ready = [_Ready.made(voter, own=found.own, linked=found.link is not None) for voter in found.voters]
     effects = [_effect(found, ready, item, pointwise=pointwise) for item in items]
-    noise, average = float(np.mean(found.residuals**2)), np.array([each.average for each in effects])
+    noise = float(_length(found.residuals[:, None])[0] / np.sqrt(len(found.residuals)))
+    average = np.array([each.average for each in effects])
     left = np.column_stack([each.without for each in effects])
     if errors == "jackknife":
-        spread = np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
+        spread = np.sqrt((len(left) - 1) / len(left)) * _length(left - left.mean(axis=0))
     else:
-        spread = np.sqrt(noise * np.array([each.shares @ each.shares for each in effects]))
+        spread = noise * _length(np.column_stack([each.shares for each in effects]))
     degrees = max(len(found.residuals) - found.degrees, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pvalue = 2.0 * stdtr(degrees, -np.abs(average / spread))
     reach = stdtrit(degrees, 0.5 + 0.5 * confidence) * spread
-    squares = [np.einsum("ij,ij->i", each.rows, each.rows) for each in effects if each.rows is not None]
+    lengths = [_length(each.rows.T) for each in effects if each.rows is not None]
     return MarginalEffects(
         [" x ".join(change.name for change in item) for item in items],
         average,
@@ -246,8 +248,15 @@ def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, poi
         degrees,
         confidence,
         left,
-        np.sqrt(noise * np.column_stack(squares)) if squares else None,
+        noise * np.column_stack(lengths) if lengths else None,
     )
+
+
+def _length(table: Array) -> Array:
+    """Euclidean lengths of the columns, whose squares neither vanish nor overflow."""
+    largest = np.abs(table).max(axis=0)
+    by = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(by * np.sqrt(np.sum((table / by) ** 2, axis=0)))
 
 
 def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> _Effect:
@@ -261,7 +270,7 @@ def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> 
     for number, each in enumerate(ready):
         voter, slope = each.voter, each.slope
         by, c = voter.weight * scale, np.zeros(m)
-        if bent is None and slope is not None and not slope.signs and rows is None and one_slope:
+        if bent is None and slope is not None and slope.bent is None and rows is None and one_slope:
             mine, g, diagonal = _without_matrix(voter, slope, each.weighted, int(item[0].places[0]))
         else:
             D, c = (changed(voter, item, slope), c) if bent is None else bent.by_voter[number]
@@ -319,7 +328,8 @@ def _sum_of(found: Sum, kernels: list[Array]) -> Array:
 
 def _without_matrix(part: Voter, slope: Slope, weighted: Array | None, place: int) -> tuple[Array, Array, Array]:
     """The effects, 1'D / m and the diagonal of D P for one column of a radial kernel, without D itself."""
-    x, z, scale = part.at[:, place], part.Z[:, place], slope.factor[place]
+    middle, scale = part.Z[:, place].mean(), slope.factor[place]
+    x, z = part.at[:, place] - middle, part.Z[:, place] - middle  # no digits are lost to an offset
     effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
     g = scale * (slope.V.T @ x - z * slope.V.sum(axis=0)) / len(x)
     if weighted is None:
@@ -327,22 +337,30 @@ def _without_matrix(part: Voter, slope: Slope, weighted: Array | None, place: in
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
 
 
-def _wanted(changes: list[Change], columns: Any) -> list[Change]:
+def _wanted(found: Sum, columns: Any) -> list[Change]:
+    """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
-        return changes
-    names = list(dict.fromkeys(change.column for change in changes))
-    wanted = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
-    chosen = [names[column_place(each, names)] for each in wanted]
-    return [change for name in chosen for change in changes if change.column == name]
+        return found.changes
+    listed = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
+    if not listed:
+        raise InputError("columns of marginal_effects must name at least one column.")
+    chosen = [found.columns[column_place(each, found.columns)] for each in listed]
+    known = {change.column for change in found.changes}
+    if lacking := [name for name in chosen if name not in known]:
+        raise InputError(f"Column {lacking[0]!r} has no effect: it is left out, or holds dates or texts.")
+    return [change for name in chosen for change in found.changes if change.column == name]
 
 
-def _pairs(changes: list[Change], wanted: list[Change], interactions: Any) -> list[Item]:
+def _pairs(found: Sum, wanted: list[Change], interactions: Any) -> list[Item]:
     """Pairs of changes of different columns: all of the wanted ones, or those of given pairs of columns."""
-    if interactions is False or interactions is None:
-        return []
-    if interactions is True:
-        return [pair for pair in combinations(wanted, 2) if pair[0].column != pair[1].column]
-    pairs = [tuple(pair) if isinstance(pair, list | tuple) else (pair,) for pair in interactions]
-    if any(len(pair) != 2 for pair in pairs):
+    if interactions is None or isinstance(interactions, bool | np.bool_):
+        pairs = combinations(wanted, 2) if interactions else iter(())
+        return [pair for pair in pairs if pair[0].column != pair[1].column]
+    given = interactions.tolist() if isinstance(interactions, np.ndarray) else interactions
+    listed = given if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed):
         raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
-    return [both for a, b in pairs for both in product(_wanted(changes, [a]), _wanted(changes, [b]))]
+    both = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
+    if any(a.column == b.column for a, b in both):
+        raise InputError("interactions of marginal_effects must be pairs of different columns.")
+    return list(both)

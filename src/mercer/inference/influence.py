@@ -17,7 +17,7 @@ from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.inference.effects import marginal_effects
-from mercer.inference.voters import centre_of, inverse
+from mercer.inference.voters import centre_of, inverse, solved_again
 from mercer.kernels import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -127,7 +127,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     model_or_search : KernelRidge, KernelRidgeCV or AutoRegressor
         Fitted to one target without sample weights. Of a search that was made by leave-one-out with squared errors, all
         candidates are scored again without every row; others are taken with the winner alone, and a committee with its
-        kernels, alphas and weights as they are. With log_target=True errors are those of the logarithms.
+        kernels, alphas and weights as they are. With log_target=True all numbers are about logarithms.
     at : array-like of shape (m, n_features), default=None
         Rows at which changes of predictions are wanted.
     effects : bool, default=False
@@ -161,9 +161,8 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     new = None if at is None else _new_rows(model_or_search, at)
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
     for weight, fitted in members:
-        alpha, y = float(fitted.alphas[0]), fitted.targets[:, 0]
-        P, _ = inverse(_matrix(fitted, fitted.kernel), alpha, intercept=fitted.intercept)
-        a, diagonal = P @ y, np.diag(P)
+        P, _, a, _ = solved_again(fitted, _matrix(fitted, fitted.kernel), "influence")
+        alpha, diagonal = float(fitted.alphas[0]), np.diag(P)
         residual += weight * scale * a / diagonal
         leverage += weight * (1.0 - alpha * diagonal)
         left += weight * scale * _residuals_without(P, a)

@@ -28,12 +28,15 @@ from mercer.estimators import (
 )
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted
+from mercer.inference.changes import Change, encoded_changes, plain_changes, shifted
+from mercer.inference.derivatives import System
 from mercer.kernels import Linear
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.gram import training_matrix
 from mercer.tables import TableEncoder
+
+_SAME = 1e-6  # of the targets: predictions of the system that is solved again, less those of the model
 
 Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its first two derivatives
 
@@ -58,9 +61,11 @@ class Sum:
     Attributes
     ----------
     residuals : ndarray of shape (n,)
-        Targets less f at the training rows, in units of f.
+        Targets less what is predicted, as the voters are fitted to them.
     degrees : float
         Effective degrees of freedom.
+    columns : list of str
+        All columns of the table.
     changes : list of Change
         What may be asked of the columns.
     link : Link or None
@@ -72,6 +77,7 @@ class Sum:
     own: bool
     residuals: Array
     degrees: float
+    columns: list[str]
     changes: list[Change]
     link: Link | None
 
@@ -111,6 +117,8 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
         _refuse(each)
     first = fitted[0]
     Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
+    if n < 2:
+        raise InputError(sentence("The model of marginal_effects", "of at least 2 rows", n))
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
     changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z)
     if not changes:
@@ -128,8 +136,8 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
         changes = [shifted(change, middle) for change in changes]
     voters = [_voter(weight * scale, each, Z, at) for weight, each in zip(weights, fitted, strict=True)]
     degrees = sum(weight * voter.degrees for weight, voter in zip(weights, voters, strict=True))
-    residuals = scale * (first.targets[:, 0] - values)
-    return Sum(voters, start, X is None, residuals, float(degrees), changes, link)
+    columns = [change.column for change in changes] if encoder is None else [each.name for each in encoder.columns_]
+    return Sum(voters, start, X is None, first.targets[:, 0] - values, float(degrees), columns, changes, link)
 
 
 def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
@@ -203,9 +211,19 @@ def _refuse(fitted: FittedRidge) -> None:
 
 def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array) -> Voter:
     K = training_matrix(fitted.kernel, Rows(Z, fitted.names))
+    P, shares, a, constant = solved_again(fitted, K, "marginal_effects")
+    degrees = float(np.einsum("ij,ij->", K, P)) + fitted.intercept
+    return Voter(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, a / np.diag(P), degrees)
+
+
+def solved_again(fitted: FittedRidge, K: Array, what: str) -> tuple[Array, Array, Array, float]:
+    """P, the shares of y in the constant, a = P y and the constant; refused where they are not those of the model."""
     P, shares = inverse(K, float(fitted.alphas[0]), intercept=fitted.intercept)
     middle = float(fitted.targets.mean()) if fitted.intercept else 0.0
     y = fitted.targets[:, 0] - middle
-    a, degrees = P @ y, float(np.einsum("ij,ji->", K, P)) + fitted.intercept
-    constant = middle + float(shares @ y)
-    return Voter(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, a / np.diag(P), degrees)
+    a, constant = P @ y, middle + float(shares @ y)
+    left = K @ a + constant - fitted.values(fitted.rows())[:, 0]
+    if not np.abs(left).max() <= _SAME * max(float(np.abs(y).max()), 1e-300):
+        way_out = "Scale the columns of X, or use a larger alpha."
+        raise InputError(f"The system of the model is too close to singular for {what}. {way_out}")
+    return P, shares, a, constant

@@ -189,7 +189,8 @@ def average_effects(subject: Subject) -> MarginalEffects | None:
 
 def row_influence(subject: Subject) -> Influence | None:
     """What leaving out each row changes; None where rows are too many, or it is not known."""
-    if subject.classifier or len(subject.y) > _FACTORED:
+    logs = hasattr(subject.model, "log_factor_")  # beside which targets would be in other units
+    if subject.classifier or logs or len(subject.y) > _FACTORED:
         return None
     try:
         return influence(subject.model if subject.auto else subject.model.best_estimator_)

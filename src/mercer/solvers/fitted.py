@@ -141,7 +141,7 @@ class FittedRidge:
                 primal[:, places == i] = solution.primal
         route = max((solution.route for solution in solutions), key=_badness)
         if primal is None:
-            lost = _cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
+            lost = cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
             route = replace(route, cancelled=max(route.cancelled, lost))
         found = replace(start, primal=primal, route=route)
         if kept:
@@ -294,7 +294,7 @@ def _solved(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
     return system.at(alpha).solve(Y) if isinstance(system, PrimalSystem) else system.solve(Y, alpha, solver)
 
 
-def _cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
+def cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
     """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         terms = np.linalg.norm(np.sqrt(np.abs(diagonal))[:, None] * dual, axis=0) * np.sqrt(np.abs(diagonal).sum())
