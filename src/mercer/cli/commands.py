@@ -278,3 +278,28 @@ def inspect(model: str, as_json: bool) -> None:
     from mercer.cli.running import run_inspect
 
     run_inspect(model, as_json=as_json)
+
+
+@cli.command(
+    short_help="Play with kernels on a page in the browser.",
+    epilog=_examples(
+        "mercer lab",
+        "mercer lab houses.csv",
+        "mercer lab --export lecture_page",
+    ),
+)
+@click.argument("table", required=False)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port. Default: any that is free.")
+@click.option("--no-browser", is_flag=True, help="Print the address only, and open no browser.")
+@click.option(
+    "--export", "folder", metavar="FOLDER",
+    help="Write the page and its tours as plain files for a web site, which need no server, and stop.",
+)  # fmt: skip
+def lab(table: str | None, port: int, no_browser: bool, folder: str | None) -> None:
+    """Open a page in the browser, on this machine only, to play with kernels, alpha and points, or with TABLE.
+
+    The first line printed is the address of the page; only who knows it can open it. Ctrl-C ends the server.
+    """
+    from mercer.cli.running import run_lab
+
+    run_lab(table, port, browser=not no_browser, folder=folder)

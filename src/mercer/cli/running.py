@@ -22,6 +22,7 @@ from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import flags, say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 from mercer.runtime import readable, threads
+from mercer.tables.reading import no_file
 from mercer.text import counted, plain
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
@@ -369,3 +370,25 @@ def run_inspect(path: str, *, as_json: bool) -> None:
         from mercer.cli.summary import file_words
 
         say(file_words(file, table))
+
+
+def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) -> None:
+    """`mercer lab`."""
+    from mercer.lab.exports import write_static
+
+    if folder is not None:
+        if table is not None:
+            raise InputError("The page for a web site has no table of yours. Remove TABLE or --export.")
+        written = write_static(Path(folder))
+        say(f"Wrote {', '.join(written)} to {folder}. Open index.html in a browser, or publish the folder.")
+        return
+    if table is not None and not Path(table).is_file():
+        raise no_file(Path(table))
+    try:
+        from mercer.lab.server import serve
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("mercer"):
+            raise
+        way_out = "Install them with: pip install 'mercer[lab]'."
+        raise InputError(f"mercer lab needs starlette and uvicorn. {way_out}") from None
+    serve(None if table is None else Path(table), port, browser=browser, say=say)

@@ -5,8 +5,30 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
 
+Listener: TypeAlias = Callable[[str, int, int | None], None]  # the work, pieces done, and how many there are
+
+_listener: ContextVar[Listener | None] = ContextVar("_listener", default=None)
 _OFTEN, _SELDOM = 0.5, 10.0  # seconds between two lines
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell a function of every finished piece of the work that is begun in this block; it may raise to stop the work.
+
+    >>> with listening(lambda what, done, total: print(what, done, "of", total)):
+    ...     Progress("folds", 2, verbose=0).step()
+    folds 1 of 2
+    """
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
 
 
 class Progress:
@@ -36,6 +58,7 @@ class Progress:
         self.told = False
         self.started = self.last = time.monotonic()
         self.lock = threading.Lock()
+        self.listener = _listener.get()
 
     def begin(self) -> None:
         """The work begins only now."""
@@ -50,6 +73,8 @@ class Progress:
             if self.shown and (ready or now - self.last >= self.pause):
                 self.last, self.told = now, True
                 self._show(now - self.started, last=self._complete())
+        if self.listener is not None:
+            self.listener(self.what, self.done, self.total)
 
     def finish(self) -> None:
         """There are no more pieces; says so where their number was not known before."""

@@ -1,0 +1,1 @@
+"""`mercer lab`: a page on this machine where people play with kernels and see what changes."""

@@ -1,0 +1,177 @@
+"""What the page is told: fits, errors, spectra and surfaces; all of it is the library's arithmetic."""
+
+from __future__ import annotations
+
+import base64
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, MercerWarning
+from mercer.estimators import KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.inference.influence import influence
+from mercer.kernels import Kernel
+from mercer.lab.questions import Question, read_kernel, read_points, read_question
+
+ALPHAS = np.geomspace(1e-8, 1e3, 45)
+WIDTHS = np.geomspace(1 / 16, 16.0, 13)  # times the widths of the kernel
+_CONFIDENCE = 0.9
+_MOST_DRAWS = 50
+
+
+def answer(what: str, asked: Any) -> dict[str, Any]:
+    """The answer to a question; one that is not there is a `KeyError`."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", MercerWarning)  # the page shows what they say
+        return ANSWERS[what](asked)
+
+
+def fitted(asked: Any) -> dict[str, Any]:
+    """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
+    question = read_question(asked)
+    return _labels_fitted(question) if question.points.labels else _numbers_fitted(question)
+
+
+def _numbers_fitted(question: Question) -> dict[str, Any]:
+    points, model = question.points, _ridge(question)
+    found = influence(model)
+    inside = points.y - model.predict(points.X)
+    told = {
+        "training": _root(inside),
+        "left_out": found.error,
+        "degrees": float(model.effective_dof_),
+        "residuals": found.residual,
+        "leverage": found.leverage,
+        "error_without": found.error_without,
+        "digits": float(model.route_.digits),
+        "curve": model.predict(question.at) if len(question.at) else [],
+    }
+    if len(question.at):
+        told["lower"], told["upper"] = model.predict_interval(question.at, _CONFIDENCE)
+    return told
+
+
+def _labels_fitted(question: Question) -> dict[str, Any]:
+    points, model = question.points, _ridge(question)
+    search = KernelRidgeClassifierCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
+    search.fit(points.X, points.y)
+    found = influence(model)
+    return {
+        "training": float(np.mean(search.predict(points.X) != points.y)),
+        "left_out": 1.0 - float(search.best_score_),
+        "degrees": float(model.effective_dof_),
+        "residuals": found.residual,
+        "leverage": found.leverage,
+        "digits": float(model.route_.digits),
+        "curve": search.predict_proba(question.at)[:, 1] if len(question.at) else [],
+        "decision": model.predict(question.at) if len(question.at) else [],
+    }
+
+
+def without(asked: Any) -> dict[str, Any]:
+    """Predictions of the model without one point, from the factor of all."""
+    question, row = read_question(asked), asked.get("row")
+    n = len(question.points.y)
+    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
+        raise InputError(f"row must be a point between 0 and {n - 1}.")
+    return {"curve": _ridge(question).without(row).predict(question.at)}
+
+
+def overview(asked: Any) -> dict[str, Any]:
+    """Error against alpha for this kernel, the eigenvalues of the kernel matrix, and the matrix as an image."""
+    question = read_question(asked)
+    points = question.points
+    K = question.kernel(points.X)
+    columns = [] if points.words else [*np.asarray(points.X).T[::-1]]
+    order = np.lexsort((*columns, points.y)) if points.labels and columns else np.arange(len(K))
+    order = np.lexsort(columns) if columns and not points.labels else order
+    return {
+        "alphas": ALPHAS,
+        "errors": _errors(question, [question.kernel])[0],
+        "eigenvalues": np.linalg.eigvalsh((K + K.T) / 2)[::-1],
+        "gram": _image(K[np.ix_(order, order)]),
+    }
+
+
+def surface(asked: Any) -> dict[str, Any]:
+    """Left-out errors for every alpha and widths around those of the kernel."""
+    question = read_question(asked)
+    kernels = [wider(question.kernel, float(by)) for by in WIDTHS]
+    if kernels[0] == question.kernel:
+        raise InputError("This kernel has no width, so there is no surface.")
+    return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
+
+
+def drawn(asked: Any) -> dict[str, Any]:
+    """Curves of the same points with several sets of targets, from one factor."""
+    question, Y = read_question(asked), asked.get("draws")
+    if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
+        raise InputError(f"draws must be at most {_MOST_DRAWS} lists of targets.")
+    targets = [read_points({"x": asked["points"]["x"], "y": each}).y for each in Y]
+    return {"curves": _ridge(question, np.column_stack(targets)).predict(question.at).T}
+
+
+def kernel(asked: Any) -> dict[str, Any]:
+    """Whether a text is a kernel, and whether it is a Mercer kernel and why."""
+    found = read_kernel(asked.get("kernel") if isinstance(asked, dict) else None)
+    certificate = found.certificate()
+    return {"text": repr(found), "valid": certificate.valid, "because": str(certificate).splitlines()}
+
+
+ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "fit": fitted,
+    "without": without,
+    "overview": overview,
+    "surface": surface,
+    "draws": drawn,
+    "kernel": kernel,
+}
+
+
+def wider(kernel: Kernel, by: float) -> Kernel:
+    """The kernel with all its widths multiplied."""
+    widths = {name: value for name, value in kernel.get_params().items() if name.split("__")[-1] == "width"}
+    return kernel.set_params(**{name: (np.asarray(value) * by).tolist() for name, value in widths.items()})
+
+
+def _ridge(question: Question, Y: Array | None = None) -> KernelRidge:
+    model = KernelRidge(question.alpha, kernel=question.kernel, fit_intercept=question.intercept)
+    return model.fit(question.points.X, question.points.y if Y is None else Y)
+
+
+def _errors(question: Question, kernels: list[Kernel]) -> Array:
+    """Root mean squared left-out errors, or shares of wrong labels, of every kernel and alpha."""
+    points = question.points
+    kind: Any = KernelRidgeClassifierCV if points.labels else KernelRidgeCV
+    search = kind(kernels, ALPHAS, fit_intercept=question.intercept).fit(points.X, points.y)
+    scores = np.reshape(search.cv_results_["mean_test_score"], (len(kernels), len(ALPHAS)))
+    return np.asarray(1.0 - scores if points.labels else np.sqrt(-scores))
+
+
+def _root(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _image(K: Array) -> dict[str, Any]:
+    """The matrix as bytes between its smallest and its largest entry."""
+    low, high = float(K.min()), float(K.max())
+    levels = np.round(255 * (K - low) / (high - low if high > low else 1.0)).astype(np.uint8)
+    return {"size": len(K), "low": low, "high": high, "bytes": base64.b64encode(levels.tobytes()).decode()}
+
+
+def plain(told: Any) -> Any:
+    """Numbers and lists as JSON has them; numbers that are not finite are null."""
+    if isinstance(told, dict):
+        return {name: plain(value) for name, value in told.items()}
+    if isinstance(told, np.ndarray):
+        if told.dtype.kind == "f" and not np.isfinite(told).all():
+            return plain(told.tolist())
+        return told.tolist()
+    if isinstance(told, list | tuple):
+        return [plain(value) for value in told]
+    if isinstance(told, float):
+        return told if np.isfinite(told) else None
+    return told

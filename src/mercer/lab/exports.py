@@ -1,0 +1,113 @@
+"""What can be taken from the page: a model file, a report, lines of Python, and the page itself without a server."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer import models
+from mercer.errors import InputError
+from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.lab.jobs import Job
+from mercer.lab.questions import Question, read_question
+from mercer.report import write_report
+
+# The modules of the page, each after those that it imports.
+MODULES = (
+    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "local.js", "draw.js", "views.js", "play.js",
+    "select.js", "tours.js", "app.js",
+)  # fmt: skip
+_LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)", re.MULTILINE)
+_SCRIPT = '<script type="module" src="app.js"></script>'
+
+
+def export(what: str, asked: Any, job: Job | None) -> bytes:
+    """The bytes of a file."""
+    return EXPORTS[what](read_question(asked), job)
+
+
+def model_file(question: Question, _job: Job | None) -> bytes:
+    """The model of the sliders, as `mercer.save` writes it."""
+    kind: Any = KernelRidgeClassifier if question.points.labels else KernelRidge
+    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept)
+    model.fit(question.points.X, question.points.y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.mercer")
+        models.save(model, path)
+        return path.read_bytes()
+
+
+def report_page(_question: Question, job: Job | None) -> bytes:
+    """The report of a search that is done."""
+    if job is None or job.result is None:
+        raise InputError("There is no report before a search is done. Run the search first.")
+    points = job.question.points
+    if points.words:
+        raise InputError("Reports are about tables of numbers, not about words.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.html")
+        write_report(job.search, np.asarray(points.X), points.y, path, evaluation=job.nested, target="y")
+        return path.read_bytes()
+
+
+def python_lines(question: Question, _job: Job | None) -> bytes:
+    """Lines of Python that fit the same model to the same points."""
+    points = question.points
+    kind = "KernelRidgeClassifier" if points.labels else "KernelRidge"
+    x = points.X if points.words else np.asarray(points.X).tolist()
+    lines = [
+        "import numpy as np",
+        f"from mercer import {kind}",
+        "from mercer.kernels import parse",
+        "",
+        f"X = {x!r}" if points.words else f"X = np.array({x!r})",
+        f"y = np.array({points.y.tolist()!r})",
+        f"kernel = parse({repr(question.kernel)!r})",
+        f"model = {kind}({question.alpha!r}, kernel=kernel, fit_intercept={question.intercept}).fit(X, y)",
+        "print(model.predict(X))",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+EXPORTS: dict[str, Callable[[Question, Job | None], bytes]] = {
+    "model": model_file,
+    "report": report_page,
+    "python": python_lines,
+}
+
+
+def write_static(folder: Path) -> list[str]:
+    """The page and its tours as plain files that need no server; the names of what was written.
+
+    Nothing that is there is replaced: the folder must be new or empty.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{str(folder)!r} must be a new or an empty folder, so that nothing is replaced.")
+    folder.mkdir(parents=True, exist_ok=True)
+    page = page_text("index.html").replace('data-edition="server"', 'data-edition="static"')
+    written = {
+        "index.html": page.replace(_SCRIPT, '<script defer src="lab.js"></script>'),
+        "style.css": page_text("style.css"),
+        "lab.js": bundled(),
+    }
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return list(written)
+
+
+def page_text(name: str) -> str:
+    """A file of the page."""
+    return files("mercer.lab").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def bundled() -> str:
+    """All modules as one script, which a browser also runs from a disk: modules it takes from servers alone."""
+    parts = [_LINKED.sub("", page_text(name)) for name in MODULES]
+    return "\n".join(['"use strict";', "(() => {", "const remoteEngine = null;", *parts, "})();", ""])

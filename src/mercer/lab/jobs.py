@@ -1,0 +1,183 @@
+"""Searches that run while the page shows how far they are; each can be stopped."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError, MercerError, MercerWarning
+from mercer.estimators import KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators.nesting import nested_cross_validate
+from mercer.lab.answers import ALPHAS, WIDTHS, wider
+from mercer.lab.questions import Question, read_question
+from mercer.runtime.progress import listening
+
+_RUNNING, _KEPT = 2, 8
+_FOLDS = 5
+
+
+class Stopped(MercerError):
+    """The page does not want the result any more."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A search with its nested cross-validation.
+
+    Attributes
+    ----------
+    question : Question
+        What is searched for.
+    told : str
+        How far it is, in words.
+    share : float
+        The share of the work that is done.
+    result : dict or None
+        What was found.
+    error : str
+        Why it failed.
+    search : KernelRidgeCV or KernelRidgeClassifierCV or None
+        Fitted.
+    nested : NestedCrossValidation or None
+        Of that search.
+    """
+
+    question: Question
+    told: str = "starting"
+    share: float = 0.0
+    result: dict[str, Any] | None = None
+    error: str = ""
+    search: Any = None
+    nested: Any = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is at work."""
+        return self.thread is not None and self.thread.is_alive()
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows."""
+        return {
+            "running": self.running,
+            "told": self.told,
+            "share": self.share,
+            "result": self.result,
+            "error": self.error,
+            "stopped": self.stop.is_set(),
+        }
+
+    def run(self) -> None:
+        """Search, then nest the search."""
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore", MercerWarning)
+                self._run()
+        except Stopped:
+            self.told = "stopped"
+        except MercerError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
+            self.error = f"The search failed: {type(error).__name__}."
+
+    def _heard(self, base: float, width: float) -> Any:
+        def heard(what: str, done: int, total: int | None) -> None:
+            if self.stop.is_set():
+                raise Stopped("stopped")
+            self.told = f"{what}: {done}" + (f" of {total}" if total else "")
+            self.share = max(self.share, base + width * (done / total if total else 0.0))
+
+        return heard
+
+    def _run(self) -> None:
+        points, intercept = self.question.points, self.question.intercept
+        search = self.search_of()
+        begin = time.monotonic()
+        with listening(self._heard(0.0, 0.3)):
+            search.fit(points.X, points.y)
+        if self.stop.is_set():
+            raise Stopped("stopped")
+        self.search, self.share = search, 0.3
+        folds = min(_FOLDS, len(points.y))
+        scoring = "accuracy" if points.labels else "neg_root_mean_squared_error"
+        with listening(self._heard(0.3, 0.7)):
+            nested = nested_cross_validate(search, points.X, points.y, cv=folds, random_state=0)
+        if self.stop.is_set():
+            raise Stopped("stopped")
+        scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(ALPHAS)))
+        errors = 1.0 - scores if points.labels else np.sqrt(-scores)
+        outer = np.ravel(nested.scores)
+        error = 1.0 - float(nested.mean) if points.labels else float(np.sqrt(-nested.mean))
+        slope = 1.0 if points.labels else 0.5 / max(error, 1e-300)
+        best = float(errors.ravel()[search.best_index_])
+        self.nested = nested
+        self.result = {
+            "kernel": repr(search.best_kernel_),
+            "alpha": float(search.alpha_),
+            "intercept": intercept,
+            "kernels": [repr(kernel) for kernel in search.kernels_],
+            "alphas": ALPHAS,
+            "errors": errors,
+            "best": best,
+            "nested": error,
+            "standard_error": slope * float(nested.standard_error),
+            "optimism": error - best,
+            "folds": len(outer),
+            "scoring": scoring,
+            "seconds": time.monotonic() - begin,
+            "chosen": [{"kernel": repr(each["kernel"]), "alpha": float(each["alpha"])} for each in nested.chosen],
+        }
+        self.share, self.told = 1.0, "done"
+
+    def search_of(self) -> Any:
+        """The search: widths around those of the kernel, and all alphas of the page."""
+        kernel = self.question.kernel
+        kernels = [wider(kernel, float(by)) for by in WIDTHS]
+        kernels = kernels if kernels[0] != kernel else [kernel]
+        kind: Any = KernelRidgeClassifierCV if self.question.points.labels else KernelRidgeCV
+        return kind(kernels, ALPHAS, fit_intercept=self.question.intercept)
+
+
+class Jobs:
+    """The searches of a session: few run at once, and few are kept."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def start(self, asked: Any) -> str:
+        """A new search; its name."""
+        job, name = Job(read_question(asked)), secrets.token_hex(8)
+        with self._lock:
+            if sum(each.running for each in self._jobs.values()) >= _RUNNING:
+                raise InputError(f"{_RUNNING} searches are running. Stop one of them, or wait.")
+            while len(self._jobs) >= _KEPT:
+                oldest = next(key for key, each in self._jobs.items() if not each.running)
+                del self._jobs[oldest]
+            job.thread = threading.Thread(target=job.run, daemon=True)
+            job.thread.start()
+            self._jobs[name] = job
+        return name
+
+    def get(self, name: Any) -> Job:
+        """The search of this name."""
+        job = self._jobs.get(name) if isinstance(name, str) else None
+        if job is None:
+            raise InputError("This search is not kept any more. Run it again.")
+        return job
+
+    def close(self) -> None:
+        """Stop all of them, and wait a moment for them to end."""
+        for job in self._jobs.values():
+            job.stop.set()
+        for job in self._jobs.values():
+            if job.thread is not None:
+                job.thread.join(timeout=2.0)

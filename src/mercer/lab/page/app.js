@@ -1,0 +1,235 @@
+// The page: one state, the answers for it, and the pictures of these.
+
+import { shown } from "./draw.js";
+import { localEngine } from "./local.js";
+import { Play } from "./play.js";
+import { PROBLEMS, pointsOf } from "./problems.js";
+import { remoteEngine } from "./remote.js";
+import { Select } from "./select.js";
+import { fresh, fromHash, toHash } from "./state.js";
+import { Tours } from "./tours.js";
+import { alphaPanel, dots, frame, gone, gramPanel, ground, layoutOf, lines, scalesOf, spectrumPanel, surfacePanel } from "./views.js";
+
+export const byId = (id) => document.getElementById(id);
+const REST = 350; // milliseconds without a change before the surface is drawn
+
+class App {
+  constructor() {
+    this.engine = document.documentElement.dataset.edition === "static" ? localEngine : remoteEngine;
+    this.state = fresh();
+    this.chosen = -1;
+    this.version = 0;
+    this.asked = 0; // when the last change was made, for the time until its picture
+  }
+
+  async start() {
+    this.play = new Play(this);
+    this.select = new Select(this);
+    this.tours = new Tours(this);
+    for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.change({ tab: tab.dataset.tab }, true));
+    document.querySelector("[role=tablist]").addEventListener("keydown", (event) => this.tabKey(event));
+    addEventListener("popstate", () => this.open(fromHash(location.hash)));
+    addEventListener("resize", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener?.("change", () => this.draw());
+    const still = this.engine.name === "static";
+    byId("footer").textContent = still
+      ? "Everything is worked out in this browser; nothing is sent anywhere."
+      : "Worked out by mercer on this machine; nothing is sent anywhere else.";
+    for (const id of ["table-open", "take-model", "take-python", "tab-select"]) byId(id).hidden = still;
+    if (!still) {
+      const { table } = await this.engine.ask("start", {}).catch(() => ({ table: null }));
+      this.play.tableOpened(table);
+      if (table && !location.hash) {
+        await this.play.useTable(table);
+        return;
+      }
+    }
+    await this.open(fromHash(location.hash));
+  }
+
+  tabKey(event) {
+    const tabs = [...document.querySelectorAll("[role=tab]:not([hidden])")];
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
+    next.focus();
+    next.click();
+  }
+
+  // Take over a whole state: from the address, a tour, or a table.
+  async open(state) {
+    this.state = state;
+    this.chosen = -1;
+    await this.loadPoints();
+    this.sync();
+    await this.refresh();
+  }
+
+  // Change some of the state. With `push` it is a step that the back button undoes.
+  async change(patch, push = false) {
+    this.asked = performance.now();
+    const before = this.state;
+    this.state = { ...before, ...patch };
+    if (["problem", "n", "noise", "seed", "edited", "table", "words"].some((key) => key in patch)) await this.loadPoints();
+    this.remember(push);
+    this.sync();
+    await this.refresh();
+  }
+
+  remember(push) {
+    clearTimeout(this.later);
+    const hash = toHash(this.state);
+    if (push) history.pushState(null, "", hash);
+    else this.later = setTimeout(() => history.replaceState(null, "", toHash(this.state)), 250);
+  }
+
+  async loadPoints() {
+    const { state } = this;
+    const said = byId("data-error");
+    said.textContent = "";
+    if (state.problem === "table") {
+      try {
+        const { key, axes, target, others } = state.table;
+        const found = await this.engine.ask("columns", { key, axes, target, others });
+        this.data = { points: { x: found.x, y: found.y }, names: [...found.names.slice(0, found.axes), found.target], axes: found.axes, labels: found.labels, scale: found.scale, words: "", problem: null };
+        byId("notes").textContent = found.notes.join(" ");
+        return;
+      } catch (error) {
+        said.textContent = error.message;
+        this.state = { ...fresh(), tab: state.tab };
+      }
+    }
+    const problem = PROBLEMS[this.state.problem];
+    byId("notes").textContent = "";
+    const points = this.state.edited ?? pointsOf(this.state.problem, this.state.n, this.state.noise, this.state.seed);
+    this.data = { points, names: problem.names, labels: problem.labels ?? null, words: this.state.words, problem };
+  }
+
+  question(more = {}) {
+    const { state, data } = this;
+    return {
+      points: { x: data.points.x, y: data.points.y, labels: Boolean(data.labels) },
+      kernel: state.kernel, alpha: state.alpha, intercept: state.intercept, ...more,
+    };
+  }
+
+  sync() {
+    const { tab } = this.state;
+    document.body.dataset.tab = tab;
+    for (const each of document.querySelectorAll("[role=tab]")) each.setAttribute("aria-selected", String(each.dataset.tab === tab));
+    byId("select").hidden = tab !== "select";
+    byId("tours").hidden = tab !== "tours";
+    this.play.sync();
+    this.tours.sync();
+  }
+
+  // Ask for what the state needs. While an answer is on its way only the last change is remembered.
+  async refresh() {
+    this.version += 1;
+    this.select.stale();
+    if (this.busy) return this.done;
+    this.busy = true;
+    this.done = this.answerAll();
+    await this.done;
+    return undefined;
+  }
+
+  async answerAll() {
+    try {
+      let version;
+      do {
+        version = this.version;
+        await this.answer(version);
+      } while (version !== this.version);
+    } finally {
+      this.busy = false;
+    }
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.surfaceNow(), REST);
+  }
+
+  async answer(version) {
+    this.layout = layoutOf(this.data);
+    const matrixKey = JSON.stringify([this.data.points, this.state.kernel, this.state.intercept, Boolean(this.data.labels)]);
+    const known = matrixKey === this.matrixKey;
+    try {
+      const fit = this.engine.ask("fit", this.question({ at: this.layout.at }));
+      const overview = known ? this.overview : this.engine.ask("overview", this.question());
+      const found = await Promise.all([fit, overview]);
+      if (version !== this.version) return;
+      [this.fit, this.overview] = found;
+      this.matrixKey = matrixKey;
+      if (!known) this.surface = null;
+      this.play.failed("");
+      this.draw();
+      this.tours.fitted();
+    } catch (error) {
+      if (version === this.version) this.play.failed(error.message);
+    }
+  }
+
+  async surfaceNow() {
+    if (this.surface || !this.fit) return;
+    const version = this.version;
+    const box = document.querySelector("#panel-surface .plot");
+    try {
+      const found = await this.engine.ask("surface", this.question());
+      if (version !== this.version) return;
+      this.surface = found;
+      this.drawSurface();
+    } catch (error) {
+      if (version === this.version) box.textContent = error.message;
+    }
+  }
+
+  draw() {
+    const { data, layout, fit, overview, state } = this;
+    if (!fit || !layout) return;
+    const box = byId("plot");
+    const s = scalesOf(layout, data, Math.max(280, box.clientWidth));
+    this.scales = s;
+    if (!box.firstElementChild || box.dataset.size !== `${s.width}x${s.height}`) {
+      box.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${s.width} ${s.height}" width="${s.width}" height="${s.height}" aria-hidden="true"><g></g><g></g><g></g><g></g><g></g></svg>`;
+      box.dataset.size = `${s.width}x${s.height}`;
+    }
+    const [axis, low, line, without, points] = box.firstElementChild.children;
+    axis.innerHTML = frame(layout, data, s);
+    low.innerHTML = ground(layout, data, s, fit);
+    if (layout.kind === "map") box.firstElementChild.insertBefore(low, axis);
+    line.innerHTML = lines(layout, data, s, fit) + this.tours.over(layout, s);
+    without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
+    points.innerHTML = dots(layout, data, s, this.chosen);
+    this.drawNumbers();
+    const width = (id) => Math.max(220, document.querySelector(`#${id} .plot`).clientWidth);
+    const put = (id, picture) => { document.querySelector(`#${id} .plot`).innerHTML = picture; };
+    put("panel-alpha", alphaPanel(width("panel-alpha"), overview, state.alpha, fit.left_out, data.labels));
+    put("panel-spectrum", spectrumPanel(width("panel-spectrum"), overview, state.alpha));
+    put("panel-gram", gramPanel(width("panel-gram"), overview.gram));
+    this.drawSurface();
+    const page = document.documentElement.dataset;
+    page.drawn = String(Number(page.drawn ?? 0) + 1);
+    if (this.asked) page.latency = String(performance.now() - this.asked);
+    this.asked = 0;
+  }
+
+  drawSurface() {
+    const box = document.querySelector("#panel-surface .plot");
+    if (this.surface) box.innerHTML = surfacePanel(Math.max(220, box.clientWidth), this.surface, this.state.alpha, this.data.labels);
+  }
+
+  drawNumbers() {
+    const { fit, data } = this;
+    const how = data.labels ? "share of wrong labels" : "root mean squared error";
+    const say = data.labels ? (value) => `${(100 * value).toFixed(1)} %` : (value) => shown(value, 4);
+    const list = [
+      ["training", `Training error`, say(fit.training), how],
+      ["left-out", "Leave-one-out error", say(fit.left_out), how],
+      ["degrees", "Effective degrees of freedom", shown(fit.degrees, 4), `of ${data.points.y.length} points`],
+    ];
+    byId("numbers").innerHTML = list.map(([id, name, value, more]) => `<div><dt>${name}</dt><dd id="number-${id}" data-value="${{ training: fit.training, "left-out": fit.left_out, degrees: fit.degrees }[id]}">${value} <span class="hint">${more}</span></dd></div>`).join("");
+  }
+}
+
+const app = new App();
+globalThis.mercerLab = app;
+app.start();

@@ -1,0 +1,125 @@
+"""What the page may ask: points, a kernel and alpha, checked before anything is done with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.kernels import Kernel, parse
+
+MOST_ROWS = 300  # that the page plays with
+MOST_PLACES = 4096  # that a curve or a map is drawn at
+_MOST_COLUMNS = 8
+_LONGEST = 2000  # letters of a kernel
+_LONGEST_WORD = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The points in the plot.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), or list of str
+        Numbers, or words.
+    y : ndarray of shape (n,)
+        Targets; -1 and 1 for labels.
+    labels : bool
+        Whether the targets are two labels.
+    """
+
+    X: Any
+    y: Array
+    labels: bool
+
+    @property
+    def words(self) -> bool:
+        """Whether points are words."""
+        return isinstance(self.X, list)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Points, a kernel, alpha, whether there is an intercept, and where predictions are wanted."""
+
+    points: Points
+    kernel: Kernel
+    alpha: float
+    intercept: bool
+    at: Any
+
+
+def read_question(asked: Any) -> Question:
+    """The question, or an `InputError` in a sentence."""
+    if not isinstance(asked, Mapping):
+        raise InputError(sentence("A question", "an object with points, kernel and alpha", type(asked).__name__))
+    points = read_points(asked.get("points"))
+    alpha = _number(asked.get("alpha", 1.0), "alpha")
+    if not 0 < alpha <= 1e12:
+        raise InputError(sentence("alpha", "above 0 and at most 1e12", alpha))
+    at = asked.get("at", [])
+    at = _words(at, MOST_PLACES) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
+    return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at)
+
+
+def read_kernel(text: Any) -> Kernel:
+    """The kernel that a text describes."""
+    if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
+        raise InputError(sentence("The kernel", f"a text of at most {_LONGEST} letters", repr(text)[:40]))
+    return parse(text)
+
+
+def read_points(given: Any) -> Points:
+    """Points as the page sends them: x, y, and whether y has labels."""
+    if not isinstance(given, Mapping) or "x" not in given or "y" not in given:
+        raise InputError(sentence("points", "an object with x and y", type(given).__name__))
+    x, labels = given["x"], given.get("labels") is True
+    words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
+    X: Any = _words(x, MOST_ROWS) if words else _rows(x, MOST_ROWS, "points", None)
+    y = _rows([[each] for each in given["y"]] if isinstance(given["y"], list) else None, MOST_ROWS, "targets", 1)[:, 0]
+    if len(X) != len(y):
+        raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")
+    if len(y) < 2:
+        raise InputError("There must be at least 2 points. Add some by clicking into the plot.")
+    if labels and set(np.unique(y)) != {-1.0, 1.0}:
+        raise InputError("There must be points of both labels.")
+    return Points(X, y, labels)
+
+
+def _number(given: Any, what: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+        raise InputError(sentence(what, "a number", repr(given)[:40]))
+    return float(given)
+
+
+def _rows(given: Any, most: int, what: str, columns: int | None) -> Array:
+    if not isinstance(given, list) or len(given) > most:
+        got = f"{len(given)}" if isinstance(given, list) else type(given).__name__
+        raise InputError(sentence(what, f"a list of at most {most}", got))
+    if not given:
+        return np.empty((0, columns or 1))
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} must be lists of numbers.") from None
+    if found.ndim != 2 or not 1 <= found.shape[1] <= _MOST_COLUMNS or not np.isfinite(found).all():
+        raise InputError(f"{what} must be lists of numbers, all of one length.")
+    if columns is not None and found.shape[1] != columns:
+        raise InputError(f"{what} must have {columns} numbers each; got {found.shape[1]}.")
+    if np.abs(found).max() > 1e100:
+        raise InputError(f"{what} must not be larger than 1e100.")
+    return found
+
+
+def _words(given: Any, most: int) -> list[str]:
+    if not isinstance(given, list) or len(given) > most or not all(isinstance(each, str) for each in given):
+        raise InputError(f"Words must be a list of at most {most} texts.")
+    if any(len(each) > _LONGEST_WORD for each in given):
+        raise InputError(f"Words must have at most {_LONGEST_WORD} letters.")
+    return list(given)

@@ -1,0 +1,247 @@
+"""The server of the page: on this machine only, for those who know the address with its token."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mercer.errors import InputError, MercerError
+from mercer.lab.answers import ANSWERS, answer, plain
+from mercer.lab.exports import EXPORTS, MODULES, export, page_text
+from mercer.lab.jobs import Jobs
+from mercer.lab.uploads import LARGEST, Uploads
+
+LOOPBACK = "127.0.0.1"
+FILES = {"": "index.html", "style.css": "style.css"} | {name: name for name in (*MODULES, "remote.js")}
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+_LONGEST = 2_000_000  # bytes of a question
+_AT_ONCE, _WAITING = 2, 64  # questions
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Lets through what asks for this host, from this page or from no page, and adds the headers of safety."""
+
+    def __init__(self, app: ASGIApp, hosts: set[str]) -> None:
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [
+                    *message.get("headers", []),
+                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
+                ]
+            await send(message)
+
+        if refused := self._refused(scope):
+            await PlainTextResponse(refused, 403)(scope, receive, guarded)
+            return
+        await self.app(scope, receive, guarded)
+
+    def _refused(self, scope: Scope) -> str:
+        found: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        host = found.get("host", [])
+        if len(host) != 1 or host[0].lower() not in self.hosts:
+            return "This address is not served here."
+        origins = found.get("origin", [])
+        if any(origin.lower() not in {f"http://{each}" for each in self.hosts} for origin in origins):
+            return "Pages from elsewhere are not answered."
+        if found.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
+            return "Pages from elsewhere are not answered."
+        return ""
+
+
+class Lab:
+    """The page, its questions, tables and searches.
+
+    Parameters
+    ----------
+    token : str
+        The first part of every path; who does not know it finds nothing.
+    table : path, default=None
+        A table that is open from the start.
+    """
+
+    def __init__(self, token: str, table: Path | None = None) -> None:
+        self.token, self.uploads, self.jobs = token, Uploads(), Jobs()
+        self.opened = None if table is None else self._opened(*self.uploads.open(table, table.name))
+        self._limit = anyio.CapacityLimiter(_AT_ONCE)
+        self._waiting = 0
+
+    def app(self, hosts: set[str]) -> ASGIApp:
+        """The application, for requests to these hosts."""
+        routes = [
+            Route("/{token}/", self.page, methods=["GET"]),
+            Route("/{token}/{name}", self.page, methods=["GET"]),
+            Route("/{token}/api/{what}", self.asked, methods=["POST"]),
+        ]
+        return Guard(Starlette(routes=routes, exception_handlers={500: _broken}), hosts)
+
+    def _known(self, request: Request) -> bool:
+        return secrets.compare_digest(request.path_params["token"].encode(), self.token.encode())
+
+    async def page(self, request: Request) -> Response:
+        """A file of the page."""
+        name = FILES.get(request.path_params.get("name", ""))
+        if not self._known(request) or name is None:
+            return PlainTextResponse("Not found.", 404)
+        return Response(page_text(name), media_type=_TYPES[name.rpartition(".")[2]] + "; charset=utf-8")
+
+    async def asked(self, request: Request) -> Response:
+        """The answer to a question, in JSON; or what is wrong with it, in a sentence."""
+        what = request.path_params["what"]
+        if not self._known(request) or (what not in ANSWERS and what not in self._own()):
+            return PlainTextResponse("Not found.", 404)
+        kind = request.headers.get("content-type", "").partition(";")[0]
+        if kind != ("application/octet-stream" if what == "table" else "application/json"):
+            return _told("The request must be JSON, or the bytes of a table.", 415)
+        if self._waiting >= _WAITING:
+            return _told("Too many requests at once. Wait a moment.", 503)
+        self._waiting += 1
+        try:
+            raw = await _body(request, LARGEST if what == "table" else _LONGEST)
+            if raw is None:
+                return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
+            return await anyio.to_thread.run_sync(self._answered, what, raw, request.headers, limiter=self._limit)
+        finally:
+            self._waiting -= 1
+
+    def _answered(self, what: str, raw: bytes, headers: Any) -> Response:
+        try:
+            if what == "table":
+                return _json(self._opened(*self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))))
+            asked = _asked(raw)
+            if what in ANSWERS:
+                return _json(answer(what, asked))
+            found = self._own()[what](asked)
+            return found if isinstance(found, Response) else _json(found)
+        except RecursionError:
+            return _told("The request is nested too deeply.", 400)
+        except MercerError as error:
+            return _told(str(error), 400)
+        except MemoryError:
+            return _told("There is not enough memory for this. Use fewer points.", 400)
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "table": None,
+            "start": lambda _: {"table": self.opened},
+            "columns": lambda asked: self.uploads.get(asked.get("key")).points(
+                asked.get("axes"), asked.get("target"), others=asked.get("others") is True
+            ),
+            "search": lambda asked: {"job": self.jobs.start(asked)},
+            "progress": lambda asked: self.jobs.get(asked.get("job")).state(),
+            "stop": lambda asked: self._stop(asked.get("job")),
+            "export": self._export,
+        }
+
+    @staticmethod
+    def _opened(key: str, upload: Any) -> dict[str, Any]:
+        return {"key": key, **upload.told()}
+
+    def _stop(self, name: Any) -> dict[str, Any]:
+        job = self.jobs.get(name)
+        job.stop.set()
+        return job.state()
+
+    def _export(self, asked: Any) -> Response:
+        what = asked.get("what")
+        if what not in EXPORTS:
+            raise InputError(f"Only {', '.join(EXPORTS)} can be exported.")
+        job = self.jobs.get(asked["job"]) if asked.get("job") else None
+        return Response(export(what, asked, job), media_type="application/octet-stream")
+
+
+def _asked(raw: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(raw)
+    except (ValueError, UnicodeDecodeError):
+        raise InputError("The request must be JSON.") from None
+    if not isinstance(found, dict):
+        raise InputError("The request must be a JSON object.")
+    return found
+
+
+def _file_name(given: str) -> str:
+    """What an upload is called in messages: the last part of its name, which is never a path here."""
+    shown = "".join(sign for sign in given if sign.isprintable()).replace("\\", "/").rpartition("/")[2]
+    return shown[:80] or "the table"
+
+
+async def _body(request: Request, most: int) -> bytes | None:
+    """All bytes of a request, or None as soon as they are too many."""
+    pieces, count = [], 0
+    async for piece in request.stream():
+        count += len(piece)
+        if count > most:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _json(found: Any) -> Response:
+    return JSONResponse(plain(found))
+
+
+def _told(words: str, status: int) -> Response:
+    return JSONResponse({"error": words}, status)
+
+
+async def _broken(_request: Request, _error: Exception) -> Response:
+    return _told("The server made a mistake. Please report it.", 500)
+
+
+def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
+    """Serve the page until it is interrupted; the first line that is said is its address."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((LOOPBACK, port))
+        except OSError:
+            raise InputError(f"Port {port} is in use. Choose another one.") from None
+        port, token = listening.getsockname()[1], secrets.token_urlsafe(16)
+        lab = Lab(token, table)
+        app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        address = f"http://{LOOPBACK}:{port}/{token}/"
+        say(address)
+        say("Open this address in a browser on this machine. Ctrl-C ends the server.")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))
+        try:
+            server.run(sockets=[listening])
+        finally:
+            lab.jobs.close()

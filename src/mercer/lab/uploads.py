@@ -1,0 +1,168 @@
+"""Tables that were dropped on the page, or named on the command line: two columns of them, as points."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.lab.questions import MOST_ROWS
+from mercer.tables.reading import read_table
+
+LARGEST = 20_000_000  # bytes of an upload
+_KEPT = 4
+_MOST_ROWS = 100_000  # that a table keeps of each column
+_MOST_COLUMNS = 8  # of points
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Two values of a column, and -1 and 1 for them; NaN where a cell is missing."""
+
+    texts: list[str]
+    signs: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """The columns of numbers of a table, and those with two values.
+
+    Attributes
+    ----------
+    name : str
+        What the table is called.
+    columns : dict of str to ndarray
+        Numbers by column; NaN where a cell is missing.
+    labels : dict of str to Labels
+        Columns that may be labels.
+    notes : list of str
+        What was left out, and why.
+    """
+
+    name: str
+    columns: dict[str, Array]
+    labels: dict[str, Labels]
+    notes: list[str]
+
+    def told(self) -> dict[str, Any]:
+        """What the page shows of it."""
+        return {"name": self.name, "columns": list(self.columns), "labels": list(self.labels), "notes": self.notes}
+
+    def points(self, axes: Any, target: Any, *, others: bool) -> dict[str, Any]:
+        """One or two columns and a target as points, other columns beside them; a sample of many rows is announced.
+
+        Columns are standardized; `scale` has the mean and the standard deviation of each.
+        """
+        names = self._axes(axes, target)
+        beside = [each for each in self.columns if each not in (*names, target)] if others else []
+        notes = []
+        if len(beside) > _MOST_COLUMNS - len(names):
+            beside = beside[: _MOST_COLUMNS - len(names)]
+            notes.append(f"Of the other columns the first {len(beside)} are used.")
+        names += beside
+        y = self.labels[target].signs if target in self.labels else self.columns[target]
+        table = np.column_stack([self.columns[each] for each in names])
+        whole = np.flatnonzero(np.isfinite(table).all(axis=1) & np.isfinite(y))
+        if len(whole) < len(y):
+            notes.append(f"{len(y) - len(whole)} of {len(y)} rows have missing values and are left out.")
+        if len(whole) < 2:
+            raise InputError("Fewer than 2 rows have values in all of these columns.")
+        if len(whole) > MOST_ROWS:
+            notes.append(f"A random sample of {MOST_ROWS} of {len(whole)} rows is shown.")
+            whole = np.sort(np.random.default_rng(0).permutation(whole)[:MOST_ROWS])
+        table, y = table[whole], y[whole]
+        if len(np.unique(y)) < 2:
+            raise InputError(f"Column {target!r} has only one value in these rows.")
+        centre, spread = table.mean(axis=0), table.std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        return {
+            "x": np.round((table - centre) / spread, 6),
+            "y": y,
+            "names": names,
+            "axes": len(names) - len(beside),
+            "target": target,
+            "labels": self.labels[target].texts if target in self.labels else None,
+            "scale": np.column_stack([centre, spread]),
+            "notes": notes,
+        }
+
+    def _axes(self, axes: Any, target: Any) -> list[str]:
+        if not isinstance(axes, list) or not 1 <= len(axes) <= 2 or not all(isinstance(each, str) for each in axes):
+            raise InputError("Choose one or two columns.")
+        if target in axes or len(set(axes)) < len(axes):
+            raise InputError("Choose different columns.")
+        for each in axes:
+            if each not in self.columns:
+                raise InputError(sentence("An axis", "a column of numbers", repr(each)[:60]))
+        if not isinstance(target, str) or (target not in self.columns and target not in self.labels):
+            raise InputError(sentence("The target", "a column of numbers or of two labels", repr(target)[:60]))
+        return list(axes)
+
+
+class Uploads:
+    """The last few tables."""
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[str, Upload] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, raw: bytes, name: str) -> tuple[str, Upload]:
+        """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
+        if len(raw) > LARGEST:
+            raise InputError(f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
+        kind = "upload.parquet" if raw[:4] == b"PAR1" else "upload.csv"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, kind)
+            path.write_bytes(raw)
+            return self.open(path, name)
+
+    def open(self, path: Path, name: str) -> tuple[str, Upload]:
+        """A table from a file, kept under a name of its own."""
+        try:
+            reading = read_table(str(path))
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), name)) from None
+        upload, key = _upload(reading, name), secrets.token_hex(8)
+        with self._lock:
+            while len(self._tables) >= _KEPT:
+                self._tables.popitem(last=False)
+            self._tables[key] = upload
+        return key, upload
+
+    def get(self, key: Any) -> Upload:
+        """The table of this key."""
+        found = self._tables.get(key) if isinstance(key, str) else None
+        if found is None:
+            raise InputError("This table is not kept any more. Open it again.")
+        return found
+
+
+def _upload(reading: Any, name: str) -> Upload:
+    columns: dict[str, Array] = {}
+    labels: dict[str, Labels] = {}
+    notes = []
+    for each, cells in reading.columns.items():
+        values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
+        different = np.unique(values[np.isfinite(values)])
+        text = cells.family == "text"
+        if not text and len(different) > 1:
+            columns[each] = values
+        elif not text:
+            notes.append(f"Column {each!r} does not vary and is left out.")
+        if len(different) == 2:
+            texts = [cells.levels[int(place)] if text else f"{place:g}" for place in different]
+            signs = np.where(np.isfinite(values), np.where(values == different[1], 1.0, -1.0), np.nan)
+            labels[each] = Labels(texts, signs)
+        elif text:
+            notes.append(f"Column {each!r} is text and is left out.")
+    if not columns or len(set(columns) | set(labels)) < 2:
+        raise InputError(f"{name} has too few columns of numbers: one to predict from and one to predict are needed.")
+    return Upload(name, columns, labels, notes)
