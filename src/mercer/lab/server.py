@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from threadpoolctl import threadpool_limits
 
 from mercer.errors import InputError, MercerError
 from mercer.lab.answers import ANSWERS, answer, plain
@@ -149,11 +150,11 @@ class Lab:
             found = self._own()[what](asked)
             return found if isinstance(found, Response) else _json(found)
         except RecursionError:
-            return _told("The request is nested too deeply.", 400)
+            return _told("The request is nested too deeply.", 200)
         except MercerError as error:
-            return _told(str(error), 400)
+            return _told(str(error), 200)  # an answer in words: the page shows it beside the control
         except MemoryError:
-            return _told("There is not enough memory for this. Use fewer points.", 400)
+            return _told("There is not enough memory for this. Use fewer points.", 200)
 
     def _own(self) -> dict[str, Any]:
         return {
@@ -226,8 +227,9 @@ async def _broken(_request: Request, _error: Exception) -> Response:
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
-    with socket.socket() as listening:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
         try:
             listening.bind((LOOPBACK, port))
         except OSError:
@@ -242,6 +244,7 @@ def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> 
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))
         try:
-            server.run(sockets=[listening])
+            with threadpool_limits(1):  # so few points are done sooner without waiting for one another
+                server.run(sockets=[listening])
         finally:
             lab.jobs.close()

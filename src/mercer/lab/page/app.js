@@ -1,6 +1,7 @@
 // The page: one state, the answers for it, and the pictures of these.
 
 import { shown } from "./draw.js";
+import { hasWidth } from "./kernels.js";
 import { localEngine } from "./local.js";
 import { Play } from "./play.js";
 import { PROBLEMS, pointsOf } from "./problems.js";
@@ -19,7 +20,6 @@ class App {
     this.state = fresh();
     this.chosen = -1;
     this.version = 0;
-    this.asked = 0; // when the last change was made, for the time until its picture
   }
 
   async start() {
@@ -67,7 +67,6 @@ class App {
 
   // Change some of the state. With `push` it is a step that the back button undoes.
   async change(patch, push = false) {
-    this.asked = performance.now();
     const before = this.state;
     this.state = { ...before, ...patch };
     if (["problem", "n", "noise", "seed", "edited", "table", "words"].some((key) => key in patch)) await this.loadPoints();
@@ -150,21 +149,34 @@ class App {
 
   async answer(version) {
     this.layout = layoutOf(this.data);
-    const matrixKey = JSON.stringify([this.data.points, this.state.kernel, this.state.intercept, Boolean(this.data.labels)]);
-    const known = matrixKey === this.matrixKey;
     try {
-      const fit = this.engine.ask("fit", this.question({ at: this.layout.at }));
-      const overview = known ? this.overview : this.engine.ask("overview", this.question());
-      const found = await Promise.all([fit, overview]);
+      const fit = await this.engine.ask("fit", this.question({ at: this.layout.at }));
       if (version !== this.version) return;
-      [this.fit, this.overview] = found;
-      this.matrixKey = matrixKey;
-      if (!known) this.surface = null;
+      this.fit = fit;
       this.play.failed("");
       this.draw();
       this.tours.fitted();
+      this.overviewNow();
     } catch (error) {
       if (version === this.version) this.play.failed(error.message);
+    }
+  }
+
+  // What does not depend on alpha: behind the fit, and one at a time, so that the next fit need not wait.
+  async overviewNow() {
+    const key = () => JSON.stringify([this.data.points, this.state.kernel, this.state.intercept, Boolean(this.data.labels)]);
+    if (this.looking) return;
+    this.looking = true;
+    try {
+      for (let now = key(); now !== this.matrixKey; now = key()) {
+        const overview = await this.engine.ask("overview", this.question());
+        Object.assign(this, { overview, matrixKey: now, surface: null });
+        this.drawPanels();
+      }
+    } catch {
+      // the fit of the same kernel and points says what is wrong
+    } finally {
+      this.looking = false;
     }
   }
 
@@ -172,6 +184,11 @@ class App {
     if (this.surface || !this.fit) return;
     const version = this.version;
     const box = document.querySelector("#panel-surface .plot");
+    const tree = this.play.tree();
+    if (tree && !hasWidth(tree)) {
+      box.textContent = "This kernel has no width, so there is no surface.";
+      return;
+    }
     try {
       const found = await this.engine.ask("surface", this.question());
       if (version !== this.version) return;
@@ -183,7 +200,7 @@ class App {
   }
 
   draw() {
-    const { data, layout, fit, overview, state } = this;
+    const { data, layout, fit } = this;
     if (!fit || !layout) return;
     const box = byId("plot");
     const s = scalesOf(layout, data, Math.max(280, box.clientWidth));
@@ -200,16 +217,24 @@ class App {
     without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
     points.innerHTML = dots(layout, data, s, this.chosen);
     this.drawNumbers();
+    const page = document.documentElement.dataset;
+    page.drawn = String(Number(page.drawn ?? 0) + 1);
+    if (this.overview) this.drawPanels();
+  }
+
+  // The panels follow as soon as their numbers are there; the matrix is drawn again only if it is another one.
+  drawPanels() {
+    const { data, fit, overview, state } = this;
     const width = (id) => Math.max(220, document.querySelector(`#${id} .plot`).clientWidth);
     const put = (id, picture) => { document.querySelector(`#${id} .plot`).innerHTML = picture; };
     put("panel-alpha", alphaPanel(width("panel-alpha"), overview, state.alpha, fit.left_out, data.labels));
     put("panel-spectrum", spectrumPanel(width("panel-spectrum"), overview, state.alpha));
-    put("panel-gram", gramPanel(width("panel-gram"), overview.gram));
+    const key = `${width("panel-gram")}`;
+    if (this.gramShown !== overview.gram || this.gramKey !== key) put("panel-gram", gramPanel(width("panel-gram"), overview.gram));
+    Object.assign(this, { gramShown: overview.gram, gramKey: key });
     this.drawSurface();
     const page = document.documentElement.dataset;
-    page.drawn = String(Number(page.drawn ?? 0) + 1);
-    if (this.asked) page.latency = String(performance.now() - this.asked);
-    this.asked = 0;
+    page.panels = String(Number(page.panels ?? 0) + 1);
   }
 
   drawSurface() {

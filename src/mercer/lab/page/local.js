@@ -3,7 +3,7 @@
 import { eigen, inverse, zeros } from "./algebra.js";
 import { certify, hasWidth, kernelFunction, readKernel, wider, writeKernel } from "./kernels.js";
 
-export const ALPHAS = Array.from({ length: 45 }, (_, i) => 10 ** (-8 + (11 * i) / 44));
+export const ALPHAS = Array.from({ length: 23 }, (_, i) => 10 ** (-8 + i / 2));
 export const WIDTHS = Array.from({ length: 13 }, (_, i) => 16 ** (-1 + i / 6));
 const CONFIDENCE = 0.9;
 

@@ -7,19 +7,17 @@ async function post(what, body, headers) {
   } catch {
     throw new Error("The server does not answer. Is it still running?");
   }
-  if (!reply.ok) {
-    const told = await reply.json().catch(() => ({}));
-    throw new Error(told.error ?? "The server refused the request.");
-  }
-  return reply;
+  const json = reply.headers.get("content-type")?.startsWith("application/json");
+  const told = json ? await reply.json() : null;
+  if (told?.error || !reply.ok) throw new Error(told?.error ?? "The server refused the request.");
+  return told ?? reply.blob();
 }
 
-const ask = async (what, question) => (await post(what, JSON.stringify(question), { "content-type": "application/json" })).json();
+const ask = (what, question) => post(what, JSON.stringify(question), { "content-type": "application/json" });
 
 export const remoteEngine = {
   name: "server",
   ask,
-  take: async (question) => (await post("export", JSON.stringify(question), { "content-type": "application/json" })).blob(),
-  open: async (file) =>
-    (await post("table", file, { "content-type": "application/octet-stream", "x-name": encodeURIComponent(file.name) })).json(),
+  take: (question) => ask("export", question),
+  open: (file) => post("table", file, { "content-type": "application/octet-stream", "x-name": encodeURIComponent(file.name) }),
 };

@@ -56,15 +56,15 @@ export const TOURS = {
     extra: "selection",
     steps: [
       { text: "Here the targets are noise: nothing can be learned, and the best possible error on new points is 0.5. A search still finds some setting whose leave-one-out error looks better than that.", state: base("nothing") },
-      { text: "Repeat it: draw new noise, take the best of 585 settings by its leave-one-out error, and compare with the error of this very setting on new points. The chosen one flatters itself on average: that difference is the optimism. Nested cross-validation, under Select, measures it with your data.", state: base("nothing", { n: 20 }) },
+      { text: "Repeat it: draw new noise, take the best of 299 settings by its leave-one-out error, and compare with the error of this very setting on new points. The chosen one flatters itself on average: that difference is the optimism. Nested cross-validation, under Select, measures it with your data.", state: base("nothing", { n: 20 }) },
     ],
   },
   valid: {
     title: "What makes a kernel valid",
     steps: [
       { text: "A kernel must be a dot product of features. Then its matrix never has a negative eigenvalue, whatever the points. Open the certificate to see the argument for this kernel.", state: base("sinusoid", { kernel: "Gaussian(width=1) + 0.5 * Linear()", n: 20 }) },
-      { text: "This one looks like a polynomial kernel, but its offset is negative: (x z − 1)². For these two points both eigenvalues are positive all the same. Drag the left point slowly towards the right one, and watch the eigenvalues.", state: base("sinusoid", { kernel: "Polynomial(degree=2, offset=-1, scale=1)", alpha: 0.1, intercept: false, edited: { x: [[0.1], [3]], y: [0.5, -0.5] } }) },
-      { text: "Here it has happened: the orange triangle is a negative eigenvalue. There are no features whose dot products these numbers could be, squared lengths would be negative, and the model has no minimum to find.", state: base("sinusoid", { kernel: "Polynomial(degree=2, offset=-1, scale=1)", alpha: 0.1, intercept: false, edited: { x: [[2.4], [3]], y: [0.5, -0.5] } }) },
+      { text: "The sigmoid tanh(x z + 1) is often used as a kernel, and is none. For these two points both eigenvalues are positive all the same. Drag the left point slowly towards the right one, and watch the eigenvalues.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.05], [1.2]], y: [0.5, -0.5] } }) },
+      { text: "Here it has happened: the orange triangle is a negative eigenvalue. There are no features whose dot products these numbers could be, squared lengths would be negative, and the model has no minimum to find.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.7], [1.2]], y: [0.5, -0.5] } }) },
       { text: "The squared distance is no kernel either: its matrix has zeros on the diagonal, and one eigenvalue is below zero for any points that differ.", state: base("sinusoid", { kernel: "SquaredDistance()", alpha: 10, n: 12 }) },
     ],
   },
