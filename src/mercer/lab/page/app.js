@@ -206,13 +206,17 @@ class App {
     const s = scalesOf(layout, data, Math.max(280, box.clientWidth));
     this.scales = s;
     if (!box.firstElementChild || box.dataset.size !== `${s.width}x${s.height}`) {
-      box.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${s.width} ${s.height}" width="${s.width}" height="${s.height}" aria-hidden="true"><g></g><g></g><g></g><g></g><g></g></svg>`;
+      box.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${s.width} ${s.height}" width="${s.width}" height="${s.height}" aria-hidden="true"><clipPath id="inside"><rect/></clipPath><g></g><g clip-path="url(#inside)"></g><g clip-path="url(#inside)"></g><g clip-path="url(#inside)"></g><g></g></svg>`;
       box.dataset.size = `${s.width}x${s.height}`;
     }
-    const [axis, low, line, without, points] = box.firstElementChild.children;
-    axis.innerHTML = frame(layout, data, s);
-    low.innerHTML = ground(layout, data, s, fit);
-    if (layout.kind === "map") box.firstElementChild.insertBefore(low, axis);
+    const [clip, ...groups] = box.firstElementChild.children;
+    const inside = { x: s.x.from, y: s.y.to, width: s.x.to - s.x.from, height: s.y.from - s.y.to };
+    for (const [name, value] of Object.entries(inside)) clip.firstElementChild.setAttribute(name, value);
+    const [first, second, line, without, points] = groups;
+    const map = layout.kind === "map"; // whose colours lie below the grid
+    first.innerHTML = map ? ground(layout, data, s, fit) : frame(layout, data, s);
+    second.innerHTML = map ? "" : ground(layout, data, s, fit);
+    if (map) first.innerHTML += frame(layout, data, s);
     line.innerHTML = lines(layout, data, s, fit) + this.tours.over(layout, s);
     without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
     points.innerHTML = dots(layout, data, s, this.chosen);

@@ -6,7 +6,7 @@ export const fixed = (value) => value.toFixed(2);
 export function shown(value, count = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(Math.max(count - 2, 0)).replace("e+", "e").replace("-", "−").replace("e-", "e−");
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(Math.max(count - 2, 0)).replace(/\.0+e/, "e").replace("e+", "e").replaceAll("-", "−");
   return String(Number(value.toPrecision(count))).replace("-", "−");
 }
 

@@ -98,7 +98,7 @@ export const PROBLEMS = {
   },
   greetings: {
     title: "Greetings (words)",
-    about: "English greetings are +1, German ones -1. A kernel on words needs no numbers.",
+    about: "English greetings are +1, German ones −1. Bars are predictions; a short line is what the other words predict for a greeting.",
     points: { x: SAMPLES.greetings.x, y: SAMPLES.greetings.y }, words: "mornings hullo welcoming hallihallo wilkommen", kernel: "Spectrum(length=2).normalized()", alpha: 0.1, names: ["word", "English (+1) or German (-1)"],
   },
 };

@@ -7,7 +7,7 @@ const digits = (value) => String(Number(value.toPrecision(5)));
 export function fresh(problem = "sinusoid") {
   const found = PROBLEMS[problem];
   return {
-    tab: "play", tour: "", step: 0, problem, n: found.n ?? 0, noise: found.noise ?? 0, seed: 1, kernel: found.kernel,
+    tab: "play", tour: "", step: 0, problem, n: found.n ?? 0, noise: found.noise ?? 0, seed: 3, kernel: found.kernel,
     alpha: found.alpha, intercept: true, edited: null, words: found.words ?? "", table: null,
   };
 }
@@ -74,7 +74,7 @@ export function fromHash(hash) {
   if (PROBLEMS[problem]?.draw) {
     state.n = Math.round(number(found.get("n"), 5, 300, state.n));
     state.noise = number(found.get("noise"), 0, 1, state.noise);
-    state.seed = Math.round(number(found.get("seed"), 1, 1e6, 1));
+    state.seed = Math.round(number(found.get("seed"), 1, 1e6, state.seed));
   }
   state.kernel = (found.get("kernel") ?? state.kernel).slice(0, 2000);
   state.alpha = number(found.get("alpha"), 1e-8, 1e3, state.alpha);

@@ -87,8 +87,7 @@ export function ground(layout, data, s, fit) {
   const picture = image(CELLS, CELLS, (i, j) => colour(share(fit.curve[(CELLS - 1 - i) * CELLS + j])));
   const half = [(s.x.to - s.x.from) / (CELLS - 1) / 2, (s.y.from - s.y.to) / (CELLS - 1) / 2];
   const box = `x="${fixed(s.x.from - half[0])}" y="${fixed(s.y.to - half[1])}" width="${fixed(s.x.to - s.x.from + 2 * half[0])}" height="${fixed(s.y.from - s.y.to + 2 * half[1])}"`;
-  const clip = `<clipPath id="inside"><rect x="${s.x.from}" y="${s.y.to}" width="${s.x.to - s.x.from}" height="${s.y.from - s.y.to}"/></clipPath>`;
-  return `${clip}<image ${box} preserveAspectRatio="none" clip-path="url(#inside)" href="${picture}"/>`;
+  return `<image ${box} preserveAspectRatio="none" clip-path="url(#inside)" href="${picture}"/>`;
 }
 
 export function lines(layout, data, s, fit) {
@@ -104,7 +103,7 @@ export function lines(layout, data, s, fit) {
     if (!data.labels) return "";
     return `<path class="level" d="${level(fit.decision, CELLS, CELLS, layout.xs, layout.ys, 0, s.x, s.y)}"/>`;
   }
-  const truth = data.problem?.truth ? `<path class="truth" d="${path(layout.xs, layout.xs.map(data.problem.truth), s.x, s.y)}"/>` : "";
+  const truth = data.problem?.truth && data.points.y.length > 3 ? `<path class="truth" d="${path(layout.xs, layout.xs.map(data.problem.truth), s.x, s.y)}"/>` : "";
   return `${truth}<path class="curve" d="${path(layout.xs, fit.curve, s.x, s.y)}"/>`;
 }
 
@@ -177,7 +176,8 @@ export function surfacePanel(width, found, alpha, labels) {
   const body = `<image x="${p.x[0]}" y="${p.y[1]}" width="${p.x[1] - p.x[0]}" height="${p.y[0] - p.y[1]}" preserveAspectRatio="none" href="${picture}"/>`;
   const marks = `<path class="best" d="M${star[0] - 6} ${star[1]}h12M${star[0]} ${star[1] - 6}v12"/><circle class="mark" cx="${here[0]}" cy="${here[1]}" r="6"/>`;
   return svg(width, p.height, `Left-out error by width and alpha, from ${shown(low)}; the cross is the least, the ring is here.`,
-    body + axes(x, y, ["alpha", "times the width"], { yTicks: [1 / 16, 0.25, 1, 4, 16], yText: (value) => (value < 1 ? `1/${Math.round(1 / value)}` : String(value)) }) + marks);
+    body + axes(x, y, ["alpha", "times the width"], { yTicks: [1 / 16, 0.25, 1, 4, 16], yText: (value) => (value < 1 ? `1/${Math.round(1 / value)}` : String(value)) }) + marks)
+    + '<p class="hint">Yellow is small; + is the least, ○ is here.</p>';
 }
 
 export function spectrumPanel(width, overview, alpha) {
@@ -196,7 +196,7 @@ export function spectrumPanel(width, overview, alpha) {
   const line = `<line class="mark" x1="${p.x[0]}" x2="${p.x[1]}" y1="${fixed(y(alpha))}" y2="${fixed(y(alpha))}"/><text class="strong" x="${p.x[1]}" y="${fixed(y(alpha) - 5)}" text-anchor="end">alpha</text>`;
   const words = below ? `size; ${below} of ${all.length} negative (▼)` : "size of eigenvalue";
   return svg(width, p.height, `${all.length} eigenvalues of the kernel matrix, ${below} negative; the largest is ${shown(all[0])}, the smallest ${shown(all[all.length - 1])}.`,
-    axes(x, y, ["number", words], { yTicks: logTicks(floor, top * 2, 5) }) + dotsOf.join("") + line);
+    axes(x, y, ["number", words], { xTicks: ticks(1, Math.max(all.length, 2)).filter(Number.isInteger), yTicks: logTicks(floor, top * 2, 5) }) + dotsOf.join("") + line);
 }
 
 const bytesOf = (given) => (typeof given === "string" ? Uint8Array.from(atob(given), (sign) => sign.charCodeAt(0)) : given);
