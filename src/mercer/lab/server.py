@@ -109,7 +109,9 @@ class Lab:
             Route("/{token}/{name}", self.page, methods=["GET"]),
             Route("/{token}/api/{what}", self.asked, methods=["POST"]),
         ]
-        return Guard(Starlette(routes=routes, exception_handlers={500: _broken}), hosts)
+        app = Starlette(routes=routes, exception_handlers={500: _broken})
+        app.router.redirect_slashes = False
+        return Guard(app, hosts)
 
     def _known(self, request: Request) -> bool:
         return secrets.compare_digest(request.path_params["token"].encode(), self.token.encode())
@@ -225,24 +227,36 @@ async def _broken(_request: Request, _error: Exception) -> Response:
     return _told("The server made a mistake. Please report it.", 500)
 
 
+def bound(port: int) -> socket.socket:
+    """A socket of this machine alone; port 0 is any that is free."""
+    found = socket.socket(proto=socket.IPPROTO_TCP)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
+    try:
+        found.bind((LOOPBACK, port))
+    except OSError:
+        found.close()
+        raise InputError(f"Port {port} is in use. Choose another one.") from None
+    return found
+
+
+def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
+    """A server of the page at this socket, and its address."""
+    port = listening.getsockname()[1]
+    app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1)
+    return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
+
+
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
-    with socket.socket(proto=socket.IPPROTO_TCP) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
-        try:
-            listening.bind((LOOPBACK, port))
-        except OSError:
-            raise InputError(f"Port {port} is in use. Choose another one.") from None
-        port, token = listening.getsockname()[1], secrets.token_urlsafe(16)
-        lab = Lab(token, table)
-        app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
-        address = f"http://{LOOPBACK}:{port}/{token}/"
+    with bound(port) as listening:
+        lab = Lab(secrets.token_urlsafe(16), table)
+        server, address = server_of(lab, listening)
         say(address)
         say("Open this address in a browser on this machine. Ctrl-C ends the server.")
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))
         try:
             with threadpool_limits(1):  # so few points are done sooner without waiting for one another
                 server.run(sockets=[listening])

@@ -129,7 +129,7 @@ class Uploads:
         try:
             reading = read_table(str(path))
         except InputError as error:
-            raise InputError(str(error).replace(str(path), name)) from None
+            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
         upload, key = _upload(reading, name), secrets.token_hex(8)
         with self._lock:
             while len(self._tables) >= _KEPT:

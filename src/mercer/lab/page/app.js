@@ -60,7 +60,7 @@ class App {
   async open(state) {
     this.state = state;
     this.chosen = -1;
-    await this.loadPoints();
+    if (!(await this.loadPoints())) return;
     this.sync();
     await this.refresh();
   }
@@ -69,7 +69,8 @@ class App {
   async change(patch, push = false) {
     const before = this.state;
     this.state = { ...before, ...patch };
-    if (["problem", "n", "noise", "seed", "edited", "table", "words"].some((key) => key in patch)) await this.loadPoints();
+    const anew = ["problem", "n", "noise", "seed", "edited", "table", "words"].some((key) => key in patch && patch[key] !== before[key]);
+    if (anew && !(await this.loadPoints())) return; // a later change has taken over
     this.remember(push);
     this.sync();
     await this.refresh();
@@ -82,6 +83,7 @@ class App {
     else this.later = setTimeout(() => history.replaceState(null, "", toHash(this.state)), 250);
   }
 
+  // The points of the state; false if it has changed while a table was asked for them.
   async loadPoints() {
     const { state } = this;
     const said = byId("data-error");
@@ -89,11 +91,14 @@ class App {
     if (state.problem === "table") {
       try {
         const { key, axes, target, others } = state.table;
-        const found = await this.engine.ask("columns", { key, axes, target, others });
+        this.loading = (this.loading ?? 0) + 1;
+        const found = await this.engine.ask("columns", { key, axes, target, others }).finally(() => { this.loading -= 1; });
+        if (state !== this.state) return false;
         this.data = { points: { x: found.x, y: found.y }, names: [...found.names.slice(0, found.axes), found.target], axes: found.axes, labels: found.labels, scale: found.scale, words: "", problem: null };
         byId("notes").textContent = found.notes.join(" ");
-        return;
+        return true;
       } catch (error) {
+        if (state !== this.state) return false;
         said.textContent = error.message;
         this.state = { ...fresh(), tab: state.tab };
       }
@@ -102,6 +107,7 @@ class App {
     byId("notes").textContent = "";
     const points = this.state.edited ?? pointsOf(this.state.problem, this.state.n, this.state.noise, this.state.seed);
     this.data = { points, names: problem.names, labels: problem.labels ?? null, words: this.state.words, problem };
+    return true;
   }
 
   question(more = {}) {

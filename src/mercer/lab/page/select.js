@@ -56,6 +56,7 @@ export class Select {
 
   show(result) {
     this.result = result;
+    this.points = this.app.data.points;
     const labels = this.app.data.labels;
     const say = labels ? (value) => `${(100 * value).toFixed(1)} %` : (value) => shown(value, 4);
     const list = [
@@ -78,10 +79,9 @@ export class Select {
     }
   }
 
-  // What was found belongs to other points or another kernel as soon as these change.
+  // What was found belongs to other points as soon as these change.
   stale() {
-    if (this.result && this.key !== undefined && this.key !== this.app.matrixKey) part("found").hidden = true;
-    this.key = this.app.matrixKey;
+    if (this.result && this.points !== this.app.data.points) part("found").hidden = true;
   }
 
   use() {

@@ -65,7 +65,7 @@ export function fromHash(hash) {
   const found = new URLSearchParams(hash.replace(/^#/, ""));
   const table = tableOf(found.get("table"));
   const named = found.get("problem");
-  const problem = table && named === "table" ? "table" : named in PROBLEMS ? named : "sinusoid";
+  const problem = table && named === "table" ? "table" : Object.hasOwn(PROBLEMS, named ?? "") ? named : "sinusoid";
   const state = problem === "table" ? { ...fresh(), problem, table } : fresh(problem);
   const tab = found.get("tab");
   if (["select", "tours"].includes(tab)) state.tab = tab;

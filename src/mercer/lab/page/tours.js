@@ -88,7 +88,8 @@ export class Tours {
   }
 
   get tour() {
-    return this.app.state.tab === "tours" ? TOURS[this.app.state.tour] : undefined;
+    const { tab, tour } = this.app.state;
+    return tab === "tours" && Object.hasOwn(TOURS, tour) ? TOURS[tour] : undefined;
   }
 
   async go(tour, step) {

@@ -1,0 +1,252 @@
+"""The page in a browser, as a person uses it; the numbers on it are the library's for the same state."""
+
+import re
+
+import numpy as np
+import pytest
+
+from mercer import KernelRidge, KernelRidgeCV, influence, load
+from mercer.kernels import parse
+
+pytestmark = [
+    pytest.mark.slow, pytest.mark.xdist_group("lab"), pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+]  # fmt: skip
+CSV = "area,rooms,age,rent\n" + "\n".join(
+    f"{40 + i % 60},{1 + i % 4},{i * 7 % 50},{300 + 9 * (40 + i % 60) - 2 * (i * 7 % 50)}" for i in range(350)
+)
+
+
+def numbers(page):
+    """What the page shows: training error, left-out error, degrees of freedom."""
+    return [float(page.get_attribute(f"#number-{name}", "data-value")) for name in ("training", "left-out", "degrees")]
+
+
+def expected(page):
+    """The same from the library, for the points and settings that the page has."""
+    state = page.evaluate("({points: mercerLab.data.points, state: mercerLab.state})")
+    X, y = np.array(state["points"]["x"]), np.array(state["points"]["y"])
+    how = state["state"]
+    model = KernelRidge(how["alpha"], kernel=parse(how["kernel"]), fit_intercept=how["intercept"]).fit(X, y)
+    return [np.sqrt(np.mean((y - model.predict(X)) ** 2)), influence(model).error, model.effective_dof_]
+
+
+def slide(page, name, value):
+    page.evaluate(
+        "([id, value]) => { const input = document.getElementById(id); input.value = value;"
+        " input.dispatchEvent(new Event('input', {bubbles: true})); }",
+        [name, str(value)],
+    )
+
+
+def test_sliders_kernels_and_points_change_the_picture_as_the_library_says(watched):
+    page = watched.open()
+    assert page.title() == "mercer lab"
+    assert np.allclose(numbers(page), expected(page), rtol=1e-9)
+    first = page.inner_html("#plot .curve") or page.get_attribute("#plot .curve", "d")
+    for name, value in (("alpha", -3), ("slider-0", -0.5), ("n", 120), ("noise", 0.6)):
+        slide(page, name, value)
+        watched.settled()
+        assert np.allclose(numbers(page), expected(page), rtol=1e-9)
+    assert page.get_attribute("#plot .curve", "d") != first
+    page.check("input[name=how][value='+']")
+    page.click(".tile[data-name=Linear]")
+    watched.settled()
+    assert page.input_value("#kernel") == "Gaussian(width=0.3162) + Linear()"
+    assert np.allclose(numbers(page), expected(page), rtol=1e-9)
+    page.click("#wrap-scale")
+    watched.settled()
+    assert page.input_value("#kernel") == "2 * (Gaussian(width=0.3162) + Linear())"
+    page.go_back()
+    watched.settled()
+    assert page.input_value("#kernel") == "Gaussian(width=0.3162) + Linear()"
+    page.go_forward()
+    watched.settled()
+    assert page.input_value("#kernel") == "2 * (Gaussian(width=0.3162) + Linear())"
+    before = numbers(page)
+    page.reload()
+    watched.until("document.documentElement.dataset.panels !== undefined")
+    watched.settled()
+    assert numbers(page) == before
+
+
+def test_points_are_dragged_added_removed_and_looked_at(watched):
+    page = watched.open("#problem=sinusoid&n=20&noise=0.2&seed=5")
+    page.locator("#plot").scroll_into_view_if_needed()
+    box = page.locator("#plot [data-row='7']").bounding_box()
+    at = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*at)
+    page.wait_for_selector("#plot .gone", state="attached")
+    assert "Point 8: left-out residual" in page.inner_text("#said")
+    curve = page.evaluate("mercerLab.withoutCurve")
+    state = page.evaluate("({points: mercerLab.data.points, at: mercerLab.layout.at, state: mercerLab.state})")
+    rest = np.arange(20) != 7
+    X, y = np.array(state["points"]["x"])[rest], np.array(state["points"]["y"])[rest]
+    model = KernelRidge(state["state"]["alpha"], kernel=parse(state["state"]["kernel"]), fit_intercept=True).fit(X, y)
+    assert np.allclose(curve, model.predict(np.array(state["at"])), rtol=1e-7, atol=1e-9)
+    page.mouse.down()
+    page.mouse.move(at[0] + 10, at[1] + 60, steps=5)
+    page.mouse.up()
+    watched.settled()
+    moved = page.evaluate("mercerLab.data.points.y[7]")
+    assert moved < state["points"]["y"][7]
+    assert np.allclose(numbers(page), expected(page), rtol=1e-9)
+    whole = page.locator("#plot").bounding_box()
+    page.mouse.click(whole["x"] + whole["width"] * 0.5, whole["y"] + 40)
+    watched.settled()
+    assert page.evaluate("mercerLab.data.points.y.length") == 21
+    page.focus("#plot")
+    for key in ("ArrowRight", "Shift+ArrowUp", "a", "Delete"):
+        page.keyboard.press(key)
+        watched.settled()
+    assert page.evaluate("mercerLab.data.points.y.length") == 21
+    assert "points=" in page.url
+    page.click("#restore")
+    watched.settled()
+    assert page.evaluate("mercerLab.data.points.y.length") == 20
+
+
+def test_a_wrong_kernel_is_said_beside_its_field_and_the_picture_stays(watched):
+    page = watched.open()
+    before = numbers(page)
+    page.fill("#kernel", "Gausian(width=1")
+    watched.until("document.getElementById('kernel-error').textContent !== ''")
+    assert len(page.inner_text("#kernel-error")) < 250
+    assert numbers(page) == before
+    page.fill("#kernel", "sigmoid(scale=2)")
+    watched.until("document.getElementById('kernel-error').textContent === ''")
+    watched.until("document.getElementById('certificate').textContent.startsWith('Not a Mercer kernel')")
+    page.click("#certificate")
+    assert page.inner_text("#because").startswith("not valid: Sigmoid")
+
+
+def test_a_table_is_dropped_and_its_columns_chosen(watched, tmp_path):
+    path = tmp_path / "flats <b>.csv"
+    path.write_text(CSV)
+    page = watched.open()
+    page.evaluate(
+        "(text) => { const data = new DataTransfer(); data.items.add(new File([text], 'flats <b>.csv'));"
+        " window.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})); }",
+        CSV,
+    )
+    page.wait_for_selector("#table-controls:not([hidden])")
+    watched.settled()
+    assert "A random sample of 300 of 350 rows" in page.inner_text("#notes")
+    assert page.locator("#problem option", has_text="flats <b>.csv").count() == 1
+    page.select_option("#axis-2", "")
+    watched.settled()
+    page.check("#others")
+    watched.settled()
+    assert len(page.evaluate("mercerLab.data.points.x[0]")) == 3
+    assert np.allclose(numbers(page), expected(page), rtol=1e-9)
+    page.set_input_files("#file", {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,b\nx,y\n"})
+    watched.until("document.getElementById('data-error').textContent !== ''")
+    assert page.inner_text("#data-error").startswith("bad.csv has too few columns")
+
+
+def test_a_search_runs_is_stopped_and_used(watched):
+    page = watched.open("#tab=select&problem=sinusoid&n=300&noise=0.3&seed=1")
+    page.click("#run")
+    watched.until("document.getElementById('progress-words').textContent.includes('of')")
+    page.click("#stop")
+    watched.until("document.getElementById('progress-words').textContent === 'stopped'")
+    assert page.is_hidden("#found")
+    slide(page, "n", 40)
+    watched.settled()
+    page.click("#run")
+    page.wait_for_selector("#found:not([hidden])", timeout=60_000)
+    page.click("#use")
+    watched.settled()
+    points = page.evaluate("mercerLab.data.points")
+    kernels = [parse(each) for each in page.evaluate("mercerLab.select.result.kernels")]
+    alphas = page.evaluate("mercerLab.select.result.alphas")
+    found = KernelRidgeCV(kernels, alphas, fit_intercept=True).fit(np.array(points["x"]), np.array(points["y"]))
+    assert parse(page.input_value("#kernel")) == found.best_kernel_
+    assert page.evaluate("mercerLab.state.alpha") == pytest.approx(found.alpha_)
+    assert float(page.get_attribute("#found-numbers", "data-best")) == pytest.approx(np.sqrt(-found.best_score_))
+    with page.expect_download() as report:
+        page.click("#take-report")
+    assert report.value.suggested_filename == "report.html"
+
+
+def test_exports_are_files_that_work(watched, tmp_path):
+    page = watched.open()
+    for button, name, start in (
+        ("#take-svg", "mercer.svg", b"<svg"), ("#take-png", "mercer.png", b"\x89PNG"),
+        ("#take-python", "model.py", b"import"), ("#take-model", "model.mercer", b""),
+    ):  # fmt: skip
+        with page.expect_download() as download:
+            page.click(button)
+        path = tmp_path / name
+        download.value.save_as(path)
+        assert download.value.suggested_filename == name
+        assert path.read_bytes().startswith(start)
+    state = page.evaluate("({x: mercerLab.layout.at, curve: mercerLab.fit.curve})")
+    assert np.allclose(load(tmp_path / "model.mercer").predict(np.array(state["x"])), state["curve"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_every_tour_and_problem_is_shown_whole(watched, width):
+    page = watched.open()
+    page.set_viewport_size({"width": width, "height": 844})
+    for problem in page.evaluate("[...document.querySelectorAll('#problem option')].map((each) => each.value)"):
+        page.select_option("#problem", problem)
+        watched.settled()
+        assert page.inner_text("#kernel-error") == ""
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("#tab-tours")
+    for tour in page.evaluate("[...document.querySelectorAll('[data-tour]')].map((each) => each.dataset.tour)"):
+        page.click(f"[data-tour={tour}]")
+        watched.settled()
+        while True:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert re.match(r"Step \d of \d", page.inner_text("#tours .hint"))
+            assert page.inner_text("#kernel-error") == ""
+            following = page.locator("#tours button", has_text="Next")
+            if following.is_disabled():
+                break
+            following.click()
+            watched.settled()
+        page.click("[data-list]")
+        watched.settled()
+
+
+def test_the_tours_with_chance_show_their_numbers(watched):
+    page = watched.open("#tab=tours&tour=variance.0&problem=sinusoid")
+    page.click("#draw-many")
+    watched.until("document.getElementById('drawn-words').textContent.startsWith('Bias')")
+    assert page.locator("#plot .thin").count() == 20
+    page = watched.open("#tab=tours&tour=nested.1&problem=nothing&n=20")
+    page.click("#repeat-search")
+    watched.until("document.getElementById('selection-list').textContent.startsWith('After 8')", 60)
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "#problem=<img src=x onerror=alert(1)>&kernel=<script>alert(1)</script>&alpha=NaN&n=-5&seed=1e99",
+        "#tab=evil&tour=__proto__.9&table=%7B%22key%22%3A%22x%22%2C%22axes%22%3A%5B%5D%7D&problem=table",
+        "#points=1_2~x_y&problem=sinusoid",
+        "#problem=greetings&points=%3Cb%3E_1~c_2~d_3",
+        "#problem=toString&tour=toString.1&tab=tours",
+    ],
+)
+def test_addresses_that_are_broken_or_hostile_do_no_harm(watched, hash_):
+    page = watched.open()
+    page.on("dialog", lambda dialog: watched.wrong.append(dialog.message))
+    page.evaluate("(hash) => { location.hash = hash; }", hash_)
+    page.wait_for_timeout(400)
+    watched.settled()
+    assert page.locator("#plot svg").count() == 1
+    assert page.locator("#plot img, #plot script, #plot b").count() == 0
+
+
+def test_a_picture_follows_a_slider_at_once(watched):
+    page = watched.open("#problem=sinusoid&n=300&noise=0.3&seed=1")
+    watched.settled()
+    before = int(page.evaluate("document.documentElement.dataset.drawn"))
+    for step in range(30):
+        slide(page, "alpha", -3 + step / 10)
+    watched.settled()
+    drawn = int(page.evaluate("document.documentElement.dataset.drawn")) - before
+    assert 1 <= drawn <= 31  # moves that come faster than answers are skipped, and the last one is shown
+    assert np.allclose(numbers(page), expected(page), rtol=1e-9)
