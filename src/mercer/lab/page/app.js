@@ -70,7 +70,7 @@ class App {
     const before = this.state;
     this.state = { ...before, ...patch };
     const anew = ["problem", "n", "noise", "seed", "edited", "table", "words"].some((key) => key in patch && patch[key] !== before[key]);
-    if (anew && !(await this.loadPoints())) return; // a later change has taken over
+    if (anew && !(await this.loadPoints(before))) return; // a later change has taken over
     this.remember(push);
     this.sync();
     await this.refresh();
@@ -84,7 +84,7 @@ class App {
   }
 
   // The points of the state; false if it has changed while a table was asked for them.
-  async loadPoints() {
+  async loadPoints(before = null) {
     const { state } = this;
     const said = byId("data-error");
     said.textContent = "";
@@ -100,6 +100,10 @@ class App {
       } catch (error) {
         if (state !== this.state) return false;
         said.textContent = error.message;
+        if (before?.problem === "table" && this.data) {
+          this.state = before; // the columns that were shown
+          return true;
+        }
         this.state = { ...fresh(), tab: state.tab };
       }
     }

@@ -1,0 +1,140 @@
+"""The static edition in a browser, from a disk and without a server: its numbers are the library's."""
+
+import numpy as np
+import pytest
+
+from mercer.lab.answers import answer
+from mercer.lab.exports import write_static
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("lab")]
+KERNELS = [
+    "Gaussian(width=1.3)", "Gaussian(width=[0.7, 2])", "Laplacian(width=0.8)", "Matern(width=1, nu=0.5)",
+    "Matern(width=2, nu=1.5)", "Matern(width=1.5, nu=2.5)", "RationalQuadratic(width=1, shape=2)",
+    "Periodic(width=1, period=3)", "Linear()", "Polynomial(degree=3, offset=1, scale=0.5)", "Cosine()",
+    "Gaussian(width=1) + 0.5 * Linear()", "Gaussian(width=2) * (Linear() + Constant(value=2))",
+    "(0.3 * Gaussian(width=1)).exp()", "Linear().on([0]) + Gaussian(width=0.5).on([1])", "Linear() ** 2",
+    "(Linear() + Constant(value=1)).normalized()", "Sigmoid(scale=0.3, offset=0.2)",
+]  # fmt: skip
+WORDS = ["Words()", "Spectrum(length=2)", "Spectrum(length=3).normalized()", "Jaccard()"]
+
+
+@pytest.fixture(scope="module")
+def static(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("static") / "lab"
+    write_static(folder)
+    context = browser.new_context()
+    page, wrong = context.new_page(), []
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: asked.url.startswith("http") and wrong.append(asked.url))
+    page.goto((folder / "index.html").as_uri())
+    page.wait_for_function("document.documentElement.dataset.panels !== undefined")
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def asked(page, what, question):
+    return page.evaluate("([what, question]) => mercerLab.engine.ask(what, question)", [what, question])
+
+
+def same(found, expected, scale=None):
+    found, expected = (
+        np.array([np.nan if v is None else v for v in np.ravel(each)], dtype=float) for each in (found, expected)
+    )
+    scale = np.nanmax(np.abs(expected)) if scale is None else scale
+    assert np.allclose(found, expected, rtol=1e-6, atol=1e-6 * scale, equal_nan=True)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("text", KERNELS)
+def test_numbers_of_the_browser_are_those_of_the_library(static, text, labels):
+    rng = np.random.default_rng(len(text))
+    for n, alpha, intercept in ((12, 0.1, True), (60, 1e-3, False), (25, 10.0, True)):
+        X = rng.normal(size=(n, 2)).round(4)
+        y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=n)
+        y = np.where(y > 0, 1.0, -1.0) if labels else y
+        at = rng.normal(size=(9, 2)).tolist()
+        points = {"x": X.tolist(), "y": y.tolist(), "labels": labels}
+        question = {"points": points, "kernel": text, "alpha": alpha, "intercept": intercept, "at": at}
+        found, expected = asked(static, "fit", question), answer("fit", question)
+        for name in ("training", "left_out", "degrees", "residuals", "leverage", "curve"):
+            same(found[name], expected[name])
+        for name in ("decision",) if labels else ("lower", "upper", "error_without"):
+            same(found[name], np.where(np.isfinite(expected[name]), expected[name], np.nan))
+        same(
+            asked(static, "without", question | {"row": 3})["curve"], answer("without", question | {"row": 3})["curve"]
+        )
+        draws = question | {"draws": [y.tolist(), (2 * y).tolist()]}
+        same(asked(static, "draws", draws)["curves"], answer("draws", draws)["curves"])
+
+
+@pytest.mark.parametrize("text", [KERNELS[i] for i in (0, 2, 7, 11, 15)])
+def test_errors_of_all_alphas_and_eigenvalues_are_those_of_the_library(static, text):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2)).round(4)
+    y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=40)
+    for labels in (False, True):
+        points = {"x": X.tolist(), "y": (np.where(y > 0, 1.0, -1.0) if labels else y).tolist(), "labels": labels}
+        question = {"points": points, "kernel": text, "alpha": 1.0, "intercept": True}
+        found, expected = asked(static, "overview", question), answer("overview", question)
+        same(found["alphas"], expected["alphas"])
+        same(found["eigenvalues"], expected["eigenvalues"])
+        well = np.array(expected["alphas"]) > 1e-7 * np.max(expected["eigenvalues"])  # others have lost their digits
+        same(np.array(found["errors"])[well], expected["errors"][well])
+        if "width" in text:
+            same(
+                np.array(asked(static, "surface", question)["errors"])[:, well],
+                answer("surface", question)["errors"][:, well],
+            )
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_kernels_on_words(static, text):
+    points = {"x": ["good morning", "good night", "guten morgen", "gute nacht"], "y": [1.0, 1.0, -1.0, -1.0]}
+    question = {"points": points, "kernel": text, "alpha": 0.1, "intercept": True, "at": ["good day", "morning", ""]}
+    same(asked(static, "fit", question)["curve"], answer("fit", question)["curve"], 1.0)
+
+
+def test_three_hundred_points_are_solved(static):
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 6, 300)).round(4)
+    points = {"x": x[:, None].tolist(), "y": (np.sin(x) + 0.3 * rng.normal(size=300)).tolist()}
+    question = {"points": points, "kernel": "Gaussian(width=1)", "alpha": 0.1, "intercept": True, "at": [[1.0], [5.0]]}
+    found, expected = asked(static, "fit", question), answer("fit", question)
+    for name in ("curve", "lower", "upper", "left_out", "degrees"):
+        same(found[name], expected[name])
+
+
+def test_texts_of_kernels_come_back_as_the_library_reads_them(static):
+    from mercer.kernels import parse
+
+    for text in (*KERNELS, *WORDS, "2 * (Gaussian(width=1) + Linear()) ** 2", "gaussian(2) * matern()", "0.5*linear()"):
+        found = asked(static, "kernel", {"kernel": text})
+        assert parse(found["text"]) == parse(text)
+        valid = answer("kernel", {"kernel": text})["valid"]
+        assert found["valid"] == valid or found["valid"] is None
+    for text in (
+        "Gaussian(",
+        "gausian(1)",
+        "5",
+        "Gaussian(1) + 2",
+        "Gaussian(1) Linear()",
+        "Linear(3)",
+        "Gaussian(size=2)",
+        "a$",
+    ):
+        refused = static.evaluate(
+            "(text) => mercerLab.engine.ask('kernel', {kernel: text}).then(() => '', (error) => error.message)", text
+        )
+        assert refused.endswith((".", ")", "$"))
+        assert len(refused) < 120
+
+
+def test_the_static_page_has_no_controls_that_need_a_server(static):
+    for name in ("table-open", "take-model", "take-python", "tab-select"):
+        assert static.is_hidden(f"#{name}")
+    static.click("#tab-tours")
+    static.click("[data-tour=valid]")
+    static.locator("#tours button", has_text="Next").click()
+    static.wait_for_function("document.getElementById('kernel').value.startsWith('Sigmoid')")
