@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check examples minimum wheel bench docs clean
+.PHONY: help demo lab test test-fast check examples minimum wheel bench docs clean
 
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
@@ -43,6 +43,9 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.test
 
 demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
 	@$(BIN)/python examples/demo.py
+
+lab: $(VENV)/.test  ## open the page to play with kernels; Ctrl-C ends it
+	@$(BIN)/mercer lab
 
 # What every run of the tests has in common: one thread of BLAS for each of two processes, the same draws every time.
 PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --dist loadgroup

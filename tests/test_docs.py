@@ -116,7 +116,7 @@ def test_the_reference_of_errors_lists_messages_of_every_kind(entry, listed):
 @pytest.mark.slow
 def test_the_reference_of_errors_lists_every_statement_that_raises_a_text(listed):
     places = {(each.path, each.line) for each in listed}
-    source, helpers = ROOT / "src" / "mercer", 30  # errors that a helper makes are listed where the helper makes them
+    source, helpers = ROOT / "src" / "mercer", 36  # errors that a helper makes are listed where the helper makes them
     raised = [
         (str(path.relative_to(source)), node.exc.lineno)
         for path in source.rglob("*.py")
