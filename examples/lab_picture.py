@@ -31,7 +31,7 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1200, "height": 1010})
             page.goto(address)
             page.wait_for_timeout(2500)
-            page.hover("#plot [data-row='16']")
+            page.hover("#plot [data-row='0']")
             page.wait_for_timeout(700)
             page.screenshot(path=PLACE)
             browser.close()

@@ -382,6 +382,8 @@ def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) 
         written = write_static(Path(folder))
         say(f"Wrote {', '.join(written)} to {folder}. Open index.html in a browser, or publish the folder.")
         return
+    if table is not None and Path(table).is_dir():
+        raise InputError(sentence("TABLE", "a file", f"the folder {table!r}"))
     if table is not None and not Path(table).is_file():
         raise no_file(Path(table))
     try:

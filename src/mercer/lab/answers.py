@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +26,35 @@ _MOST_DRAWS = 50
 
 def answer(what: str, asked: Any) -> dict[str, Any]:
     """The answer to a question; one that is not there is a `KeyError`."""
-    with threads(1), warnings.catch_warnings(), np.errstate(all="ignore"):  # so few points need no more
-        warnings.simplefilter("ignore", MercerWarning)  # the page shows what they say
+    with threads(1), quiet, np.errstate(all="ignore"):  # so few points need no more threads
         return ANSWERS[what](asked)
+
+
+class Quiet:
+    """No warnings of the library while any thread is inside: the page shows what they say.
+
+    The filters of warnings belong to all threads, so the first to come sets them and the last to go sets them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore", MercerWarning)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._before.__exit__(None, None, None)
+
+
+quiet = Quiet()
 
 
 def fitted(asked: Any) -> dict[str, Any]:
@@ -38,16 +65,8 @@ def fitted(asked: Any) -> dict[str, Any]:
 
 def _numbers_fitted(question: Question) -> dict[str, Any]:
     points, model = question.points, _ridge(question)
-    found = influence(model)
-    inside = points.y - model.predict(points.X)
-    told = {
-        "training": _root(inside),
-        "left_out": found.error,
-        "degrees": float(model.effective_dof_),
-        "residuals": found.residual,
-        "leverage": found.leverage,
-        "error_without": found.error_without,
-        "digits": float(model.route_.digits),
+    told = _left_out(question, model) | {
+        "training": _root(points.y - model.predict(points.X)),
         "curve": model.predict(question.at) if len(question.at) else [],
     }
     if len(question.at):
@@ -59,16 +78,30 @@ def _labels_fitted(question: Question) -> dict[str, Any]:
     points, model = question.points, _ridge(question)
     search = KernelRidgeClassifierCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
     search.fit(points.X, points.y)
-    found = influence(model)
-    return {
+    return _left_out(question, model) | {
         "training": float(np.mean(search.predict(points.X) != points.y)),
         "left_out": 1.0 - float(search.best_score_),
-        "degrees": float(model.effective_dof_),
-        "residuals": found.residual,
-        "leverage": found.leverage,
-        "digits": float(model.route_.digits),
+        "error_without": None,
         "curve": search.predict_proba(question.at)[:, 1] if len(question.at) else [],
         "decision": model.predict(question.at) if len(question.at) else [],
+    }
+
+
+def _left_out(question: Question, model: KernelRidge) -> dict[str, Any]:
+    """Leave-one-out error and residuals, and what each point changes where the system is far enough from singular."""
+    points, told = question.points, {"degrees": float(model.effective_dof_), "digits": float(model.route_.digits)}
+    try:
+        found = influence(model)
+    except InputError:
+        search = KernelRidgeCV([question.kernel], [question.alpha], fit_intercept=question.intercept)
+        search.fit(points.X, points.y)
+        residuals = points.y - search.cv_predictions_[0]
+        return told | {"left_out": _root(residuals), "residuals": residuals, "leverage": None, "error_without": None}
+    return told | {
+        "left_out": found.error,
+        "residuals": found.residual,
+        "leverage": found.leverage,
+        "error_without": found.error_without,
     }
 
 
@@ -78,7 +111,7 @@ def without(asked: Any) -> dict[str, Any]:
     n = len(question.points.y)
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
         raise InputError(f"row must be a point between 0 and {n - 1}.")
-    return {"curve": _ridge(question).without(row).predict(question.at)}
+    return {"curve": _ridge(question).without(row).predict(question.at) if len(question.at) else []}
 
 
 def overview(asked: Any) -> dict[str, Any]:
@@ -112,6 +145,8 @@ def drawn(asked: Any) -> dict[str, Any]:
     if not isinstance(Y, list) or not 1 <= len(Y) <= _MOST_DRAWS:
         raise InputError(f"draws must be at most {_MOST_DRAWS} lists of targets.")
     targets = [read_points({"x": asked["points"]["x"], "y": each}).y for each in Y]
+    if not len(question.at):
+        return {"curves": [[] for _ in targets]}
     return {"curves": _ridge(question, np.column_stack(targets)).predict(question.at).T}
 
 

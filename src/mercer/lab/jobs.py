@@ -5,22 +5,23 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, MercerError, MercerWarning
+from mercer.errors import InputError, MercerError
 from mercer.estimators import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.nesting import nested_cross_validate
-from mercer.lab.answers import ALPHAS, WIDTHS, wider
+from mercer.lab.answers import ALPHAS, WIDTHS, quiet, wider
 from mercer.lab.questions import Question, read_question
 from mercer.runtime.progress import listening
+from mercer.text import rounded
 
 _RUNNING, _KEPT = 2, 8
 _FOLDS = 5
+_ENDING = 1.0  # seconds that searches have to end in
 
 
 class Stopped(MercerError):
@@ -78,8 +79,7 @@ class Job:
     def run(self) -> None:
         """Search, then nest the search."""
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore", MercerWarning)
+            with quiet, np.errstate(all="ignore"):
                 self._run()
         except Stopped:
             self.told = "stopped"
@@ -120,7 +120,7 @@ class Job:
         best = float(errors.ravel()[search.best_index_])
         self.nested = nested
         self.result = {
-            "kernel": repr(search.best_kernel_),
+            "kernel": rounded(repr(search.best_kernel_)),
             "alpha": float(search.alpha_),
             "intercept": intercept,
             "kernels": [repr(kernel) for kernel in search.kernels_],
@@ -178,6 +178,7 @@ class Jobs:
         """Stop all of them, and wait a moment for them to end."""
         for job in self._jobs.values():
             job.stop.set()
+        end = time.monotonic() + _ENDING
         for job in self._jobs.values():
             if job.thread is not None:
-                job.thread.join(timeout=2.0)
+                job.thread.join(timeout=max(0.0, end - time.monotonic()))

@@ -15,9 +15,11 @@ from mercer.kernels import Kernel, parse
 
 MOST_ROWS = 300  # that the page plays with
 MOST_PLACES = 4096  # that a curve or a map is drawn at
+_MOST_WORDS = 60
+_MOST_PARTS = 12  # of a kernel
 _MOST_COLUMNS = 8
 _LONGEST = 2000  # letters of a kernel
-_LONGEST_WORD = 200
+_LONGEST_WORD = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +66,26 @@ def read_question(asked: Any) -> Question:
     if not 0 < alpha <= 1e12:
         raise InputError(sentence("alpha", "above 0 and at most 1e12", alpha))
     at = asked.get("at", [])
-    at = _words(at, MOST_PLACES) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
+    at = (
+        _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
+    )
     return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at)
 
 
 def read_kernel(text: Any) -> Kernel:
     """The kernel that a text describes."""
-    if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
+    if isinstance(text, str) and not text.strip():
+        raise InputError("Write a kernel, such as Gaussian(width=1).")
+    if not isinstance(text, str) or len(text) > _LONGEST:
         raise InputError(sentence("The kernel", f"a text of at most {_LONGEST} letters", repr(text)[:40]))
-    return parse(text)
+    found = parse(text)
+    if _parts(found) > _MOST_PARTS:
+        raise InputError(f"A kernel on this page may have at most {_MOST_PARTS} parts.")
+    return found
+
+
+def _parts(kernel: Kernel) -> int:
+    return 1 + sum(_parts(part) for part in kernel.parts())
 
 
 def read_points(given: Any) -> Points:
@@ -81,7 +94,7 @@ def read_points(given: Any) -> Points:
         raise InputError(sentence("points", "an object with x and y", type(given).__name__))
     x, labels = given["x"], given.get("labels") is True
     words = isinstance(x, list) and bool(x) and isinstance(x[0], str)
-    X: Any = _words(x, MOST_ROWS) if words else _rows(x, MOST_ROWS, "points", None)
+    X: Any = _words(x, _MOST_WORDS) if words else _rows(x, MOST_ROWS, "points", None)
     y = _rows([[each] for each in given["y"]] if isinstance(given["y"], list) else None, MOST_ROWS, "targets", 1)[:, 0]
     if len(X) != len(y):
         raise InputError(f"There must be as many points as targets; got {len(X)} and {len(y)}.")
@@ -93,7 +106,7 @@ def read_points(given: Any) -> Points:
 
 
 def _number(given: Any, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    if isinstance(given, bool) or not isinstance(given, int | float) or abs(given) > 1e300 or math.isnan(given):
         raise InputError(sentence(what, "a number", repr(given)[:40]))
     return float(given)
 

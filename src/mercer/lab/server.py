@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
+import queue
 import secrets
 import socket
+import tempfile
 import threading
 import webbrowser
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +20,7 @@ from urllib.parse import unquote
 import anyio
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +37,8 @@ FILES = {"": "index.html", "style.css": "style.css"} | {name: name for name in (
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _LONGEST = 2_000_000  # bytes of a question
 _AT_ONCE, _WAITING = 2, 64  # questions
+_PATIENCE = 60  # seconds until all of a request has come
+_QUICK = ("start", "progress", "stop", "kernel")  # that wait for no other question
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -80,9 +88,33 @@ class Guard:
         origins = found.get("origin", [])
         if any(origin.lower() not in {f"http://{each}" for each in self.hosts} for origin in origins):
             return "Pages from elsewhere are not answered."
-        if found.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
+        if any(site not in ("none", "same-origin") for site in found.get("sec-fetch-site", [])):
             return "Pages from elsewhere are not answered."
         return ""
+
+
+class Workers:
+    """Threads that answer questions and do not keep the process alive; waiting questions are few."""
+
+    def __init__(self, count: int) -> None:
+        self._questions: queue.SimpleQueue[tuple[Future[Response], Callable[[], Response]]] = queue.SimpleQueue()
+        for _ in range(count):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            future, question = self._questions.get()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(question())
+                except BaseException as error:  # noqa: BLE001 - whoever waits is told
+                    future.set_exception(error)
+
+    async def run(self, question: Callable[[], Response]) -> Response:
+        """The answer, when it is there."""
+        future: Future[Response] = Future()
+        self._questions.put((future, question))
+        return await asyncio.wrap_future(future)
 
 
 class Lab:
@@ -94,12 +126,14 @@ class Lab:
         The first part of every path; who does not know it finds nothing.
     table : path, default=None
         A table that is open from the start.
+    folder : path, default=None
+        Where uploads are for the moment in which they are read; None is the usual place of temporary files.
     """
 
-    def __init__(self, token: str, table: Path | None = None) -> None:
-        self.token, self.uploads, self.jobs = token, Uploads(), Jobs()
-        self.opened = None if table is None else self._opened(*self.uploads.open(table, table.name))
-        self._limit = anyio.CapacityLimiter(_AT_ONCE)
+    def __init__(self, token: str, table: Path | None = None, folder: Path | None = None) -> None:
+        self.token, self.uploads, self.jobs = token, Uploads(folder), Jobs()
+        self.opened = None if table is None else self.uploads.open(table, table.name)[0]
+        self._heavy, self._light = Workers(_AT_ONCE), Workers(1)
         self._waiting = 0
 
     def app(self, hosts: set[str]) -> ASGIApp:
@@ -128,24 +162,32 @@ class Lab:
         what = request.path_params["what"]
         if not self._known(request) or (what not in ANSWERS and what not in self._own()):
             return PlainTextResponse("Not found.", 404)
-        kind = request.headers.get("content-type", "").partition(";")[0]
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
             return _told("The request must be JSON, or the bytes of a table.", 415)
+        try:
+            with anyio.fail_after(_PATIENCE):
+                raw = await _body(request, LARGEST if what == "table" else _LONGEST)
+        except TimeoutError:
+            return _told("The request took too long to arrive.", 408)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        if raw is None:
+            return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
         if self._waiting >= _WAITING:
             return _told("Too many requests at once. Wait a moment.", 503)
         self._waiting += 1
+        workers = self._light if what in _QUICK else self._heavy
         try:
-            raw = await _body(request, LARGEST if what == "table" else _LONGEST)
-            if raw is None:
-                return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
-            return await anyio.to_thread.run_sync(self._answered, what, raw, request.headers, limiter=self._limit)
+            return await workers.run(lambda: self._answered(what, raw, request.headers))
         finally:
             self._waiting -= 1
 
     def _answered(self, what: str, raw: bytes, headers: Any) -> Response:
         try:
             if what == "table":
-                return _json(self._opened(*self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))))
+                key, upload = self.uploads.read(raw, _file_name(unquote(headers.get("x-name", ""))))
+                return _json({"key": key, **upload.told()})
             asked = _asked(raw)
             if what in ANSWERS:
                 return _json(answer(what, asked))
@@ -157,11 +199,13 @@ class Lab:
             return _told(str(error), 200)  # an answer in words: the page shows it beside the control
         except MemoryError:
             return _told("There is not enough memory for this. Use fewer points.", 200)
+        except (ArithmeticError, ValueError, TypeError, LookupError) as error:  # odd input that nobody foresaw
+            return _told(f"This could not be worked out ({type(error).__name__}).", 200)
 
     def _own(self) -> dict[str, Any]:
         return {
             "table": None,
-            "start": lambda _: {"table": self.opened},
+            "start": lambda _: {"tables": self.uploads.told(), "opened": self.opened},
             "columns": lambda asked: self.uploads.get(asked.get("key")).points(
                 asked.get("axes"), asked.get("target"), others=asked.get("others") is True
             ),
@@ -171,10 +215,6 @@ class Lab:
             "export": self._export,
         }
 
-    @staticmethod
-    def _opened(key: str, upload: Any) -> dict[str, Any]:
-        return {"key": key, **upload.told()}
-
     def _stop(self, name: Any) -> dict[str, Any]:
         job = self.jobs.get(name)
         job.stop.set()
@@ -182,7 +222,7 @@ class Lab:
 
     def _export(self, asked: Any) -> Response:
         what = asked.get("what")
-        if what not in EXPORTS:
+        if not isinstance(what, str) or what not in EXPORTS:
             raise InputError(f"Only {', '.join(EXPORTS)} can be exported.")
         job = self.jobs.get(asked["job"]) if asked.get("job") else None
         return Response(export(what, asked, job), media_type="application/octet-stream")
@@ -234,9 +274,10 @@ def bound(port: int) -> socket.socket:
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
     try:
         found.bind((LOOPBACK, port))
-    except OSError:
+    except OSError as error:
         found.close()
-        raise InputError(f"Port {port} is in use. Choose another one.") from None
+        why = "is in use" if error.errno == errno.EADDRINUSE else "cannot be used"
+        raise InputError(f"Port {port} {why}. Choose another one.") from None
     return found
 
 
@@ -244,14 +285,14 @@ def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
     """A server of the page at this socket, and its address."""
     port = listening.getsockname()[1]
     app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
 
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
-    with bound(port) as listening:
-        lab = Lab(secrets.token_urlsafe(16), table)
+    with bound(port) as listening, tempfile.TemporaryDirectory() as folder:
+        lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
         server, address = server_of(lab, listening)
         say(address)
         say("Open this address in a browser on this machine. Ctrl-C ends the server.")
@@ -260,5 +301,8 @@ def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> 
         try:
             with threadpool_limits(1):  # so few points are done sooner without waiting for one another
                 server.run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass  # which is how it is ended
         finally:
             lab.jobs.close()
+    say("Stopped.")

@@ -21,6 +21,9 @@ LARGEST = 20_000_000  # bytes of an upload
 _KEPT = 4
 _MOST_ROWS = 100_000  # that a table keeps of each column
 _MOST_COLUMNS = 8  # of points
+_MOST_WIDE, _MOST_CELLS = 1000, 10_000_000  # columns and cells of a table
+_LONGEST = 1_000_000  # bytes of a first line that are looked at
+_LARGEST_CELL = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,8 @@ class Upload:
 class Uploads:
     """The last few tables."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         self._tables: OrderedDict[str, Upload] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -118,15 +122,19 @@ class Uploads:
         """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
         if len(raw) > LARGEST:
             raise InputError(f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
-        kind = "upload.parquet" if raw[:4] == b"PAR1" else "upload.csv"
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, kind)
+        parquet = raw[:4] == b"PAR1"
+        if not parquet:
+            _refuse_columns(max(raw[:_LONGEST].split(b"\n", 1)[0].count(sign) for sign in (b",", b";", b"\t", b"|")))
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = Path(folder, "upload.parquet" if parquet else "upload.csv")
             path.write_bytes(raw)
             return self.open(path, name)
 
     def open(self, path: Path, name: str) -> tuple[str, Upload]:
         """A table from a file, kept under a name of its own."""
         try:
+            if path.suffix == ".parquet":
+                _refuse_large(path)
             reading = read_table(str(path))
         except InputError as error:
             raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
@@ -137,6 +145,10 @@ class Uploads:
             self._tables[key] = upload
         return key, upload
 
+    def told(self) -> list[dict[str, Any]]:
+        """All tables that are kept."""
+        return [{"key": key, **upload.told()} for key, upload in self._tables.items()]
+
     def get(self, key: Any) -> Upload:
         """The table of this key."""
         found = self._tables.get(key) if isinstance(key, str) else None
@@ -145,12 +157,32 @@ class Uploads:
         return found
 
 
+def _refuse_columns(count: int) -> None:
+    if count > _MOST_WIDE:
+        raise InputError(f"A table for this page may have at most {_MOST_WIDE} columns.")
+
+
+def _refuse_large(path: Path) -> None:
+    """Parquet packs tables that fill the memory into few bytes: its footer says how large they are."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        found = read_metadata(path)
+    except (ArrowException, OSError):
+        return  # the reader says what is wrong
+    _refuse_columns(found.num_columns)
+    if found.num_rows * found.num_columns > _MOST_CELLS:
+        raise InputError(f"A table for this page may have at most {_MOST_CELLS // 10**6} million cells.")
+
+
 def _upload(reading: Any, name: str) -> Upload:
     columns: dict[str, Array] = {}
     labels: dict[str, Labels] = {}
     notes = []
     for each, cells in reading.columns.items():
         values = np.where(cells.missing, np.nan, cells.values.astype(np.float64))[:_MOST_ROWS]
+        values = np.where(np.abs(values) <= _LARGEST_CELL, values, np.nan)
         different = np.unique(values[np.isfinite(values)])
         text = cells.family == "text"
         if not text and len(different) > 1:

@@ -155,7 +155,7 @@ export function alphaPanel(width, overview, alpha, error, labels) {
 
 const around = (s) => {
   const found = logTicks(s.low, s.high, 5);
-  return found.length > 1 ? found : ticks(s.low, s.high, 3);
+  return found.length > 1 ? found : ticks(s.low, s.high, 6);
 };
 
 export function surfacePanel(width, found, alpha, labels) {
