@@ -115,6 +115,13 @@ def test_texts_of_kernels_come_back_as_the_library_reads_them(static):
         valid = answer("kernel", {"kernel": text})["valid"]
         assert found["valid"] == valid or found["valid"] is None
     for text in (
+        "Matern(nu=2)",
+        "Polynomial(degree=2.5)",
+        "Gaussian(width=0)",
+        "Periodic(period=0)",
+        "Constant(value=-1)",
+        "-1 * Gaussian()",
+        "Linear() ** 0.5",
         "Gaussian(",
         "gausian(1)",
         "5",

@@ -1,12 +1,16 @@
 """The server in front of hostile requests: refused or harmless, and alive afterwards."""
 
+import http.client
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -157,16 +161,73 @@ def test_a_port_in_use_is_said(served):
         bound(port)
 
 
+ODD = [
+    ("fit", {"alpha": 10**400}),
+    ("fit", {"kernel": ""}),
+    ("fit", {"kernel": "linear() ** " + "9" * 500}),
+    ("fit", {"kernel": "+".join(["linear()"] * 50)}),
+    ("fit", {"kernel": "gaussian(width=1e-300)"}),
+    ("fit", {"kernel": "precomputed()"}),
+    ("fit", {"points": {"x": ["a" * 100, "b"], "y": [1, 2]}}),
+    ("without", {"at": [], "row": 1}),
+    ("draws", {"at": [], "draws": [[0.0, 1.0, 0.0]]}),
+    ("export", {"what": []}),
+    ("export", {"what": "other"}),
+    ("columns", {"key": {}}),
+    ("progress", {}),
+    ("search", {"points": None}),
+]
+
+
+@pytest.mark.parametrize(("what", "change"), ODD)
+def test_odd_questions_are_answered_in_words_or_numbers(served, what, change):
+    status, found = served.post(what, FIT | change)
+    assert status == 200
+    assert isinstance(found, dict)
+    assert "Traceback" not in str(found)
+    assert alive(served)
+
+
+def test_a_client_that_leaves_and_one_that_never_ends_do_no_harm(served):
+    port = served.socket.getsockname()[1]
+    head = f"POST /{served.lab.token}/api/fit HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(70)]
+    for each in slow:
+        each.sendall(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+    assert alive(served)
+    for each in slow:
+        each.close()
+    assert alive(served)
+
+
 @pytest.mark.slow
-def test_the_command_serves_until_it_is_interrupted(tmp_path):
+@pytest.mark.parametrize("busy", [False, True])
+def test_the_command_serves_until_it_is_interrupted(tmp_path, busy):
     table = tmp_path / "flats.csv"
     table.write_text("area,rent\n" + "\n".join(f"{40 + i},{500 + 11 * i}" for i in range(30)))
+    opened = []
     command = [sys.executable, "-c", "from mercer.cli import main; main()", "lab", str(table), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         assert len(address.rstrip("/").rpartition("/")[2]) >= 20
-        time.sleep(1.0)
+        if busy:
+            found = urlsplit(address)
+            X = [[float(i)] for i in range(300)]
+            points = {"x": X, "y": [float(i % 7) for i in range(300)]}
+            asked = FIT | {"points": points, "kernel": " + ".join(["gaussian(1)"] * 6)}
+            for what in ("search", "surface", "surface", "surface", "surface"):
+                connection = http.client.HTTPConnection(found.hostname, found.port, timeout=30)
+                opened.append(connection)
+                kind = {"content-type": "application/json"}
+                connection.request("POST", f"{found.path}api/{what}", json.dumps(asked), kind)
+                if what == "search":
+                    connection.getresponse().read()
+        begin = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=15) in (0, 1, 130)
-        assert "Traceback" not in process.stderr.read()
+        assert process.wait(timeout=15) == 0
+        assert time.monotonic() - begin < 6
+        assert process.stdout.read().splitlines()[-1] == "Stopped."
+        assert process.stderr.read() == ""
+    for connection in opened:
+        connection.close()

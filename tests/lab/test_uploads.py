@@ -1,6 +1,10 @@
 """Tables of one's own as points."""
 
+import io
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mercer.errors import InputError
@@ -101,3 +105,19 @@ def test_a_target_that_is_the_same_in_all_whole_rows_is_refused():
         Uploads().read(("a,b\n" + rows).encode(), "x")[1].points(["a"], "b", others=False)
     with pytest.raises(InputError, match="Fewer than 2 rows"):
         Uploads().read(b"a,b\n1,\n,2\n3,\n,4\n", "x")[1].points(["a"], "b", others=False)
+
+
+def test_tables_that_are_far_too_wide_or_packed_are_refused_before_they_are_read():
+    with pytest.raises(InputError, match="at most 1000 columns"):
+        Uploads().read(",".join(f"c{i}" for i in range(5000)).encode() + b"\n" + b",".join([b"1"] * 5000), "x")
+    packed = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.array(np.zeros(6_000_000)), "b": pa.array(np.zeros(6_000_000))}), packed)
+    with pytest.raises(InputError, match="at most 10 million cells"):
+        Uploads().read(packed.getvalue(), "x")
+    assert Uploads().told() == []
+
+
+def test_numbers_that_are_far_too_large_are_missing():
+    rows = "\n".join(f"{i or 1e308},{i * 2}" for i in range(10))
+    found = Uploads().read(("a,b\n" + rows).encode(), "x")[1].points(["a"], "b", others=False)
+    assert found["notes"] == ["1 of 10 rows have missing values and are left out."]

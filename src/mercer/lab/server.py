@@ -274,6 +274,7 @@ def bound(port: int) -> socket.socket:
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers in two pieces wait for nothing
     try:
         found.bind((LOOPBACK, port))
+        found.listen(128)  # whoever opens the address before the server is ready waits
     except OSError as error:
         found.close()
         why = "is in use" if error.errno == errno.EADDRINUSE else "cannot be used"
@@ -294,11 +295,11 @@ def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> 
     with bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
         server, address = server_of(lab, listening)
-        say(address)
-        say("Open this address in a browser on this machine. Ctrl-C ends the server.")
-        if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:
+            say(address)
+            say("Open this address in a browser on this machine. Ctrl-C ends the server.")
+            if browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             with threadpool_limits(1):  # so few points are done sooner without waiting for one another
                 server.run(sockets=[listening])
         except KeyboardInterrupt:

@@ -14,6 +14,14 @@ import { alphaPanel, dots, frame, gone, gramPanel, ground, layoutOf, lines, scal
 export const byId = (id) => document.getElementById(id);
 const REST = 350; // milliseconds without a change before the surface is drawn
 
+function legendOf(layout, data) {
+  const others = data.points.x[0].length > (data.axes ?? 9) ? " The other columns are at their medians." : "";
+  if (layout.kind === "words") return "";
+  if (data.labels) return `■ ${data.labels[0]}, ● ${data.labels[1]}. ${layout.kind === "map" ? "Colours are probabilities; on the line both labels are equally likely." : "The curve is a probability."}${others}`;
+  if (layout.kind === "map") return `Colours are targets, of points and predicted: dark is small, yellow is large.${others}`;
+  return `Blue: the fit, with a band that holds about 90 % of new points (jackknife+).${data.problem?.truth ? " Dashed: the truth." : ""}${others}`;
+}
+
 class App {
   constructor() {
     this.engine = document.documentElement.dataset.edition === "static" ? localEngine : remoteEngine;
@@ -37,10 +45,11 @@ class App {
       : "Worked out by mercer on this machine; nothing is sent anywhere else.";
     for (const id of ["table-open", "take-model", "take-python", "tab-select"]) byId(id).hidden = still;
     if (!still) {
-      const { table } = await this.engine.ask("start", {}).catch(() => ({ table: null }));
-      this.play.tableOpened(table);
-      if (table && !location.hash) {
-        await this.play.useTable(table);
+      const { tables, opened } = await this.engine.ask("start", {}).catch(() => ({ tables: [], opened: null }));
+      tables.forEach((table) => this.play.tableOpened(table));
+      const first = tables.find((table) => table.key === opened);
+      if (first && !location.hash) {
+        await this.play.useTable(first);
         return;
       }
     }
@@ -49,16 +58,21 @@ class App {
 
   tabKey(event) {
     const tabs = [...document.querySelectorAll("[role=tab]:not([hidden])")];
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
+    const now = tabs.indexOf(document.activeElement);
+    const to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = tabs[(to + tabs.length) % tabs.length];
     next.focus();
     next.click();
   }
 
   // Take over a whole state: from the address, a tour, or a table.
   async open(state) {
-    this.state = state;
+    const still = this.engine.name === "static"; // which has no tables and no searches
+    this.state = still && (state.problem === "table" || state.tab === "select") ? { ...fresh(state.problem === "table" ? "sinusoid" : state.problem), tab: "play" } : state;
+    this.play.over = -1;
+    this.withoutCurve = null;
     this.chosen = -1;
     if (!(await this.loadPoints())) return;
     this.sync();
@@ -78,9 +92,17 @@ class App {
 
   remember(push) {
     clearTimeout(this.later);
-    const hash = toHash(this.state);
-    if (push) history.pushState(null, "", hash);
-    else this.later = setTimeout(() => history.replaceState(null, "", toHash(this.state)), 250);
+    if (push) {
+      if (this.pending) history.replaceState(null, "", this.pending); // what the sliders had reached before this step
+      this.pending = "";
+      history.pushState(null, "", toHash(this.state));
+      return;
+    }
+    this.pending = toHash(this.state);
+    this.later = setTimeout(() => {
+      history.replaceState(null, "", this.pending);
+      this.pending = "";
+    }, 250);
   }
 
   // The points of the state; false if it has changed while a table was asked for them.
@@ -95,7 +117,8 @@ class App {
         const found = await this.engine.ask("columns", { key, axes, target, others }).finally(() => { this.loading -= 1; });
         if (state !== this.state) return false;
         this.data = { points: { x: found.x, y: found.y }, names: [...found.names.slice(0, found.axes), found.target], axes: found.axes, labels: found.labels, scale: found.scale, words: "", problem: null };
-        byId("notes").textContent = found.notes.join(" ");
+        const known = this.play.tables.find((each) => each.key === key);
+        byId("notes").textContent = [...found.notes, ...(known?.notes ?? [])].join(" ");
         return true;
       } catch (error) {
         if (state !== this.state) return false;
@@ -125,7 +148,11 @@ class App {
   sync() {
     const { tab } = this.state;
     document.body.dataset.tab = tab;
-    for (const each of document.querySelectorAll("[role=tab]")) each.setAttribute("aria-selected", String(each.dataset.tab === tab));
+    for (const each of document.querySelectorAll("[role=tab]")) {
+      each.setAttribute("aria-selected", String(each.dataset.tab === tab));
+      each.tabIndex = each.dataset.tab === tab ? 0 : -1;
+    }
+    byId("side").setAttribute("aria-labelledby", `tab-${tab}`);
     byId("select").hidden = tab !== "select";
     byId("tours").hidden = tab !== "tours";
     this.play.sync();
@@ -158,17 +185,20 @@ class App {
   }
 
   async answer(version) {
-    this.layout = layoutOf(this.data);
+    const layout = layoutOf(this.data, this.held);
     try {
-      const fit = await this.engine.ask("fit", this.question({ at: this.layout.at }));
+      const fit = await this.engine.ask("fit", this.question({ at: layout.at }));
       if (version !== this.version) return;
-      this.fit = fit;
+      Object.assign(this, { fit, layout });
       this.play.failed("");
+      byId("stage").classList.remove("stale");
       this.draw();
       this.tours.fitted();
       this.overviewNow();
     } catch (error) {
-      if (version === this.version) this.play.failed(error.message);
+      if (version !== this.version) return;
+      this.play.failed(error.message);
+      byId("stage").classList.add("stale"); // the pictures are those of before
     }
   }
 
@@ -231,6 +261,7 @@ class App {
     without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
     points.innerHTML = dots(layout, data, s, this.chosen);
     this.drawNumbers();
+    byId("legend").textContent = legendOf(layout, data);
     const page = document.documentElement.dataset;
     page.drawn = String(Number(page.drawn ?? 0) + 1);
     if (this.overview) this.drawPanels();

@@ -1,25 +1,26 @@
 // Kernels as text: read, written, changed, evaluated and certified. The notation is that of mercer.kernels.parse.
 
-const width = { width: { value: 1, low: 0.02, high: 50, log: true } };
-const whole = (value, low, high) => ({ value, low, high, whole: true });
-const mild = (value, low, high) => ({ value, low, high });
+const positive = (value) => value > 0;
+const width = { width: { value: 1, low: 0.02, high: 100, log: true, fine: positive, must: "above 0" } };
+const whole = (value, low, high) => ({ value, low, high, whole: true, fine: (each) => Number.isInteger(each) && each >= 1 && each <= 1000, must: "a whole number of at least 1" });
+const mild = (value, low, high) => ({ value, low, high, fine: low < 0 ? Number.isFinite : (each) => each >= 0, must: low < 0 ? "a number" : "at least 0" });
 
 // What there is: arguments in order, what points are, and whether it is a Mercer kernel.
 export const KERNELS = {
   Gaussian: { args: width, valid: true, of: ([w]) => (x, z) => Math.exp(-0.5 * squared(x, z, w)) },
   Laplacian: { args: width, valid: true, of: ([w]) => (x, z) => Math.exp(-manhattan(x, z, w)) },
   Matern: {
-    args: { ...width, nu: { value: 1.5, choices: [0.5, 1.5, 2.5] } },
+    args: { ...width, nu: { value: 1.5, choices: [0.5, 1.5, 2.5], fine: (each) => [0.5, 1.5, 2.5].includes(each), must: "0.5, 1.5 or 2.5" } },
     valid: true,
     of: ([w, nu]) => matern(w, nu),
   },
   RationalQuadratic: {
-    args: { ...width, shape: { value: 1, low: 0.1, high: 10, log: true } },
+    args: { ...width, shape: { value: 1, low: 0.1, high: 10, log: true, fine: positive, must: "above 0" } },
     valid: true,
     of: ([w, shape]) => (x, z) => (1 + squared(x, z, w) / (2 * shape)) ** -shape,
   },
   Periodic: {
-    args: { ...width, period: { value: 1, low: 0.1, high: 20, log: true } },
+    args: { ...width, period: { value: 1, low: 0.1, high: 20, log: true, fine: positive, must: "above 0" } },
     valid: true,
     of: ([w, period]) => (x, z) => {
       let sum = 0;
@@ -30,7 +31,7 @@ export const KERNELS = {
   Linear: { args: {}, valid: true, of: () => (x, z) => dot(x, z) },
   Polynomial: {
     args: { degree: whole(2, 1, 12), offset: mild(1, 0, 5), scale: mild(1, 0.1, 5) },
-    valid: (args) => args.offset >= 0 && args.scale >= 0,
+    valid: true,
     of: ([degree, offset, scale]) => (x, z) => (scale * dot(x, z) + offset) ** degree,
   },
   Cosine: {
@@ -41,7 +42,7 @@ export const KERNELS = {
       return size > 0 ? dot(x, z) / size : 0;
     },
   },
-  Constant: { args: { value: mild(1, 0, 10) }, valid: (args) => args.value >= 0, of: ([value]) => () => value },
+  Constant: { args: { value: mild(1, 0, 10) }, valid: true, of: ([value]) => () => value },
   Sigmoid: {
     args: { scale: mild(1, 0.1, 5), offset: mild(0, -3, 3) },
     valid: false,
@@ -110,6 +111,11 @@ const BY_NAME = new Map(Object.keys(KERNELS).map((name) => [plainName(name), nam
 
 export class KernelError extends Error {}
 
+function scaled(factor, part) {
+  if (factor < 0) throw new KernelError("The factor of a kernel must be at least 0.");
+  return { type: "scaled", factor, part };
+}
+
 function scan(text) {
   const found = [];
   const pattern = /\s+|(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_][A-Za-z_0-9]*)|('[^']*'|"[^"]*")|(\*\*|[-+*().,=[\]])/y;
@@ -151,8 +157,8 @@ export function readKernel(text) {
       take("*");
       const right = power();
       if (typeof left === "number" && typeof right === "number") left *= right;
-      else if (typeof left === "number") left = { type: "scaled", factor: left, part: right };
-      else if (typeof right === "number") left = { type: "scaled", factor: right, part: left };
+      else if (typeof left === "number") left = scaled(left, right);
+      else if (typeof right === "number") left = scaled(right, left);
       else left = { type: "product", parts: [left, right] };
     }
     return left;
@@ -162,6 +168,7 @@ export function readKernel(text) {
     if (next() !== "**") return base;
     take("**");
     const exponent = take("number");
+    if (!Number.isInteger(exponent) || exponent < 1 || exponent > 1000) throw new KernelError("The exponent of a kernel must be a whole number of at least 1.");
     return typeof base === "number" ? base ** exponent : { type: "power", part: base, exponent };
   };
   const method = () => {
@@ -203,6 +210,8 @@ export function readKernel(text) {
       if (!names.includes(key)) throw new KernelError(`${known} has no ${key}.`);
       args[key] = value;
     }
+    for (const [key, how] of Object.entries(KERNELS[known].args))
+      if (![args[key]].flat().every((each) => typeof each === "number" && Math.abs(each) < 1e100 && how.fine(each))) throw new KernelError(`${key} of ${known} must be ${how.must}.`);
     return { type: "kernel", name: known, args };
   };
   const inside = () => {
@@ -336,14 +345,11 @@ export function certify(node, depth = 0) {
   let valid;
   let why;
   if (node.type === "kernel") {
-    const told = KERNELS[node.name].valid;
-    valid = typeof told === "function" ? told(node.args) : told;
+    valid = KERNELS[node.name].valid;
     why = valid ? "its matrices are positive semi-definite for all points" : "some of its matrices have negative eigenvalues";
   } else {
     const all = parts.every((part) => part.valid === true);
-    const fine = node.type !== "scaled" || node.factor >= 0;
-    const round = node.type !== "power" || (Number.isInteger(node.exponent) && node.exponent >= 0);
-    valid = all && fine && round ? true : node.type === "scaled" && node.factor > 0 ? parts[0].valid : null;
+    valid = all ? true : node.type === "scaled" && node.factor > 0 ? parts[0].valid : null;
     why = valid ? RULES[node.type] : "no rule decides";
   }
   const word = valid === true ? "valid" : valid === false ? "not valid" : "unknown";

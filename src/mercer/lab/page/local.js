@@ -1,7 +1,7 @@
 // The answers of the static edition, worked out in the browser: the same questions and numbers as the server's.
 
 import { eigen, inverse, zeros } from "./algebra.js";
-import { certify, hasWidth, kernelFunction, readKernel, wider, writeKernel } from "./kernels.js";
+import { certify, forWords, hasWidth, kernelFunction, partsOf, readKernel, wider, writeKernel } from "./kernels.js";
 
 export const ALPHAS = Array.from({ length: 23 }, (_, i) => 10 ** (-8 + i / 2));
 export const WIDTHS = Array.from({ length: 13 }, (_, i) => 16 ** (-1 + i / 6));
@@ -17,7 +17,12 @@ const root = (list) => Math.sqrt(mean(Array.from(list, (each) => each * each)));
 
 function matrix(k, X, Z) {
   const found = zeros(X.length, Z.length);
-  for (let i = 0; i < X.length; i += 1) for (let j = 0; j < Z.length; j += 1) found[i][j] = k(X[i], Z[j]);
+  for (let i = 0; i < X.length; i += 1)
+    for (let j = 0; j < Z.length; j += 1) {
+      const value = k(X[i], Z[j]);
+      if (!(Math.abs(value) < 1e100)) throw new Error("The kernel gives no finite numbers for these points.");
+      found[i][j] = value;
+    }
   return found;
 }
 
@@ -37,8 +42,23 @@ function solved(K, alpha, intercept) {
   return { P, shares: Float64Array.from(ones, (each) => each / total) };
 }
 
-function modelOf(question) {
+// The kernel of a question, for points of its kind.
+function kernelOf(question) {
   const node = readKernel(question.kernel);
+  const [first] = question.points.x;
+  if (forWords(node) !== (typeof first === "string")) throw new Error(forWords(node) ? "These points are numbers: choose a kernel on numbers." : "These points are words: choose a kernel on words.");
+  if (Array.isArray(first) && widestOf(node) > first.length) throw new Error(`The points have ${first.length} column${first.length > 1 ? "s" : ""}.`);
+  return node;
+}
+
+const widestOf = (node) => Math.max(
+  node.type === "on" ? Math.max(...[node.columns].flat()) + 1 : 0,
+  node.type === "kernel" && Array.isArray(node.args.width) ? node.args.width.length : 0,
+  ...partsOf(node).map((part) => (node.type === "on" ? 0 : widestOf(part))),
+);
+
+function modelOf(question) {
+  const node = kernelOf(question);
   const k = kernelFunction(node);
   const { x: X, y } = question.points;
   const K = matrix(k, X, X);
@@ -206,7 +226,7 @@ function errorsOf(K, question) {
 
 function overview(question) {
   const { x: X, y, labels } = question.points;
-  const K = matrix(kernelFunction(readKernel(question.kernel)), X, X);
+  const K = matrix(kernelFunction(kernelOf(question)), X, X);
   const { errors, values } = errorsOf(K, question);
   const order = X.map((_, i) => i);
   if (typeof X[0] !== "string")
@@ -223,7 +243,7 @@ function overview(question) {
 const pause = () => new Promise((done) => { setTimeout(done, 0); });
 
 async function surface(question) {
-  const node = readKernel(question.kernel);
+  const node = kernelOf(question);
   if (!hasWidth(node)) throw new Error("This kernel has no width, so there is no surface.");
   const { x: X } = question.points;
   const errors = [];
@@ -235,7 +255,7 @@ async function surface(question) {
 }
 
 function draws(question) {
-  const k = kernelFunction(readKernel(question.kernel));
+  const k = kernelFunction(kernelOf(question));
   const { x: X } = question.points;
   const { P, shares } = solved(matrix(k, X, X), question.alpha, question.intercept);
   const rows = matrix(k, question.at, X);
@@ -256,5 +276,8 @@ const ANSWERS = { fit, without, overview, surface, draws, kernel };
 
 export const localEngine = {
   name: "static",
-  ask: async (what, question) => ANSWERS[what](question),
+  ask: async (what, question) => {
+    if (!Object.hasOwn(ANSWERS, what)) throw new Error("This needs mercer lab on your own machine.");
+    return ANSWERS[what](question);
+  },
 };

@@ -78,16 +78,23 @@ export class Play {
   }
 
   // While somebody types: the certificate at once, and the picture as soon as the text is a kernel.
-  async typed(text) {
+  async typed(typed) {
+    const text = typed.replace(/\s+/g, " ").trim();
     const number = (this.typing = (this.typing ?? 0) + 1);
     try {
       const found = await this.app.engine.ask("kernel", { kernel: text });
       if (number !== this.typing) return;
       this.certificate(found);
       element("kernel-error").textContent = "";
+      element("kernel").removeAttribute("aria-invalid");
+      this.lastKernel = text;
       await this.app.change({ kernel: text });
     } catch (error) {
-      if (number === this.typing) element("kernel-error").textContent = error.message;
+      if (number !== this.typing) return;
+      element("kernel-error").textContent = error.message;
+      element("kernel").setAttribute("aria-invalid", "true");
+      element("certificate").textContent = "";
+      element("because").textContent = "";
     }
   }
 
@@ -189,7 +196,6 @@ export class Play {
     const axes = table.columns.filter((each) => each !== target).slice(0, 2);
     const chosen = axes.length ? { axes, target } : { axes: table.columns.slice(0, 1), target: all.find((each) => each !== table.columns[0]) };
     await this.app.change({ ...fresh(), tab: this.app.state.tab, problem: "table", kernel: "Gaussian(width=1)", alpha: 1, table: { key: table.key, others: false, ...chosen } }, true);
-    if (table.notes.length) element("notes").textContent = [element("notes").textContent, ...table.notes].filter(Boolean).join(" ");
   }
 
   columns() {
@@ -224,17 +230,18 @@ export class Play {
       element(id).hidden = !problem?.draw;
       document.querySelector(`label[for=${id}]`).hidden = !problem?.draw;
       moved(id, state[id]);
-      element(`${id}-out`).textContent = shown(state[id], 3);
+      element(`${id}-out`).textContent = id === "n" ? String(data.points.y.length) : shown(state[id], 3);
     }
     element("redraw").hidden = !problem?.draw;
     element("restore").hidden = !state.edited;
     element("word-controls").hidden = state.problem !== "greetings";
     if (document.activeElement !== element("word")) element("word").value = state.words;
-    if (document.activeElement !== element("kernel")) {
-      const changed = element("kernel").value !== state.kernel;
+    if (this.lastKernel !== state.kernel) { // a text that is not finished stays
+      this.lastKernel = state.kernel;
       element("kernel").value = state.kernel;
-      if (changed || !element("because").textContent) this.certify();
+      element("kernel").removeAttribute("aria-invalid");
       element("kernel-error").textContent = "";
+      this.certify();
     }
     if (document.activeElement !== element("alpha")) element("alpha").value = Math.log10(state.alpha);
     element("alpha-out").textContent = shown(state.alpha, 3);
@@ -242,15 +249,19 @@ export class Play {
     element("intercept").checked = state.intercept;
     const words = typeof data.points.x[0] === "string";
     for (const tile of document.querySelectorAll(".tile")) tile.hidden = Boolean(KERNELS[tile.dataset.name].words) !== words;
-    element("wrap-on").hidden = words;
+    element("wrap-on").hidden = words || data.points.x[0].length < 2;
     const tree = this.tree();
-    if (tree && forWords(tree) !== words) element("kernel-error").textContent = words ? "These points are words: choose a kernel on words." : "These points are numbers: choose a kernel on numbers.";
+    this.mismatch = tree && forWords(tree) !== words ? (words ? "These points are words: choose a kernel on words." : "These points are numbers: choose a kernel on numbers.") : "";
+    if (this.over === -1 && this.app.fit) this.describe(-1);
     this.sliders();
     this.syncTable();
   }
 
+  // What is wrong, beside the control that it is about.
   failed(words) {
-    if (words || !element("kernel-error").textContent.startsWith("These points")) element("kernel-error").textContent = words;
+    const points = words.startsWith("There must be");
+    if (points || element("data-error").textContent.startsWith("There must be")) element("data-error").textContent = points ? words : "";
+    if (element("kernel").getAttribute("aria-invalid") !== "true") element("kernel-error").textContent = this.mismatch || (points ? "" : words);
   }
 
   // -- the hand -----------------------------------------------------------------------------------------------------------
@@ -260,7 +271,7 @@ export class Play {
     box.addEventListener("pointerdown", (event) => this.down(event));
     box.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel"]) box.addEventListener(end, (event) => this.up(event));
-    box.addEventListener("pointerleave", () => { if (!this.dragged) this.hover(-1); });
+    box.addEventListener("pointerleave", (event) => { if (!this.dragged && event.pointerType !== "touch") this.hover(-1); });
     box.addEventListener("dblclick", (event) => {
       const row = this.near(event);
       if (row >= 0) this.remove(row);
@@ -297,6 +308,7 @@ export class Play {
     if (row >= 0) {
       element("plot").setPointerCapture(event.pointerId);
       this.dragged = this.editable;
+      this.app.held = this.dragged ? this.app.layout : null; // axes stay while a point is dragged
       event.preventDefault();
       element("plot").focus({ preventScroll: true });
     }
@@ -318,6 +330,9 @@ export class Play {
     const dragged = this.dragged;
     this.dragged = false;
     this.began = null;
+    this.app.held = null;
+    if (dragged && began?.moved) this.app.refresh().then(() => this.describe(this.app.chosen));
+    else if (began?.row >= 0) this.hover(began.row);
     if (!began || event.type === "pointercancel") return;
     if (dragged && began.moved) this.app.remember(true);
     else if (began.row < 0 && this.editable) {
@@ -340,8 +355,9 @@ export class Play {
     if (layout.kind === "map") points.x[row][1] = tidy(inside(scales.y, v));
     else points.y[row] = tidy(inside(scales.y, v));
     this.app.chosen = row;
+    this.over = -1;
     this.app.withoutCurve = null;
-    this.app.change({ edited: points });
+    return this.app.change({ edited: points });
   }
 
   add([u, v], other = false) {
@@ -362,16 +378,23 @@ export class Play {
       points.y.push(tidy(scales.y.back(v)));
     }
     this.app.chosen = points.y.length - 1;
+    this.over = -1;
     this.app.withoutCurve = null;
-    this.app.change({ edited: points }, true);
+    this.app.change({ edited: points }, true).then(() => this.describe(this.app.chosen));
   }
 
   remove(row) {
     const points = this.copy();
-    if (!this.editable || points.y.length <= 3) return;
+    const label = points.y[row];
+    const last = this.app.data.labels && points.y.filter((each) => each === label).length < 2;
+    if (!this.editable || points.y.length <= 3 || last) {
+      element("said").textContent = last ? "The last point of a label stays." : "Three points at least stay.";
+      return;
+    }
     points.x.splice(row, 1);
     points.y.splice(row, 1);
-    this.app.chosen = -1;
+    this.app.chosen = Math.min(row, points.y.length - 1);
+    this.over = -1;
     this.app.withoutCurve = null;
     this.app.change({ edited: points }, true);
     element("said").textContent = `Point ${row + 1} is removed; ${points.y.length} are left.`;
@@ -385,14 +408,8 @@ export class Play {
     app.chosen = row;
     app.withoutCurve = null;
     app.draw();
-    if (row < 0) {
-      element("said").textContent = "";
-      return;
-    }
-    const { fit, data } = app;
-    const parts = [`Point ${row + 1}: left-out residual ${shown(fit.residuals?.[row], 3)}, leverage ${shown(fit.leverage?.[row], 2)}`];
-    if (fit.error_without) parts.push(`without it the leave-one-out error is ${shown(fit.error_without[row], 4)}`);
-    element("said").textContent = `${parts.join("; ")}. ${data.points.y.length > 2 ? "Dashed: the fit without it." : ""}`;
+    this.describe(row);
+    if (row < 0) return;
     const version = app.version;
     try {
       const { curve } = await app.engine.ask("without", app.question({ at: app.layout.at, row }));
@@ -404,16 +421,36 @@ export class Play {
     }
   }
 
+  // What a point is and changes; without one, what the hand can do.
+  describe(row) {
+    const { fit, data } = this.app;
+    if (row < 0 || !fit?.residuals || row >= fit.residuals.length) {
+      const how = data.labels && this.editable ? " (with Shift one of the other label)" : "";
+      element("said").textContent = this.editable && typeof data.points.x[0] !== "string"
+        ? `Click to add a point${how}, drag to move one, double-click to remove it; hover to see the fit without it.`
+        : "Hover over a point to see the fit without it.";
+      return;
+    }
+    const x = data.points.x[row];
+    const at = (column, value) => { const by = data.scale?.[column]; return shown(by ? by[0] + by[1] * value : value, 3); };
+    const place = typeof x === "string" ? `“${x}”` : `(${[...x.slice(0, data.axes ?? 9).map((each, j) => at(j, each)), ...(data.labels ? [] : [shown(data.points.y[row], 3)])].join(", ")})`;
+    const parts = [`Point ${row + 1} ${place}: the others miss it by ${shown(Math.abs(fit.residuals[row]), 3)}`];
+    if (fit.leverage) parts.push(`its own share in the fit there (leverage) is ${shown(fit.leverage[row], 2)}`);
+    if (fit.error_without) parts.push(`without it the leave-one-out error is ${shown(fit.error_without[row], 4)}`);
+    element("said").textContent = `${parts.join("; ")}. Orange dashes: the fit without it.`;
+  }
+
   key(event) {
     const { app } = this;
     const n = app.data.points.y.length;
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (step && event.shiftKey && app.chosen >= 0 && this.editable) {
       const [u, v] = placeOf(app.layout, app.data, app.scales, app.chosen);
-      this.put(app.chosen, [u + 6 * step[0], v + 6 * step[1]]);
+      const row = app.chosen;
+      this.put(row, [u + 6 * step[0], v + 6 * step[1]]).then(() => this.hover(row));
     } else if (step) this.hover((app.chosen + (step[0] || -step[1]) + n) % n);
     else if (event.key === "Delete" && app.chosen >= 0) this.remove(app.chosen);
-    else if (event.key.toLowerCase() === "a" && !event.ctrlKey && !event.metaKey && this.editable) this.add([(app.scales.x.from + app.scales.x.to) / 2, (app.scales.y.from + app.scales.y.to) / 2]);
+    else if (event.key.toLowerCase() === "a" && !event.ctrlKey && !event.metaKey && this.editable) this.add([(app.scales.x.from + app.scales.x.to) / 2, (app.scales.y.from + app.scales.y.to) / 2], event.shiftKey);
     else return;
     event.preventDefault();
   }

@@ -74,7 +74,7 @@ export const PROBLEMS = {
   co2: {
     title: "Carbon dioxide",
     about: "Carbon dioxide over Mauna Loa (ppm), every second month from 1958 to 2001 (Keeling and Whorf).",
-    points: { x: column(SAMPLES.co2.x), y: SAMPLES.co2.y }, kernel: "30 * Gaussian(width=30) + Gaussian(width=60) * Periodic(width=1, period=1)", alpha: 0.01, names: ["year", "ppm"],
+    points: { x: column(SAMPLES.co2.x), y: SAMPLES.co2.y }, kernel: "30 * Gaussian(width=30) + Gaussian(width=60) * Periodic(width=1, period=1)", alpha: 0.01, fine: 801, names: ["year", "ppm"],
   },
   moons: {
     title: "Two moons",
@@ -98,7 +98,7 @@ export const PROBLEMS = {
   },
   greetings: {
     title: "Greetings (words)",
-    about: "English greetings are +1, German ones −1. Bars are predictions; a short line is what the other words predict for a greeting.",
+    about: "English greetings are +1, German ones −1. Bars are predictions; a short line is what the other words predict for a greeting: six words are too few to learn from.",
     points: { x: SAMPLES.greetings.x, y: SAMPLES.greetings.y }, words: "mornings hullo welcoming hallihallo wilkommen", kernel: "Spectrum(length=2).normalized()", alpha: 0.1, names: ["word", "English (+1) or German (-1)"],
   },
 };

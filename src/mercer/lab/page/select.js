@@ -16,20 +16,21 @@ export class Select {
   }
 
   async run() {
+    if (part("run").getAttribute("aria-disabled") === "true") return;
     part("select-error").textContent = "";
     part("found").hidden = true;
     part("progress").value = 0;
     part("progress-words").textContent = "starting";
     try {
       ({ job: this.job } = await this.app.engine.ask("search", this.app.question()));
-      part("run").disabled = true;
+      part("run").setAttribute("aria-disabled", "true");
       part("stop").disabled = false;
       await this.watch(this.job);
     } catch (error) {
       part("select-error").textContent = error.message;
       part("progress-words").textContent = "";
     } finally {
-      part("run").disabled = false;
+      part("run").removeAttribute("aria-disabled");
       part("stop").disabled = true;
     }
   }
@@ -63,13 +64,14 @@ export class Select {
       ["Chosen kernel", esc(result.kernel)],
       ["Chosen alpha", shown(result.alpha, 3)],
       ["Leave-one-out error of the choice", say(result.best)],
-      ["Error on new points (nested)", `${say(result.nested)} ± ${say(result.standard_error)}`],
+      ["Error on new points, nested (± standard error)", `${say(result.nested)} ± ${say(result.standard_error)}`],
       ["Optimism of the choice", say(result.optimism)],
     ];
     part("found-numbers").innerHTML = list.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join("");
     part("found-numbers").dataset.nested = result.nested;
     part("found-numbers").dataset.best = result.best;
     part("found").hidden = false;
+    part("take-report").hidden = typeof this.app.data.points.x[0] === "string";
     if (result.errors.length > 1) {
       const box = document.querySelector("#panel-surface .plot");
       const middle = (result.errors.length - 1) / 2;
@@ -81,7 +83,11 @@ export class Select {
 
   // What was found belongs to other points as soon as these change.
   stale() {
-    if (this.result && this.points !== this.app.data.points) part("found").hidden = true;
+    if (!this.result || this.points === this.app.data.points) return;
+    this.result = null;
+    part("found").hidden = true;
+    part("progress").value = 0;
+    part("progress-words").textContent = "";
   }
 
   use() {

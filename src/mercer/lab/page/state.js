@@ -36,18 +36,27 @@ const number = (text, low, high, otherwise) => {
   return text !== null && text !== "" && Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : otherwise;
 };
 
-function editedPoints(text, words) {
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function editedPoints(text, words, columns, labels) {
   if (!text) return null;
   const x = [];
   const y = [];
   for (const each of text.split("~").slice(0, 300)) {
     const parts = each.split("_");
     const target = Number(parts.pop());
-    if (words) x.push(decodeURIComponent(parts.join("_")));
+    if (words) x.push(decoded(parts.join("_")));
     else x.push(parts.map(Number));
     y.push(target);
   }
-  const fine = y.every(Number.isFinite) && (words || x.every((each) => each.length === x[0].length && each.every(Number.isFinite)));
+  const small = (value) => Math.abs(value) < 1e9;
+  const fine = y.every(labels ? (each) => Math.abs(each) === 1 : small) && (words || x.every((each) => each.length === columns && each.every(small)));
   return fine && y.length > 1 ? { x, y } : null;
 }
 
@@ -80,6 +89,6 @@ export function fromHash(hash) {
   state.alpha = number(found.get("alpha"), 1e-8, 1e3, state.alpha);
   state.intercept = found.get("constant") !== "no";
   state.words = (found.get("words") ?? state.words).slice(0, 200);
-  state.edited = problem === "table" ? null : editedPoints(found.get("points"), problem === "greetings");
+  state.edited = problem === "table" ? null : editedPoints(found.get("points"), problem === "greetings", PROBLEMS[problem].names.length - (PROBLEMS[problem].labels ? 0 : 1), Boolean(PROBLEMS[problem].labels));
   return state;
 }

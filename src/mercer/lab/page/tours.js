@@ -10,18 +10,18 @@ export const TOURS = {
   alpha: {
     title: "Overfitting and alpha",
     steps: [
-      { text: "Forty points around a sine. The curve minimizes the squared errors plus alpha times the squared length of the function. With this alpha it is close to the truth, the dashed line.", state: base("sinusoid") },
-      { text: "Now alpha is tiny. The curve runs after every point: the training error falls, and the leave-one-out error, which asks each point while it is left out, rises. The effective degrees of freedom say how many parameters the curve spends.", state: base("sinusoid", { kernel: "Gaussian(width=0.3)", alpha: 1e-6 }) },
-      { text: "Now alpha is large, and the curve hardly moves. Both errors are large: this is underfitting. Move the slider of alpha and watch the dot on the curve of errors: the valley is where to be.", state: base("sinusoid", { alpha: 100 }) },
-      { text: "Add noise with its slider, then find the valley again. The more noise, the larger the best alpha.", state: base("sinusoid", { noise: 0.8, alpha: 1 }) },
+      { text: "Forty points around a sine. The curve minimizes the squared errors plus alpha times the squared length of the function. With this alpha it is close to the truth, the dashed line.", state: base("sinusoid", { kernel: "Gaussian(width=0.5)", alpha: 0.5 }) },
+      { text: "Now alpha is tiny. The curve runs after every point: the training error falls, and the leave-one-out error, which asks each point while it is left out, rises. The effective degrees of freedom say how many parameters the curve spends.", state: base("sinusoid", { kernel: "Gaussian(width=0.5)", alpha: 1e-6 }) },
+      { text: "Now alpha is large, and the curve hardly moves. Both errors are large: this is underfitting. Move the slider of alpha and watch the dot on the curve of errors: the valley is where to be.", state: base("sinusoid", { kernel: "Gaussian(width=0.5)", alpha: 100 }) },
+      { text: "Here is little noise. Add some with its slider, and look for the valley again: with more noise the best alpha is larger.", state: base("sinusoid", { noise: 0.1, seed: 5, alpha: 0.02 }) },
     ],
   },
   width: {
     title: "Width",
     steps: [
-      { text: "The width of the Gaussian says how far a point reaches. Here it is narrow: the kernel matrix is nearly diagonal, every point speaks for itself alone.", state: base("sinusoid", { kernel: "Gaussian(width=0.1)", alpha: 0.1 }) },
+      { text: "The width of the Gaussian says how far a point reaches. Here it is narrow: away from its diagonal the kernel matrix is nearly 0, and every point speaks for its closest neighbours alone.", state: base("sinusoid", { kernel: "Gaussian(width=0.1)", alpha: 0.1 }) },
       { text: "Here it is wide: all points look alike, the matrix is nearly constant, and a few eigenvalues carry everything. The curve is stiff.", state: base("sinusoid", { kernel: "Gaussian(width=6)", alpha: 0.1 }) },
-      { text: "Width and alpha act together: look at the surface of left-out errors. A ridge of good settings runs across it, so that a wider kernel with a smaller alpha is about as good.", state: base("sinusoid", { kernel: "Gaussian(width=1.5)", alpha: 0.05 }) },
+      { text: "Width and alpha act together: look at the surface of left-out errors. A yellow band of good settings runs across it: a wider kernel with a smaller alpha is about as good.", state: base("sinusoid", { kernel: "Gaussian(width=1.5)", alpha: 0.05 }) },
       { text: "Real data: the noise of these accidents changes with time, and no width is right everywhere. Hover over a point to see the curve without it.", state: base("motorcycle") },
     ],
   },
@@ -29,16 +29,16 @@ export const TOURS = {
     title: "Bias and variance",
     extra: "draws",
     steps: [
-      { text: "The same places, new noise: draw many data sets and watch the thin curves. Where they spread, there is variance; where their mean misses the dashed truth, there is bias.", state: base("sinusoid", { alpha: 0.1 }) },
-      { text: "A tiny alpha: the curves scatter widely, but their mean is right. Low bias, high variance. Draw again.", state: base("sinusoid", { kernel: "Gaussian(width=0.4)", alpha: 1e-4 }) },
-      { text: "A large alpha: all curves are alike, and all are wrong in the same way. High bias, low variance. The error on new points is the sum of both and of the noise.", state: base("sinusoid", { alpha: 30 }) },
+      { text: "The same places, new noise: draw many data sets and watch the thin curves. Where they spread, there is variance; where their mean (orange) misses the truth (grey dashes), there is bias.", state: base("sinusoid", { kernel: "Gaussian(width=0.4)", alpha: 0.3 }) },
+      { text: "A tiny alpha, the same width: the curves scatter widely, around a mean that is nearly right. Low bias, high variance. Draw again.", state: base("sinusoid", { kernel: "Gaussian(width=0.4)", alpha: 1e-4 }) },
+      { text: "A large alpha: all curves are alike, and all are wrong in the same way. High bias, low variance. The error on new points is the sum of both and of the noise.", state: base("sinusoid", { kernel: "Gaussian(width=0.4)", alpha: 30 }) },
     ],
   },
   features: {
     title: "Kernel trick and feature map",
     extra: "features",
     steps: [
-      { text: "One ring inside another: in the plane no line separates them. The kernel (x·z)² is a dot product too, but in three dimensions, of the features x1², √2 x1 x2 and x2². Turn the picture below: there a plane separates the rings.", state: base("rings") },
+      { text: "One ring inside another: in the plane no line separates them. The kernel (x·z)² is a dot product too, but in three dimensions, of the features x1², √2 x1 x2 and x2². Turn the picture below, which shows these features: there a plane separates the rings.", state: base("rings") },
       { text: "The model never writes these features down. It needs their dot products alone, and these are the numbers of the kernel matrix. A linear kernel on the two numbers fails, as you see.", state: base("rings", { kernel: "Linear()", alpha: 0.1 }) },
       { text: "The Gaussian's feature map has infinitely many dimensions, and costs the same: one number for each pair of points.", state: base("rings", { kernel: "Gaussian(width=0.7)", alpha: 0.1 }) },
     ],
@@ -47,7 +47,7 @@ export const TOURS = {
     title: "Curse of dimensionality",
     extra: "distances",
     steps: [
-      { text: "Kernels compare points by distance. Draw 100 points in a cube and look at the distances of all pairs: in few dimensions there are near and far ones.", state: base("sinusoid"), dimensions: 2 },
+      { text: "Kernels compare points by distance. Below are the distances of all pairs of 100 random points in a cube: in few dimensions there are near and far ones.", state: base("sinusoid"), dimensions: 2 },
       { text: "In many dimensions all distances are about the same, and the nearest point is hardly nearer than the farthest: a Gaussian then cannot tell neighbours from strangers, unless few columns matter or the width is chosen per column.", state: base("sinusoid"), dimensions: 100 },
     ],
   },
@@ -55,8 +55,8 @@ export const TOURS = {
     title: "Why nested cross-validation",
     extra: "selection",
     steps: [
-      { text: "Here the targets are noise: nothing can be learned, and the best possible error on new points is 0.5. A search still finds some setting whose leave-one-out error looks better than that.", state: base("nothing") },
-      { text: "Repeat it: draw new noise, take the best of 299 settings by its leave-one-out error, and compare with the error of this very setting on new points. The chosen one flatters itself on average: that difference is the optimism. Nested cross-validation, under Select, measures it with your data.", state: base("nothing", { n: 20 }) },
+      { text: "Here the targets are noise: nothing can be learned, and the best possible error on new points is 0.5. A search still finds some setting whose leave-one-out error looks better than that: see the least value of the curve below.", state: base("nothing", { seed: 4, kernel: "Gaussian(width=1)" }) },
+      { text: "Repeat it: draw new noise, take the best of 299 settings by its leave-one-out error, and compare with the error of this very setting on new points. The chosen one flatters itself on average: that difference is the optimism. Nested cross-validation, under Select, measures it with your data.", state: base("nothing", { n: 20, seed: 4 }) },
     ],
   },
   valid: {
@@ -65,7 +65,7 @@ export const TOURS = {
       { text: "A kernel must be a dot product of features. Then its matrix never has a negative eigenvalue, whatever the points. Open the certificate to see the argument for this kernel.", state: base("sinusoid", { kernel: "Gaussian(width=1) + 0.5 * Linear()", n: 20 }) },
       { text: "The sigmoid tanh(x z + 1) is often used as a kernel, and is none. For these two points both eigenvalues are positive all the same. Drag the left point slowly towards the right one, and watch the eigenvalues.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.05], [1.2]], y: [0.5, -0.5] } }) },
       { text: "Here it has happened: the orange triangle is a negative eigenvalue. There are no features whose dot products these numbers could be, squared lengths would be negative, and the model has no minimum to find.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.7], [1.2]], y: [0.5, -0.5] } }) },
-      { text: "The squared distance is no kernel either: its matrix has zeros on the diagonal, and one eigenvalue is below zero for any points that differ.", state: base("sinusoid", { kernel: "SquaredDistance()", alpha: 10, n: 12 }) },
+      { text: "The squared distance is no kernel either: its matrix has zeros on the diagonal, and at least one eigenvalue is below zero for any points that differ.", state: base("sinusoid", { kernel: "SquaredDistance()", alpha: 10, n: 12 }) },
     ],
   },
 };
@@ -120,7 +120,7 @@ export class Tours {
 
   showExtra(tour, step) {
     this.extra.hidden = !tour.extra;
-    const key = `${tour.extra}${tour.extra === "distances" ? step : ""}`;
+    const key = `${tour.extra}${["distances", "selection"].includes(tour.extra) ? step : ""}`;
     if (tour.extra && this.shownExtra !== key) EXTRAS[tour.extra](this, tour.steps[step]);
     this.shownExtra = key;
   }
@@ -153,7 +153,8 @@ export class Tours {
     const means = layout.xs.map((_, i) => curves.reduce((sum, curve) => sum + curve[i], 0) / curves.length);
     const bias = means.reduce((sum, each, i) => sum + (each - truth[i]) ** 2, 0) / truth.length;
     const spread = means.reduce((sum, each, i) => sum + curves.reduce((all, curve) => all + (curve[i] - each) ** 2, 0) / (curves.length - 1), 0) / truth.length;
-    document.getElementById("drawn-words").textContent = `Bias² ${shown(bias)}, variance ${shown(spread)}, noise ${shown(state.noise ** 2)}: expected squared error on new points ${shown(bias + spread + state.noise ** 2)}.`;
+    const own = Math.max(0, bias - spread / curves.length); // the mean of 20 curves varies, too
+    document.getElementById("drawn-words").textContent = `Bias² ${shown(own, 2)}, variance ${shown(spread, 2)}, noise ${shown(state.noise ** 2, 2)}: expected squared error on new points ${shown(own + spread + state.noise ** 2, 2)}.`;
   }
 }
 

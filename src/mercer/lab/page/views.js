@@ -19,19 +19,22 @@ const extent = (list, margin) => {
   return [low - more, high + more];
 };
 
-// What is drawn where: kind, ranges and the places that predictions are wanted at.
-export function layoutOf(data) {
+const widened = (range, found) => (range ? [Math.min(range[0], found[0] + 0.05 * (found[1] - found[0])), Math.max(range[1], found[1] - 0.05 * (found[1] - found[0]))] : found);
+
+// What is drawn where: kind, ranges and the places that predictions are wanted at; `held` keeps the ranges while a point
+// is dragged.
+export function layoutOf(data, held = null) {
   const { points, problem } = data;
   if (typeof points.x[0] === "string") {
     const more = data.words.split(/\s+/).filter(Boolean).slice(0, 12);
     return { kind: "words", at: [...points.x, ...more], more, yRange: extent([...points.y, 1, -1], 0.2) };
   }
   const axesCount = data.axes ?? points.x[0].length;
-  const ranges = Array.from({ length: axesCount }, (_, j) => problem?.range?.[j] ?? extent(points.x.map((each) => each[j]), 0.05));
+  const ranges = held?.ranges ?? Array.from({ length: axesCount }, (_, j) => widened(problem?.range?.[j], extent(points.x.map((each) => each[j]), 0.05)));
   const rest = points.x[0].slice(axesCount).map((_, j) => median(points.x.map((each) => each[axesCount + j])));
   if (axesCount === 1) {
-    const xs = spaced(...ranges[0], PLACES);
-    const yRange = data.labels ? [-0.08, 1.08] : extent(points.y, 0.12);
+    const xs = spaced(...ranges[0], problem?.fine ?? PLACES);
+    const yRange = held?.yRange ?? (data.labels ? [-0.08, 1.08] : extent(points.y, 0.12));
     return { kind: "curve", ranges, xs, at: xs.map((each) => [each, ...rest]), yRange };
   }
   const xs = spaced(...ranges[0], CELLS);
@@ -124,13 +127,14 @@ export const placeOf = (layout, data, s, row) => {
 export function dots(layout, data, s, chosen) {
   const low = Math.min(...data.points.y);
   const high = Math.max(...data.points.y);
+  const many = data.points.y.length > 150;
   return data.points.y.map((target, row) => {
     const [u, v] = placeOf(layout, data, s, row).map(fixed);
     const on = row === chosen ? " chosen" : "";
     if (data.labels && target < 0) return `<rect class="point minus${on}" data-row="${row}" x="${fixed(u - 4.5)}" y="${fixed(v - 4.5)}" width="9" height="9"/>`;
     const shaded = layout.kind === "map" && !data.labels;
     const fill = shaded ? ` fill="rgb(${sequential((target - low) / (high - low || 1)).join(",")})"` : "";
-    return `<circle class="point${data.labels ? " plus" : shaded ? " shaded" : ""}${on}" data-row="${row}" cx="${u}" cy="${v}" r="5"${fill}/>`;
+    return `<circle class="point${data.labels ? " plus" : shaded ? " shaded" : ""}${on}" data-row="${row}" cx="${u}" cy="${v}" r="${many ? 3.5 : 5}"${fill}/>`;
   }).join("");
 }
 
@@ -149,8 +153,8 @@ export function alphaPanel(width, overview, alpha, error, labels) {
   const here = Math.min(top * 1.1, Math.max(y.low, error));
   const mark = Number.isFinite(error) ? `<line class="mark" x1="${fixed(x(alpha))}" x2="${fixed(x(alpha))}" y1="${p.y[0]}" y2="${p.y[1]}"/><circle class="dot" cx="${fixed(x(alpha))}" cy="${fixed(y(here))}" r="5"/>` : "";
   const yTicks = y.log ? undefined : ticks(y.low, y.high, 4);
-  return svg(width, p.height, `Left-out error against alpha; now ${shown(error)} at alpha ${shown(alpha)}.`,
-    axes(x, y, ["alpha", labels ? "share of wrong labels, left out" : "left-out error"], { yTicks: y.log ? around(y) : yTicks }) + `<path class="curve" d="${path(overview.alphas, drawn, x, y)}"/>${mark}`);
+  return svg(width, p.height, `Leave-one-out error against alpha; now ${shown(error)} at alpha ${shown(alpha)}.`,
+    axes(x, y, ["alpha", labels ? "share of wrong labels" : "error"], { yTicks: y.log ? around(y) : yTicks }) + `<path class="curve" d="${path(overview.alphas, drawn, x, y)}"/>${mark}`);
 }
 
 const around = (s) => {
@@ -171,12 +175,15 @@ export function surfacePanel(width, found, alpha, labels) {
   const y = scale(found.factors[0], found.factors[rows - 1], ...p.y, true);
   let best = [0, 0];
   found.errors.forEach((row, i) => row.forEach((each, j) => { if (each < found.errors[best[0]][best[1]]) best = [i, j]; }));
-  const star = [x(found.alphas[best[1]]), y(found.factors[best[0]])].map(fixed);
+  const inside = (value, [a, b]) => Math.max(Math.min(a, b) + 8, Math.min(Math.max(a, b) - 8, value));
+  const star = [inside(x(found.alphas[best[1]]), p.x), inside(y(found.factors[best[0]]), p.y)].map(fixed);
   const here = [x(alpha), y(1)].map(fixed);
   const body = `<image x="${p.x[0]}" y="${p.y[1]}" width="${p.x[1] - p.x[0]}" height="${p.y[0] - p.y[1]}" preserveAspectRatio="none" href="${picture}"/>`;
-  const marks = `<path class="best" d="M${star[0] - 6} ${star[1]}h12M${star[0]} ${star[1] - 6}v12"/><circle class="mark" cx="${here[0]}" cy="${here[1]}" r="6"/>`;
-  return svg(width, p.height, `Left-out error by width and alpha, from ${shown(low)}; the cross is the least, the ring is here.`,
-    body + axes(x, y, ["alpha", "times the width"], { yTicks: [1 / 16, 0.25, 1, 4, 16], yText: (value) => (value < 1 ? `1/${Math.round(1 / value)}` : String(value)) }) + marks)
+  const cross = `d="M${star[0] - 6} ${star[1]}h12M${star[0]} ${star[1] - 6}v12"`;
+  const ring = `cx="${here[0]}" cy="${here[1]}" r="6"`;
+  const marks = `<path class="halo" ${cross}/><path class="best" ${cross}/><circle class="halo" ${ring}/><circle class="best" ${ring}/>`;
+  return svg(width, p.height, `Leave-one-out error by width and alpha, from ${shown(low)}; the cross is the least, the ring is here.`,
+    body + axes(x, y, ["alpha", "factor on the width"], { yTicks: [1 / 16, 0.25, 1, 4, 16], yText: (value) => (value < 1 ? `1/${Math.round(1 / value)}` : String(value)) }) + marks)
     + '<p class="hint">Yellow is small; + is the least, ○ is here.</p>';
 }
 
@@ -196,7 +203,7 @@ export function spectrumPanel(width, overview, alpha) {
   const line = `<line class="mark" x1="${p.x[0]}" x2="${p.x[1]}" y1="${fixed(y(alpha))}" y2="${fixed(y(alpha))}"/><text class="strong" x="${p.x[1]}" y="${fixed(y(alpha) - 5)}" text-anchor="end">alpha</text>`;
   const words = below ? `size; ${below} of ${all.length} negative (▼)` : "size of eigenvalue";
   return svg(width, p.height, `${all.length} eigenvalues of the kernel matrix, ${below} negative; the largest is ${shown(all[0])}, the smallest ${shown(all[all.length - 1])}.`,
-    axes(x, y, ["number", words], { xTicks: ticks(1, Math.max(all.length, 2)).filter(Number.isInteger), yTicks: logTicks(floor, top * 2, 5) }) + dotsOf.join("") + line);
+    axes(x, y, ["number of the eigenvalue", words], { xTicks: ticks(1, Math.max(all.length, 2)).filter(Number.isInteger), yTicks: logTicks(floor, top * 2, 5) }) + dotsOf.join("") + line);
 }
 
 const bytesOf = (given) => (typeof given === "string" ? Uint8Array.from(atob(given), (sign) => sign.charCodeAt(0)) : given);
@@ -207,5 +214,5 @@ export function gramPanel(width, gram) {
   const left = (width - side) / 2;
   const picture = image(gram.size, gram.size, (i, j) => sequential(bytes[i * gram.size + j] / 255));
   return svg(width, 210, `Kernel matrix of ${gram.size} points, from ${shown(gram.low)} to ${shown(gram.high)}.`,
-    `<image x="${left}" y="4" width="${side}" height="${side}" preserveAspectRatio="none" image-rendering="pixelated" href="${picture}"/><text x="${width / 2}" y="198" text-anchor="middle">dark ${esc(shown(gram.low))}, yellow ${esc(shown(gram.high))}; sorted points</text>`);
+    `<image x="${left}" y="4" width="${side}" height="${side}" preserveAspectRatio="none" image-rendering="pixelated" href="${picture}"/><text x="${width / 2}" y="198" text-anchor="middle">dark ${esc(shown(gram.low))}, yellow ${esc(shown(gram.high))}</text>`);
 }
