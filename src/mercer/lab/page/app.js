@@ -19,7 +19,7 @@ function legendOf(layout, data) {
   if (layout.kind === "words") return "";
   if (data.labels) return `■ ${data.labels[0]}, ● ${data.labels[1]}. ${layout.kind === "map" ? "Colours are probabilities; on the line both labels are equally likely." : "The curve is a probability."}${others}`;
   if (layout.kind === "map") return `Colours are targets, of points and predicted: dark is small, yellow is large.${others}`;
-  return `Blue: the fit, with a band that holds about 90 % of new points (jackknife+).${data.problem?.truth ? " Dashed: the truth." : ""}${others}`;
+  return `Blue: the fit, with a band that holds about 90 % of new points (jackknife+).${data.problem?.truth && data.points.y.length > 3 ? " Dashed: the truth." : ""}${others}`;
 }
 
 class App {
@@ -193,6 +193,7 @@ class App {
       this.play.failed("");
       byId("stage").classList.remove("stale");
       this.draw();
+      if (this.chosen < 0) this.play.describe(-1);
       this.tours.fitted();
       this.overviewNow();
     } catch (error) {

@@ -239,6 +239,7 @@ export class Play {
     if (this.lastKernel !== state.kernel) { // a text that is not finished stays
       this.lastKernel = state.kernel;
       element("kernel").value = state.kernel;
+      element("kernel").rows = Math.max(2, Math.min(6, Math.ceil(state.kernel.length / 26)));
       element("kernel").removeAttribute("aria-invalid");
       element("kernel-error").textContent = "";
       this.certify();
