@@ -20,8 +20,8 @@ from mercer.report import write_report
 
 # The modules of the page, each after those that it imports.
 MODULES = (
-    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "local.js", "draw.js", "views.js", "play.js",
-    "select.js", "tours.js", "app.js",
+    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "local.js", "draw.js", "views.js", "hand.js",
+    "play.js", "select.js", "tours.js", "app.js",
 )  # fmt: skip
 _LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)", re.MULTILINE)
 _SCRIPT = '<script type="module" src="app.js"></script>'

@@ -37,6 +37,7 @@ FILES = {"": "index.html", "style.css": "style.css"} | {name: name for name in (
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _LONGEST = 2_000_000  # bytes of a question
 _AT_ONCE, _WAITING = 2, 64  # questions
+_UPLOADS = 2  # that are on their way
 _PATIENCE = 60  # seconds until all of a request has come
 _QUICK = ("start", "progress", "stop", "kernel")  # that wait for no other question
 POLICY = (
@@ -134,7 +135,7 @@ class Lab:
         self.token, self.uploads, self.jobs = token, Uploads(folder), Jobs()
         self.opened = None if table is None else self.uploads.open(table, table.name)[0]
         self._heavy, self._light = Workers(_AT_ONCE), Workers(1)
-        self._waiting = 0
+        self._waiting = self._coming = 0
 
     def app(self, hosts: set[str]) -> ASGIApp:
         """The application, for requests to these hosts."""
@@ -165,6 +166,9 @@ class Lab:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
             return _told("The request must be JSON, or the bytes of a table.", 415)
+        if what == "table" and self._coming >= _UPLOADS:
+            return _told("Two tables are on their way. Wait a moment.", 503)
+        self._coming += what == "table"
         try:
             with anyio.fail_after(_PATIENCE):
                 raw = await _body(request, LARGEST if what == "table" else _LONGEST)
@@ -172,6 +176,8 @@ class Lab:
             return _told("The request took too long to arrive.", 408)
         except ClientDisconnect:
             return Response(status_code=400)
+        finally:
+            self._coming -= what == "table"
         if raw is None:
             return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
         if self._waiting >= _WAITING:

@@ -1,6 +1,7 @@
 // The page: one state, the answers for it, and the pictures of these.
 
 import { shown } from "./draw.js";
+import { Hand } from "./hand.js";
 import { hasWidth } from "./kernels.js";
 import { localEngine } from "./local.js";
 import { Play } from "./play.js";
@@ -31,6 +32,7 @@ class App {
   }
 
   async start() {
+    this.hand = new Hand(this);
     this.play = new Play(this);
     this.select = new Select(this);
     this.tours = new Tours(this);
@@ -71,7 +73,7 @@ class App {
   async open(state) {
     const still = this.engine.name === "static"; // which has no tables and no searches
     this.state = still && (state.problem === "table" || state.tab === "select") ? { ...fresh(state.problem === "table" ? "sinusoid" : state.problem), tab: "play" } : state;
-    this.play.over = -1;
+    this.hand.over = -1;
     this.withoutCurve = null;
     this.chosen = -1;
     if (!(await this.loadPoints())) return;
@@ -193,7 +195,7 @@ class App {
       this.play.failed("");
       byId("stage").classList.remove("stale");
       this.draw();
-      if (this.chosen < 0) this.play.describe(-1);
+      if (this.chosen < 0) this.hand.describe(-1);
       this.tours.fitted();
       this.overviewNow();
     } catch (error) {
