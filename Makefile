@@ -11,7 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
 	tests/streaming/test_blocks.py tests/streaming/test_blocks_kinds.py tests/data/test_samples.py tests/displays \
 	tests/tables/test_encoder.py tests/tables/test_frames.py tests/cli/test_reporting.py \
-	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py
+	tests/estimators/test_ridge.py tests/estimators/test_nystroem_dask.py tests/lab/test_answers.py tests/lab/test_uploads.py \
+	tests/lab/test_server.py::test_the_page_and_its_files_are_there_with_a_strict_policy
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
