@@ -11,12 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.refitting import like_training
+from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.fitted import FittedRidge, cancelled
@@ -24,6 +26,13 @@ from mercer.solvers.gram import training_matrix
 from mercer.solvers.solution import DualSolved, Solution
 
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
+
+
+def _can_grow(model: Any) -> bool:
+    """Whether rows can be added: not to a kernel matrix that was given."""
+    return not (isinstance(model.kernel, str) and model.kernel == "precomputed") and not (
+        isinstance(model.kernel, Kernel) and model.kernel.kind == "gram"
+    )
 
 
 class Updatable(RidgeCore):
@@ -92,8 +101,11 @@ class Updatable(RidgeCore):
         found: Self = appended(self, *self._more(X, y, "with_rows"))
         return found
 
+    @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Fit to more rows: the first call is `fit`, every other one appends its rows as `with_rows` does.
+
+        Models of precomputed kernels do not have it: their matrix would have to grow, too.
 
         Parameters
         ----------
