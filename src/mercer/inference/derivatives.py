@@ -50,11 +50,11 @@ class System:
 class Slope:
     """Derivatives of a kernel in closed form: V_ij s_ijc by column c, W_ij s_ijc s_ijd by two columns c and d.
 
-    s_ijc is (x_ic - z_jc) factor_c, or what `bent` makes of x_ic - z_jc.
+    `second` gives W; s_ijc is (x_ic - z_jc) factor_c, or what `bent` makes of x_ic - z_jc.
     """
 
     V: Array
-    W: Array
+    second: Callable[[], Array]
     factor: Array
     bent: Callable[[Array], Array] | None = None
 
@@ -74,38 +74,40 @@ def slope_of(kernel: Kernel, at: Array, Z: Array) -> Slope | None:
     inverse = np.broadcast_to(np.asarray(kernel.inverse(Z.shape[1]), dtype=np.float64), (Z.shape[1],))
     if isinstance(kernel, Laplacian):
         k = np.exp(-cdist(at * inverse, Z * inverse, "cityblock"))
-        return Slope(k, k, -inverse, np.sign)
+        return Slope(k, lambda: k, -inverse, np.sign)
     if isinstance(kernel, Periodic):
         turn = math.pi / float(kernel.period)
         k = np.exp(-2.0 * sum((inverse[c] * np.sin(turn * np.subtract.outer(at[:, c], Z[:, c]))) ** 2
                               for c in range(Z.shape[1])))  # fmt: skip
-        return Slope(k, k, -2.0 * turn * inverse**2, lambda delta: np.sin(2.0 * turn * delta))
+        return Slope(k, lambda: k, -2.0 * turn * inverse**2, lambda delta: np.sin(2.0 * turn * delta))
     s = cdist(at * inverse, Z * inverse, "sqeuclidean")
     found = _radial(kernel, s)
     return None if found is None else Slope(*found, inverse**2)
 
 
-def _radial(kernel: Any, s: Array) -> tuple[Array, Array] | None:
-    """First and second derivative by half the squared distance."""
+def _radial(kernel: Any, s: Array) -> tuple[Array, Callable[[], Array]] | None:
+    """First derivative by half the squared distance, and a function for the second."""
     if isinstance(kernel, Gaussian):
-        k = np.exp(-0.5 * s)
-        return -k, k
+        s *= -0.5
+        V = np.exp(s, out=s)
+        np.negative(V, out=V)
+        return V, lambda: -V
     if isinstance(kernel, RationalQuadratic):
         shape = float(kernel.shape)
         base = 1.0 + s / (2.0 * shape)
         V = -(base ** (-shape - 1.0))
-        return V, -(1.0 + 1.0 / shape) * V / base
+        return V, lambda: -(1.0 + 1.0 / shape) * V / base
     r = np.sqrt(s)
     apart = np.where(r > 0, r, np.inf)
     if kernel.nu == 0.5:
         k = np.exp(-r)
-        return -k / apart, k * (1.0 / apart + 1.0) / apart**2
+        return -k / apart, lambda: k * (1.0 / apart + 1.0) / apart**2
     if kernel.nu == 1.5:
         k = 3.0 * np.exp(-np.sqrt(3.0) * r)
-        return -k, np.sqrt(3.0) * k / apart
+        return -k, lambda: np.sqrt(3.0) * k / apart
     if kernel.nu == 2.5:
         k = (5.0 / 3.0) * np.exp(-np.sqrt(5.0) * r)
-        return -(1.0 + np.sqrt(5.0) * r) * k, 5.0 * k
+        return -(1.0 + np.sqrt(5.0) * r) * k, lambda: 5.0 * k
     return None
 
 
@@ -125,7 +127,7 @@ def _derivatives(part: System, slopes: Item, slope: Slope | None) -> Array:
         return values(part, part.at)
     if slope is None:
         return _by_rules(part, slopes)
-    found = slope.V if len(slopes) == 1 else slope.W
+    found = slope.V if len(slopes) == 1 else slope.second()
     for change in slopes:
         found = found * slope.apart(part, int(change.places[0]))
     return found

@@ -161,7 +161,8 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     new = None if at is None else _new_rows(model_or_search, at)
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
     for weight, fitted in members:
-        P, _, a, _ = solved_again(fitted, _matrix(fitted, fitted.kernel), "influence")
+        values = fitted.values(fitted.rows())[:, 0]
+        P, _, a, _ = solved_again(fitted, _matrix(fitted, fitted.kernel), values, "influence")
         alpha, diagonal = float(fitted.alphas[0]), np.diag(P)
         residual += weight * scale * a / diagonal
         leverage += weight * (1.0 - alpha * diagonal)

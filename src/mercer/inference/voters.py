@@ -129,15 +129,25 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
         at = np.asarray(_ridge(model).checked_rows(X).values, dtype=np.float64)
     else:
         at = encoder.transform(X)
-    values = sum(weight * each.values(each.rows())[:, 0] for weight, each in zip(weights, fitted, strict=True))
+    values = [each.values(each.rows())[:, 0] for each in fitted]
     middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
     if middle is not None and len(fitted) == 1:
         at, Z = at - middle, Z - middle
         changes = [shifted(change, middle) for change in changes]
-    voters = [_voter(weight * scale, each, Z, at) for weight, each in zip(weights, fitted, strict=True)]
+    parts = zip(weights, fitted, values, strict=True)
+    voters = [_voter(weight * scale, each, Z, at, own) for weight, each, own in parts]
     degrees = sum(weight * voter.degrees for weight, voter in zip(weights, voters, strict=True))
     columns = [change.column for change in changes] if encoder is None else [each.name for each in encoder.columns_]
-    return Sum(voters, start, X is None, first.targets[:, 0] - values, float(degrees), columns, changes, link)
+    return Sum(
+        voters,
+        start,
+        X is None,
+        first.targets[:, 0] - np.tensordot(weights, values, axes=1),
+        float(degrees),
+        columns,
+        changes,
+        link,
+    )
 
 
 def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
@@ -209,20 +219,20 @@ def _refuse(fitted: FittedRidge) -> None:
         raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
 
 
-def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array) -> Voter:
+def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array, values: Array) -> Voter:
     K = training_matrix(fitted.kernel, Rows(Z, fitted.names))
-    P, shares, a, constant = solved_again(fitted, K, "marginal_effects")
+    P, shares, a, constant = solved_again(fitted, K, values, "marginal_effects")
     degrees = float(np.einsum("ij,ij->", K, P)) + fitted.intercept
     return Voter(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, a / np.diag(P), degrees)
 
 
-def solved_again(fitted: FittedRidge, K: Array, what: str) -> tuple[Array, Array, Array, float]:
-    """P, the shares of y in the constant, a = P y and the constant; refused where they are not those of the model."""
+def solved_again(fitted: FittedRidge, K: Array, values: Array, what: str) -> tuple[Array, Array, Array, float]:
+    """P, the shares of y in the constant, a = P y and the constant; refused where these do not predict `values`."""
     P, shares = inverse(K, float(fitted.alphas[0]), intercept=fitted.intercept)
     middle = float(fitted.targets.mean()) if fitted.intercept else 0.0
     y = fitted.targets[:, 0] - middle
     a, constant = P @ y, middle + float(shares @ y)
-    left = K @ a + constant - fitted.values(fitted.rows())[:, 0]
+    left = K @ a + constant - values
     if not np.abs(left).max() <= _SAME * max(float(np.abs(y).max()), 1e-300):
         way_out = "Scale the columns of X, or use a larger alpha."
         raise InputError(f"The system of the model is too close to singular for {what}. {way_out}")
