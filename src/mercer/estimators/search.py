@@ -232,8 +232,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         check_is_fitted(self, "best_estimator_")
         fitted = self.best_estimator_.fitted_
         kept = np.setdiff1d(np.arange(len(fitted.targets)), checked_numbers(rows, len(fitted.targets)))
-        X = fitted.X[kept][:, kept] if fitted.kernel.kind == "gram" else fitted.X[kept]
-        return self._again(X, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept])
+        return self._again(
+            fitted.rows(kept).values, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept]
+        )
 
     def with_rows(self, X: Any, y: Any) -> Self:
         """The search repeated with more rows, of weight 1; given candidates stay, default ladders follow from X again.

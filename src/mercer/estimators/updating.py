@@ -180,8 +180,10 @@ def removed(model: Any, rows: Any) -> Any:
     places = np.flatnonzero(np.isin(fitted.numbers, numbers))
     if len(places) == len(fitted.numbers):
         raise InputError("without cannot leave out all rows of positive weight.")
+    weights = None if fitted.weights is None else fitted.weights[kept]
+    rest = replace(fitted, X=fitted.rows(kept).values, weights=weights, targets=fitted.targets[kept])
     if fitted.route.singular or (fitted.alphas <= 0).any():
-        return _refitted(model, fitted.X, fitted.targets, fitted.weights, kept)
+        return _refitted(model, rest)
     dual, constant = fitted.dual.copy(), fitted.constant.copy()
     primal = None if fitted.primal is None else fitted.primal.copy()
     if len(places):
@@ -199,20 +201,15 @@ def removed(model: Any, rows: Any) -> Any:
             dual[np.ix_(used, mine)], constant[mine] = solution.dual, solution.intercept
             if primal is not None:
                 primal[:, mine] = solution.primal
-    weights = None if fitted.weights is None else fitted.weights[kept]
-    X = fitted.X[kept][:, kept] if fitted.kernel.kind == "gram" else fitted.X[kept]
-    return _made(model, replace(
-        fitted, X=X, weights=weights, targets=fitted.targets[kept], dual=dual[kept], constant=constant, primal=primal
-    ))  # fmt: skip
+    return _made(model, replace(rest, dual=dual[kept], constant=constant, primal=primal))
 
 
 def appended(model: Any, new: Rows, Y: Array) -> Any:
     """The model of the rows it has and these, of weight 1 each."""
     fitted: FittedRidge = model.fitted_
-    X = _joined(fitted.X, new.values)
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
+    start = replace(fitted, X=_joined(fitted.X, new.values), targets=targets, weights=weights, primal=None)
     systems = _appended_systems(fitted, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
     for mine, solved in systems:
@@ -222,7 +219,7 @@ def appended(model: Any, new: Rows, Y: Array) -> Any:
             systems = []
             break
     if not systems:
-        return _refitted(model, X, targets, weights, np.arange(len(targets)))
+        return _refitted(model, start)
     route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
     lost = cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
     found = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
@@ -265,15 +262,12 @@ def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     return bool((left > _DRIFT * (np.abs(Y).max(axis=0) + np.abs(terms).max(axis=0))).any())
 
 
-def _refitted(model: Any, X: Any, Y: Array, weights: Array | None, kept: Array) -> Any:
-    """Fitted again to some rows, with the kernel and alpha that the model was fitted with."""
-    fitted: FittedRidge = model.fitted_
-    rows = X[kept][:, kept] if fitted.kernel.kind == "gram" else X[kept]
-    one = getattr(model, "_one_target", False)
-    targets, own = Y[kept, 0] if one else Y[kept], None if weights is None else weights[kept]
-    alpha = fitted.alphas if len(np.unique(fitted.alphas)) > 1 else float(fitted.alphas[0])
-    fresh = type(model)(alpha, kernel=fitted.kernel, fit_intercept=fitted.intercept, solver=model.solver)
-    return _made(model, fresh.fit(like_training(model, rows), targets, own).fitted_)
+def _refitted(model: Any, start: FittedRidge) -> Any:
+    """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
+    targets = start.targets[:, 0] if getattr(model, "_one_target", False) else start.targets
+    alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
+    fresh = type(model)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=model.solver)
+    return _made(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
 
 
 def _joined(X: Any, more: Any) -> Any:

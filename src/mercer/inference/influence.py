@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.inference.effects import marginal_effects
-from mercer.inference.voters import centre_of, inverse, solved_again
+from mercer.inference.voters import centre_of, inverse, parts_of, rows_of, solved_again
 from mercer.kernels import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -153,14 +152,17 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     (12, True)
     """
     search = model_or_search if isinstance(model_or_search, KernelRidgeCV) else None
-    members, scale = _members(model_or_search)
-    for _, fitted in members:
+    if not isinstance(model_or_search, KernelRidge | KernelRidgeCV | AutoRegressor):
+        must_be = "KernelRidge, KernelRidgeCV or AutoRegressor"
+        raise InputError(sentence("The model of influence", must_be, type(model_or_search).__name__))
+    weights, fits, (_, scale) = parts_of(model_or_search)
+    for fitted in fits:
         _refuse(fitted)
-    n = len(members[0][1].targets)
+    n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
-    new = None if at is None else _new_rows(model_or_search, at)
+    new = None if at is None else rows_of(model_or_search, at)
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
-    for weight, fitted in members:
+    for weight, fitted in zip(weights, fits, strict=True):
         values = fitted.values(fitted.rows())[:, 0]
         P, _, a, _ = solved_again(fitted, _matrix(fitted, fitted.kernel), values, "influence")
         alpha, diagonal = float(fitted.alphas[0]), np.diag(P)
@@ -172,7 +174,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
             moved = (0.0 if moved is None else moved) - weight * scale * shares * (a / diagonal)[:, None]
     error = float(np.sqrt(np.mean(residual**2)))
     without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
-    chosen, candidates = (None, []) if search is None else _choices(search, members[0][1], verbose)
+    chosen, candidates = (None, []) if search is None else _choices(search, fits[0], verbose)
     change: Array | None = None
     flips: Array = np.zeros(n, dtype=bool)
     if effects:
@@ -182,29 +184,6 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     own = None if search is None else search.best_index_
     changes = np.zeros(n, dtype=bool) if chosen is None else chosen != own
     return Influence(residual, leverage, error, without, moved, chosen, changes, change, flips, candidates)
-
-
-def _members(model: Any) -> tuple[list[tuple[float, FittedRidge]], float]:
-    """Weights and fits whose sum is the model, and the unit of their targets."""
-    if isinstance(model, KernelRidgeCV):
-        check_is_fitted(model, "best_estimator_")
-        model = model.best_estimator_
-    if isinstance(model, AutoRegressor):
-        check_is_fitted(model, "models_")
-        pairs = zip(model.members_, model.models_, strict=True)
-        return [(float(member.weight), each.fitted_) for member, each in pairs], float(np.max(model.scale_))
-    if not isinstance(model, KernelRidge):
-        must_be = "KernelRidge, KernelRidgeCV or AutoRegressor"
-        raise InputError(sentence("The model of influence", must_be, type(model).__name__))
-    check_is_fitted(model)
-    return [(1.0, model.fitted_)], 1.0
-
-
-def _new_rows(model: Any, at: Any) -> Rows:
-    if isinstance(model, AutoRegressor):
-        return Rows(model.encoder_.transform(at), None)
-    rows: Rows = (model.best_estimator_ if isinstance(model, KernelRidgeCV) else model).checked_rows(at)
-    return rows
 
 
 def _refuse(fitted: FittedRidge) -> None:

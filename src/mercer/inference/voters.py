@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -34,8 +33,11 @@ from mercer.kernels import Linear
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.gram import training_matrix
+from mercer.solvers.lapack import potrf, potri
+from mercer.solvers.symmetric import mirror
 from mercer.tables import TableEncoder
 
+_SEARCHES, _COMMITTEES = (KernelRidgeCV, KernelRidgeClassifierCV), (AutoRegressor, AutoClassifier)
 _SAME = 1e-6  # of the targets: predictions of the system that is solved again, less those of the model
 
 Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its first two derivatives
@@ -84,15 +86,13 @@ class Sum:
 
 def inverse(K: Array, alpha: float, *, intercept: bool) -> tuple[Array, Array]:
     """P, from (K + alpha I)^-1 with an unpenalized constant projected out, and the shares of y in that constant."""
-    A = K + alpha * np.eye(len(K))
-    factor, failed = dpotrf(A, lower=1)
-    if not failed:
-        G, failed = dpotri(factor, lower=1, overwrite_c=1)
-        G = np.tril(G)
-        G = G + np.tril(G, -1).T
-    if failed:  # a kernel that is no Mercer kernel may still have a regular system
+    G: Array = K + alpha * np.eye(len(K))
+    if potrf(G):
+        potri(G)
+        mirror(G)
+    else:  # a kernel that is no Mercer kernel may still have a regular system
         try:
-            G = np.linalg.inv(A)
+            G = np.linalg.inv(K + alpha * np.eye(len(K)))
         except np.linalg.LinAlgError:
             raise InputError("The system of the model is singular. Use a larger alpha.") from None
     if not intercept:
@@ -112,7 +112,15 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
     """The model as a sum of voters at rows X; None for the training rows."""
     model, encoder = _unwrapped(model)
     link = _link(model, of)
-    weights, fitted, (start, scale), encoder = _parts(model, encoder)
+    if not isinstance(model, (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)):
+        must_be = (
+            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of a "
+            "TableEncoder and one of the first four"
+        )
+        way_out = "For averages of other models use column_effect."
+        raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
+    weights, fitted, (start, scale) = parts_of(model)
+    encoder = _encoder(model, encoder)
     for each in fitted:
         _refuse(each)
     first = fitted[0]
@@ -123,12 +131,7 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
     changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z)
     if not changes:
         raise InputError("The model has no column of numbers or categories that varies, so there are no effects.")
-    if X is None:
-        at = Z
-    elif encoder is None:
-        at = np.asarray(_ridge(model).checked_rows(X).values, dtype=np.float64)
-    else:
-        at = encoder.transform(X)
+    at = Z if X is None else np.asarray(rows_of(model, X, encoder).values, dtype=np.float64)
     values = [each.values(each.rows())[:, 0] for each in fitted]
     middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
     if middle is not None and len(fitted) == 1:
@@ -161,30 +164,36 @@ def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
 
 def _ridge(model: Any) -> Any:
     """The model that a search has chosen, or the model itself."""
-    return model.best_estimator_ if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV) else model
+    return model.best_estimator_ if isinstance(model, _SEARCHES) else model
 
 
-def _parts(model: Any, encoder: Any) -> tuple[list[float], list[FittedRidge], tuple[float, float], Any]:
-    """Weights, fits, what is added to their sum and what it is multiplied by before, and the encoder of the table."""
-    if isinstance(model, AutoRegressor | AutoClassifier):
+def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, float]]:
+    """Of a committee, a search or a model: weights, fits, and what is added to their sum times what."""
+    if isinstance(model, _COMMITTEES):
         check_is_fitted(model, "models_")
-        scale, start = np.asarray(getattr(model, "scale_", 1.0)), getattr(model, "centre_", 0.0)
-        if scale.ndim:
-            raise InputError(sentence("marginal_effects", "of one target or two classes", f"{len(scale)} targets"))
+        scale, start = np.max(getattr(model, "scale_", 1.0)), np.max(getattr(model, "centre_", 0.0))
         weights = [float(member.weight) for member in model.members_]
-        return weights, [each.fitted_ for each in model.models_], (float(start), float(scale)), model.encoder_
-    if isinstance(model, KernelRidgeCV | KernelRidgeClassifierCV):
+        return weights, [each.fitted_ for each in model.models_], (float(start), float(scale))
+    if isinstance(model, _SEARCHES):
         check_is_fitted(model, "best_estimator_")
     ridge = _ridge(model)
-    if not isinstance(ridge, KernelRidge | KernelRidgeClassifier):
-        must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of a "
-            "TableEncoder and one of the first four"
-        )
-        way_out = "For averages of other models use column_effect."
-        raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     check_is_fitted(ridge)
-    return [1.0], [ridge.fitted_], (0.0, 1.0), encoder
+    return [1.0], [ridge.fitted_], (0.0, 1.0)
+
+
+def _encoder(model: Any, before: TableEncoder | None) -> TableEncoder | None:
+    """A committee has its own; others may have one before them."""
+    found: TableEncoder | None = model.encoder_ if isinstance(model, _COMMITTEES) else before
+    return found
+
+
+def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
+    """New rows as the kernels of the model see them."""
+    encoder = _encoder(model, encoder)
+    if encoder is not None:
+        return Rows(encoder.transform(X), None)
+    rows: Rows = _ridge(model).checked_rows(X)
+    return rows
 
 
 def _link(model: Any, of: str) -> Link | None:
