@@ -6,14 +6,12 @@ Run ``python benchmarks/lab.py``; it needs chromium and playwright. Moves follow
 from __future__ import annotations
 
 import shutil
-import threading
-import time
 
 import numpy as np
 from playwright.sync_api import sync_playwright
 from threadpoolctl import threadpool_limits
 
-from mercer.lab.server import Lab, bound, server_of
+from mercer.lab.server import Lab, running
 
 STATE = "#problem=sinusoid&n=300&noise=0.3&seed=1&kernel=Gaussian(width%3D1)&alpha=0.1"
 MOVES = """async () => {
@@ -38,22 +36,14 @@ MOVES = """async () => {
 
 def main() -> None:
     """Print the median and the 95th percentile."""
-    with bound(0) as listening, threadpool_limits(1):
-        server, address = server_of(Lab("benchmark"), listening)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        with sync_playwright() as playwright:
-            place = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = playwright.chromium.launch(executable_path=place, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1200, "height": 900})
-            page.goto(address + STATE)
-            page.wait_for_timeout(3000)
-            times = page.evaluate(MOVES)
-            browser.close()
-        server.should_exit = True
-        thread.join()
+    with threadpool_limits(1), running(Lab("benchmark")) as address, sync_playwright() as playwright:
+        place = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=place, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page.goto(address + STATE)
+        page.wait_for_timeout(3000)
+        times = page.evaluate(MOVES)
+        browser.close()
     middle, most = np.quantile(times, [0.5, 0.95])
     wanted = f"median {middle:.0f} ms (wanted 100), 95 % {most:.0f} ms (wanted 200)"
     print(f"slider to picture, 300 points, 200 moves: {wanted}")

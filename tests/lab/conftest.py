@@ -3,12 +3,11 @@
 import http.client
 import json
 import shutil
-import threading
 import time
 
 import pytest
 
-from mercer.lab.server import Lab, bound, server_of
+from mercer.lab.server import Lab, running
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -16,18 +15,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 class Served:
     """A running server: questions to it, and its address."""
 
-    def __init__(self):
-        self.socket = bound(0)
-        self.lab = Lab("token-of-the-tests")
-        self.server, self.address = server_of(self.lab, self.socket)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
+    def __init__(self, lab, address):
+        self.lab, self.address = lab, address
+        self.port = int(address.split(":")[2].split("/")[0])
 
     def send(self, method, path, body=None, headers=None):
         """The status, the headers and the bytes of an answer; headers replace those that a page would send."""
-        port = self.socket.getsockname()[1]
+        port = self.port
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -54,18 +48,12 @@ class Served:
         assert status == 200, found
         return found
 
-    def close(self):
-        self.server.should_exit = True
-        self.thread.join(timeout=10)
-        self.lab.jobs.close()
-        self.socket.close()
-
 
 @pytest.fixture(scope="session")
 def served():
-    found = Served()
-    yield found
-    found.close()
+    lab = Lab("token-of-the-tests")
+    with running(lab) as address:
+        yield Served(lab, address)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,7 @@ def test_forged_hosts_and_origins_are_refused(served, headers):
 
 
 def test_two_hosts_are_refused(served):
-    port = served.socket.getsockname()[1]
+    port = served.port
     status, _, _ = served.send("GET", f"/{served.lab.token}/", None, {"host": f"127.0.0.1:{port}", "Host": "evil"})
     assert status in (400, 403)
 
@@ -156,7 +156,7 @@ def test_a_thousand_quick_requests_leave_the_server_alive_and_small(served):
 
 
 def test_a_port_in_use_is_said(served):
-    port = served.socket.getsockname()[1]
+    port = served.port
     with pytest.raises(InputError, match=f"Port {port} is in use. Choose another one."):
         bound(port)
 
@@ -189,7 +189,7 @@ def test_odd_questions_are_answered_in_words_or_numbers(served, what, change):
 
 
 def test_a_client_that_leaves_and_one_that_never_ends_do_no_harm(served):
-    port = served.socket.getsockname()[1]
+    port = served.port
     head = f"POST /{served.lab.token}/api/fit HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
     slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(70)]
     for each in slow:

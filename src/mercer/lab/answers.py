@@ -133,8 +133,8 @@ def overview(asked: Any) -> dict[str, Any]:
 def surface(asked: Any) -> dict[str, Any]:
     """Left-out errors for every alpha and widths around those of the kernel."""
     question = read_question(asked)
-    kernels = [wider(question.kernel, float(by)) for by in WIDTHS]
-    if kernels[0] == question.kernel:
+    kernels = around(question.kernel)
+    if len(kernels) == 1:
         raise InputError("This kernel has no width, so there is no surface.")
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
 
@@ -180,11 +180,30 @@ def _ridge(question: Question, Y: Array | None = None) -> KernelRidge:
 
 def _errors(question: Question, kernels: list[Kernel]) -> Array:
     """Root mean squared left-out errors, or shares of wrong labels, of every kernel and alpha."""
-    points = question.points
-    kind: Any = KernelRidgeClassifierCV if points.labels else KernelRidgeCV
-    search = kind(kernels, ALPHAS, fit_intercept=question.intercept).fit(points.X, points.y)
-    scores = np.reshape(search.cv_results_["mean_test_score"], (len(kernels), len(ALPHAS)))
-    return np.asarray(1.0 - scores if points.labels else np.sqrt(-scores))
+    return errors_of(search_of(question, kernels).fit(question.points.X, question.points.y), question)
+
+
+def around(kernel: Kernel) -> list[Kernel]:
+    """The kernel with other widths; itself alone if it has none."""
+    kernels = [wider(kernel, float(by)) for by in WIDTHS]
+    return kernels if kernels[0] != kernel else [kernel]
+
+
+def search_of(question: Question, kernels: list[Kernel]) -> Any:
+    """A search over kernels and all alphas of the page."""
+    kind: Any = KernelRidgeClassifierCV if question.points.labels else KernelRidgeCV
+    return kind(kernels, ALPHAS, fit_intercept=question.intercept)
+
+
+def errors_of(search: Any, question: Question) -> Array:
+    """The errors of every candidate of a fitted search (kernels x alphas)."""
+    scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(search.alphas_)))
+    return np.asarray(as_error(scores, question))
+
+
+def as_error(scores: Any, question: Question) -> Any:
+    """Shares of wrong labels from accuracies, or root mean squared errors from negative mean squared ones."""
+    return 1.0 - scores if question.points.labels else np.sqrt(-scores)
 
 
 def _root(values: Array) -> float:

@@ -27,36 +27,38 @@ _LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)",
 _SCRIPT = '<script type="module" src="app.js"></script>'
 
 
-def export(what: str, asked: Any, job: Job | None) -> bytes:
-    """The bytes of a file."""
-    return EXPORTS[what](read_question(asked), job)
+def export(what: str, asked: Any, job: Job | None, folder: Path | None = None) -> bytes:
+    """The bytes of a file, which is written to `folder` for the moment if it must be one."""
+    return EXPORTS[what](read_question(asked), job, folder)
 
 
-def model_file(question: Question, _job: Job | None) -> bytes:
+def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        path = Path(inside, "export")
+        write(path)
+        return path.read_bytes()
+
+
+def model_file(question: Question, _job: Job | None, folder: Path | None) -> bytes:
     """The model of the sliders, as `mercer.save` writes it."""
     kind: Any = KernelRidgeClassifier if question.points.labels else KernelRidge
     model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept)
     model.fit(question.points.X, question.points.y)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.mercer")
-        models.save(model, path)
-        return path.read_bytes()
+    return _through_file(folder, lambda path: models.save(model, path))
 
 
-def report_page(_question: Question, job: Job | None) -> bytes:
+def report_page(_question: Question, job: Job | None, folder: Path | None) -> bytes:
     """The report of a search that is done."""
     if job is None or job.result is None:
         raise InputError("There is no report before a search is done. Run the search first.")
     points = job.question.points
     if points.words:
         raise InputError("Reports are about tables of numbers, not about words.")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "report.html")
-        write_report(job.search, np.asarray(points.X), points.y, path, evaluation=job.nested, target="y")
-        return path.read_bytes()
+    X, search, nested = np.asarray(points.X), job.search, job.nested
+    return _through_file(folder, lambda path: write_report(search, X, points.y, path, evaluation=nested, target="y"))
 
 
-def python_lines(question: Question, _job: Job | None) -> bytes:
+def python_lines(question: Question, _job: Job | None, _folder: Path | None) -> bytes:
     """Lines of Python that fit the same model to the same points."""
     points = question.points
     kind = "KernelRidgeClassifier" if points.labels else "KernelRidge"
@@ -76,7 +78,7 @@ def python_lines(question: Question, _job: Job | None) -> bytes:
     return "\n".join(lines).encode()
 
 
-EXPORTS: dict[str, Callable[[Question, Job | None], bytes]] = {
+EXPORTS: dict[str, Callable[[Question, Job | None, Path | None], bytes]] = {
     "model": model_file,
     "report": report_page,
     "python": python_lines,

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError, MercerError
-from mercer.estimators import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.nesting import nested_cross_validate
-from mercer.lab.answers import ALPHAS, WIDTHS, quiet, wider
+from mercer.lab.answers import ALPHAS, WIDTHS, around, as_error, errors_of, quiet, search_of
 from mercer.lab.questions import Question, read_question
 from mercer.runtime.progress import listening
 from mercer.text import rounded
@@ -90,60 +89,43 @@ class Job:
 
     def _heard(self, base: float, width: float) -> Any:
         def heard(what: str, done: int, total: int | None) -> None:
-            if self.stop.is_set():
-                raise Stopped("stopped")
+            self._go_on()
             self.told = f"{what}: {done}" + (f" of {total}" if total else "")
             self.share = max(self.share, base + width * (done / total if total else 0.0))
 
         return heard
 
     def _run(self) -> None:
-        points, intercept = self.question.points, self.question.intercept
-        search = self.search_of()
-        begin = time.monotonic()
+        points = self.question.points
+        search = search_of(self.question, around(self.question.kernel))
         with listening(self._heard(0.0, 0.3)):
             search.fit(points.X, points.y)
-        if self.stop.is_set():
-            raise Stopped("stopped")
+        self._go_on()
         self.search, self.share = search, 0.3
-        folds = min(_FOLDS, len(points.y))
-        scoring = "accuracy" if points.labels else "neg_root_mean_squared_error"
         with listening(self._heard(0.3, 0.7)):
-            nested = nested_cross_validate(search, points.X, points.y, cv=folds, random_state=0)
-        if self.stop.is_set():
-            raise Stopped("stopped")
-        scores = np.reshape(search.cv_results_["mean_test_score"], (len(search.kernels_), len(ALPHAS)))
-        errors = 1.0 - scores if points.labels else np.sqrt(-scores)
-        outer = np.ravel(nested.scores)
-        error = 1.0 - float(nested.mean) if points.labels else float(np.sqrt(-nested.mean))
+            nested = nested_cross_validate(search, points.X, points.y, cv=min(_FOLDS, len(points.y)), random_state=0)
+        self._go_on()
+        errors, error = errors_of(search, self.question), float(as_error(nested.mean, self.question))
         slope = 1.0 if points.labels else 0.5 / max(error, 1e-300)
         best = float(errors.ravel()[search.best_index_])
         self.nested = nested
         self.result = {
             "kernel": rounded(repr(search.best_kernel_)),
             "alpha": float(search.alpha_),
-            "intercept": intercept,
             "kernels": [repr(kernel) for kernel in search.kernels_],
+            "factors": WIDTHS,
             "alphas": ALPHAS,
             "errors": errors,
             "best": best,
             "nested": error,
             "standard_error": slope * float(nested.standard_error),
             "optimism": error - best,
-            "folds": len(outer),
-            "scoring": scoring,
-            "seconds": time.monotonic() - begin,
-            "chosen": [{"kernel": repr(each["kernel"]), "alpha": float(each["alpha"])} for each in nested.chosen],
         }
         self.share, self.told = 1.0, "done"
 
-    def search_of(self) -> Any:
-        """The search: widths around those of the kernel, and all alphas of the page."""
-        kernel = self.question.kernel
-        kernels = [wider(kernel, float(by)) for by in WIDTHS]
-        kernels = kernels if kernels[0] != kernel else [kernel]
-        kind: Any = KernelRidgeClassifierCV if self.question.points.labels else KernelRidgeCV
-        return kind(kernels, ALPHAS, fit_intercept=self.question.intercept)
+    def _go_on(self) -> None:
+        if self.stop.is_set():
+            raise Stopped("stopped")
 
 
 class Jobs:

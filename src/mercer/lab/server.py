@@ -10,9 +10,12 @@ import secrets
 import socket
 import tempfile
 import threading
+import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -161,7 +164,7 @@ class Lab:
     async def asked(self, request: Request) -> Response:
         """The answer to a question, in JSON; or what is wrong with it, in a sentence."""
         what = request.path_params["what"]
-        if not self._known(request) or (what not in ANSWERS and what not in self._own()):
+        if not self._known(request) or (what not in ANSWERS and what not in self._own):
             return PlainTextResponse("Not found.", 404)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
@@ -197,7 +200,7 @@ class Lab:
             asked = _asked(raw)
             if what in ANSWERS:
                 return _json(answer(what, asked))
-            found = self._own()[what](asked)
+            found = self._own[what](asked)
             return found if isinstance(found, Response) else _json(found)
         except RecursionError:
             return _told("The request is nested too deeply.", 200)
@@ -208,7 +211,9 @@ class Lab:
         except (ArithmeticError, ValueError, TypeError, LookupError) as error:  # odd input that nobody foresaw
             return _told(f"This could not be worked out ({type(error).__name__}).", 200)
 
+    @cached_property
     def _own(self) -> dict[str, Any]:
+        """What is answered from what the server keeps; `table` comes as bytes."""
         return {
             "table": None,
             "start": lambda _: {"tables": self.uploads.told(), "opened": self.opened},
@@ -231,7 +236,7 @@ class Lab:
         if not isinstance(what, str) or what not in EXPORTS:
             raise InputError(f"Only {', '.join(EXPORTS)} can be exported.")
         job = self.jobs.get(asked["job"]) if asked.get("job") else None
-        return Response(export(what, asked, job), media_type="application/octet-stream")
+        return Response(export(what, asked, job, self.uploads.folder), media_type="application/octet-stream")
 
 
 def _asked(raw: bytes) -> dict[str, Any]:
@@ -294,6 +299,23 @@ def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
     app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
     config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
+
+
+@contextmanager
+def running(lab: Lab) -> Iterator[str]:
+    """The address of the page, served by a thread of this process while the block lasts."""
+    with bound(0) as listening:
+        server, address = server_of(lab, listening)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            thread.join(timeout=10)
+            lab.jobs.close()
 
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:

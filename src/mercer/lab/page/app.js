@@ -1,6 +1,6 @@
 // The page: one state, the answers for it, and the pictures of these.
 
-import { shown } from "./draw.js";
+import { byId, errorText, shown } from "./draw.js";
 import { Hand } from "./hand.js";
 import { hasWidth } from "./kernels.js";
 import { localEngine } from "./local.js";
@@ -12,7 +12,6 @@ import { fresh, fromHash, toHash } from "./state.js";
 import { Tours } from "./tours.js";
 import { alphaPanel, dots, frame, gone, gramPanel, ground, layoutOf, lines, scalesOf, spectrumPanel, surfacePanel } from "./views.js";
 
-export const byId = (id) => document.getElementById(id);
 const REST = 350; // milliseconds without a change before the surface is drawn
 
 function legendOf(layout, data) {
@@ -257,9 +256,9 @@ class App {
     for (const [name, value] of Object.entries(inside)) clip.firstElementChild.setAttribute(name, value);
     const [first, second, line, without, points] = groups;
     const map = layout.kind === "map"; // whose colours lie below the grid
-    first.innerHTML = map ? ground(layout, data, s, fit) : frame(layout, data, s);
-    second.innerHTML = map ? "" : ground(layout, data, s, fit);
-    if (map) first.innerHTML += frame(layout, data, s);
+    const [below, lined] = [ground(layout, data, s, fit), frame(layout, data, s)];
+    first.innerHTML = map ? below + lined : lined;
+    second.innerHTML = map ? "" : below;
     line.innerHTML = lines(layout, data, s, fit) + this.tours.over(layout, s);
     without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
     points.innerHTML = dots(layout, data, s, this.chosen);
@@ -293,13 +292,13 @@ class App {
   drawNumbers() {
     const { fit, data } = this;
     const how = data.labels ? "share of wrong labels" : "root mean squared error";
-    const say = data.labels ? (value) => `${(100 * value).toFixed(1)} %` : (value) => shown(value, 4);
+    const error = (value) => errorText(value, data.labels);
     const list = [
-      ["training", `Training error`, say(fit.training), how],
-      ["left-out", "Leave-one-out error", say(fit.left_out), how],
-      ["degrees", "Effective degrees of freedom", shown(fit.degrees, 4), `of ${data.points.y.length} points`],
+      ["training", "Training error", fit.training, error, how],
+      ["left-out", "Leave-one-out error", fit.left_out, error, how],
+      ["degrees", "Effective degrees of freedom", fit.degrees, (value) => shown(value, 4), `of ${data.points.y.length} points`],
     ];
-    byId("numbers").innerHTML = list.map(([id, name, value, more]) => `<div><dt>${name}</dt><dd id="number-${id}" data-value="${{ training: fit.training, "left-out": fit.left_out, degrees: fit.degrees }[id]}">${value} <span class="hint">${more}</span></dd></div>`).join("");
+    byId("numbers").innerHTML = list.map(([id, name, value, say, more]) => `<div><dt>${name}</dt><dd id="number-${id}" data-value="${value}">${say(value)} <span class="hint">${more}</span></dd></div>`).join("");
   }
 }
 

@@ -1,5 +1,6 @@
 // Scales, axes and shapes as SVG text, and matrices as images.
 
+export const byId = (id) => document.getElementById(id);
 export const esc = (text) => String(text).replace(/[&<>"']/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[sign]);
 export const fixed = (value) => value.toFixed(2);
 
@@ -9,6 +10,9 @@ export function shown(value, count = 3) {
   if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(Math.max(count - 2, 0)).replace(/\.0+e/, "e").replace("e+", "e").replaceAll("-", "−");
   return String(Number(value.toPrecision(count))).replace("-", "−");
 }
+
+// An error in words: a share of wrong labels, or a number in units of the target.
+export const errorText = (value, labels) => (labels ? `${(100 * value).toFixed(1)} %` : shown(value, 4));
 
 export function scale(low, high, from, to, log = false) {
   const f = log ? Math.log : (value) => value;

@@ -1,9 +1,8 @@
 // The hand in the plot: points are dragged, added, removed and looked at, by pointer or by keys.
 
-import { shown } from "./draw.js";
+import { byId, shown } from "./draw.js";
 import { placeOf } from "./views.js";
 
-const byName = (id) => document.getElementById(id);
 const NEAR = 14;
 const MOST = 300;
 
@@ -11,7 +10,7 @@ export class Hand {
   constructor(app) {
     this.app = app;
     this.over = -1;
-    const plot = byName("plot");
+    const plot = byId("plot");
     plot.addEventListener("pointerdown", (event) => this.down(event));
     plot.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel"]) plot.addEventListener(end, (event) => this.up(event));
@@ -25,7 +24,7 @@ export class Hand {
 
   place(event) {
     const { scales } = this.app;
-    const edges = byName("plot").getBoundingClientRect();
+    const edges = byId("plot").getBoundingClientRect();
     return [((event.clientX - edges.left) / edges.width) * scales.width, ((event.clientY - edges.top) / edges.height) * scales.height];
   }
 
@@ -50,11 +49,11 @@ export class Hand {
     const row = this.near(event);
     this.began = { row, at: this.place(event), moved: false };
     if (row >= 0) {
-      byName("plot").setPointerCapture(event.pointerId);
+      byId("plot").setPointerCapture(event.pointerId);
       this.dragged = this.editable;
       this.app.held = this.dragged ? this.app.layout : null; // axes stay while a point is dragged
       event.preventDefault();
-      byName("plot").focus({ preventScroll: true });
+      byId("plot").focus({ preventScroll: true });
     }
   }
 
@@ -107,7 +106,7 @@ export class Hand {
   add([u, v], other = false) {
     const { scales, layout, data } = this.app;
     if (layout.kind === "words" || data.points.y.length >= MOST) {
-      if (layout.kind !== "words") byName("data-error").textContent = `There are ${MOST} points, which is the most.`;
+      if (layout.kind !== "words") byId("data-error").textContent = `There are ${MOST} points, which is the most.`;
       return;
     }
     const inside = u >= scales.x.from && u <= scales.x.to && v <= scales.y.from && v >= scales.y.to;
@@ -132,7 +131,7 @@ export class Hand {
     const label = points.y[row];
     const last = this.app.data.labels && points.y.filter((each) => each === label).length < 2;
     if (!this.editable || points.y.length <= 3 || last) {
-      byName("said").textContent = last ? "The last point of a label stays." : "Three points at least stay.";
+      byId("said").textContent = last ? "The last point of a label stays." : "Three points at least stay.";
       return;
     }
     points.x.splice(row, 1);
@@ -141,7 +140,7 @@ export class Hand {
     this.over = -1;
     this.app.withoutCurve = null;
     this.app.change({ edited: points }, true);
-    byName("said").textContent = `Point ${row + 1} is removed; ${points.y.length} are left.`;
+    byId("said").textContent = `Point ${row + 1} is removed; ${points.y.length} are left.`;
   }
 
   // The curve without the point under the hand, and what the point changes.
@@ -170,7 +169,7 @@ export class Hand {
     const { fit, data } = this.app;
     if (row < 0 || !fit?.residuals || row >= fit.residuals.length) {
       const how = data.labels && this.editable ? " (with Shift one of the other label)" : "";
-      byName("said").textContent = this.editable && typeof data.points.x[0] !== "string"
+      byId("said").textContent = this.editable && typeof data.points.x[0] !== "string"
         ? `Click to add a point${how}, drag to move one, double-click to remove it; hover to see the fit without it.`
         : "Hover over a point to see the fit without it.";
       return;
@@ -181,7 +180,7 @@ export class Hand {
     const parts = [`Point ${row + 1} ${place}: the others miss it by ${shown(Math.abs(fit.residuals[row]), 3)}`];
     if (fit.leverage) parts.push(`its own share in the fit there (leverage) is ${shown(fit.leverage[row], 2)}`);
     if (fit.error_without) parts.push(`without it the leave-one-out error is ${shown(fit.error_without[row], 4)}`);
-    byName("said").textContent = `${parts.join("; ")}. Orange dashes: the fit without it.`;
+    byId("said").textContent = `${parts.join("; ")}. Orange dashes: the fit without it.`;
   }
 
   key(event) {

@@ -1,25 +1,24 @@
 // Controls: problem, table, kernel, sliders, and what can be downloaded.
 
-import { esc, shown } from "./draw.js";
+import { byId, esc, shown } from "./draw.js";
 import { KERNELS, forWords, readKernel, slidersOf, writeKernel } from "./kernels.js";
 import { PROBLEMS } from "./problems.js";
 import { fresh } from "./state.js";
 
-const element = (id) => document.getElementById(id);
 
 export class Play {
   constructor(app) {
     this.app = app;
     this.tables = [];
-    element("problem").innerHTML = Object.entries(PROBLEMS).map(([key, each]) => `<option value="${key}">${esc(each.title)}</option>`).join("");
-    element("problem").addEventListener("change", (event) => this.choose(event.target.value));
-    for (const id of ["n", "noise"]) element(id).addEventListener("input", (event) => app.change({ [id]: Number(event.target.value), edited: null }));
-    element("redraw").addEventListener("click", () => app.change({ seed: app.state.seed + 1, edited: null }, true));
-    element("restore").addEventListener("click", () => app.change({ edited: null }, true));
-    element("alpha").addEventListener("input", (event) => app.change({ alpha: 10 ** Number(event.target.value) }));
-    element("intercept").addEventListener("change", (event) => app.change({ intercept: event.target.checked }, true));
-    element("word").addEventListener("input", (event) => app.change({ words: event.target.value }));
-    element("kernel").addEventListener("input", (event) => this.typed(event.target.value));
+    byId("problem").innerHTML = Object.entries(PROBLEMS).map(([key, each]) => `<option value="${key}">${esc(each.title)}</option>`).join("");
+    byId("problem").addEventListener("change", (event) => this.choose(event.target.value));
+    for (const id of ["n", "noise"]) byId(id).addEventListener("input", (event) => app.change({ [id]: Number(event.target.value), edited: null }));
+    byId("redraw").addEventListener("click", () => app.change({ seed: app.state.seed + 1, edited: null }, true));
+    byId("restore").addEventListener("click", () => app.change({ edited: null }, true));
+    byId("alpha").addEventListener("input", (event) => app.change({ alpha: 10 ** Number(event.target.value) }));
+    byId("intercept").addEventListener("change", (event) => app.change({ intercept: event.target.checked }, true));
+    byId("word").addEventListener("input", (event) => app.change({ words: event.target.value }));
+    byId("kernel").addEventListener("input", (event) => this.typed(event.target.value));
     this.tiles();
     this.wraps();
     this.files();
@@ -35,7 +34,7 @@ export class Play {
   // -- kernel ---------------------------------------------------------------------------------------------------------
 
   tiles() {
-    const box = element("tiles");
+    const box = byId("tiles");
     box.innerHTML = Object.keys(KERNELS).map((name) => `<button class="tile" data-name="${name}">${name}</button>`).join("");
     box.addEventListener("click", (event) => {
       const { name } = event.target.dataset ?? {};
@@ -50,7 +49,7 @@ export class Play {
   }
 
   wraps() {
-    const wrap = (id, change) => element(id).addEventListener("click", () => {
+    const wrap = (id, change) => byId(id).addEventListener("click", () => {
       const tree = this.tree();
       if (tree) this.setTree(change(tree), true);
     });
@@ -81,16 +80,16 @@ export class Play {
       const found = await this.app.engine.ask("kernel", { kernel: text });
       if (number !== this.typing) return;
       this.certificate(found);
-      element("kernel-error").textContent = "";
-      element("kernel").removeAttribute("aria-invalid");
+      byId("kernel-error").textContent = "";
+      byId("kernel").removeAttribute("aria-invalid");
       this.lastKernel = text;
       await this.app.change({ kernel: text });
     } catch (error) {
       if (number !== this.typing) return;
-      element("kernel-error").textContent = error.message;
-      element("kernel").setAttribute("aria-invalid", "true");
-      element("certificate").textContent = "";
-      element("because").textContent = "";
+      byId("kernel-error").textContent = error.message;
+      byId("kernel").setAttribute("aria-invalid", "true");
+      byId("certificate").textContent = "";
+      byId("because").textContent = "";
     }
   }
 
@@ -98,22 +97,22 @@ export class Play {
     try {
       this.certificate(await this.app.engine.ask("kernel", { kernel: this.app.state.kernel }));
     } catch {
-      element("certificate").textContent = "";
+      byId("certificate").textContent = "";
     }
   }
 
   certificate(found) {
     const words = { true: "A Mercer kernel, and why", false: "Not a Mercer kernel, and why", null: "Not known to be a Mercer kernel" };
-    const box = element("certificate");
+    const box = byId("certificate");
     box.textContent = words[String(found.valid)];
     box.className = found.valid === true ? "good" : found.valid === false ? "bad" : "";
-    element("because").textContent = found.because.join("\n");
+    byId("because").textContent = found.because.join("\n");
   }
 
   sliders() {
     const tree = this.tree();
     const found = tree ? slidersOf(tree) : [];
-    const box = element("sliders");
+    const box = byId("sliders");
     const key = JSON.stringify(found.map((each) => [each.label, each.choices ?? each.low]));
     if (box.dataset.key !== key) {
       box.dataset.key = key;
@@ -125,7 +124,7 @@ export class Play {
       box.querySelectorAll("input, select").forEach((input, i) => input.addEventListener("input", () => this.slid(i, input)));
     }
     found.forEach((each, i) => {
-      const input = element(`slider-${i}`);
+      const input = byId(`slider-${i}`);
       if (input !== document.activeElement || input.dataset.moving !== "yes") input.value = each.choices ? String(each.get()) : each.log ? Math.log10(each.get()) : each.get();
       const out = box.querySelectorAll("label")[i].querySelector("output");
       if (out) out.textContent = shown(each.get(), 3);
@@ -145,7 +144,7 @@ export class Play {
   // -- tables -----------------------------------------------------------------------------------------------------------
 
   files() {
-    element("file").addEventListener("change", (event) => event.target.files[0] && this.upload(event.target.files[0]));
+    byId("file").addEventListener("change", (event) => event.target.files[0] && this.upload(event.target.files[0]));
     addEventListener("dragover", (event) => {
       event.preventDefault();
       document.body.classList.add("dropping");
@@ -157,11 +156,11 @@ export class Play {
       const file = event.dataTransfer?.files?.[0];
       if (file) this.upload(file);
     });
-    for (const id of ["axis-1", "axis-2", "target", "others"]) element(id).addEventListener("change", () => this.columns());
+    for (const id of ["axis-1", "axis-2", "target", "others"]) byId(id).addEventListener("change", () => this.columns());
   }
 
   async upload(file) {
-    const said = element("data-error");
+    const said = byId("data-error");
     said.textContent = "";
     if (!this.app.engine.open) {
       said.textContent = "Tables can be opened with mercer lab on your own machine.";
@@ -183,7 +182,7 @@ export class Play {
   tableOpened(table) {
     if (!table || this.tables.some((each) => each.key === table.key)) return;
     this.tables.push(table);
-    element("problem").insertAdjacentHTML("beforeend", `<option value="${esc(table.key)}">${esc(table.name)}</option>`);
+    byId("problem").insertAdjacentHTML("beforeend", `<option value="${esc(table.key)}">${esc(table.name)}</option>`);
   }
 
   async useTable(table) {
@@ -195,22 +194,22 @@ export class Play {
   }
 
   columns() {
-    const axes = [element("axis-1").value, element("axis-2").value].filter(Boolean);
-    this.app.change({ table: { ...this.app.state.table, axes, target: element("target").value, others: element("others").checked } }, true);
+    const axes = [byId("axis-1").value, byId("axis-2").value].filter(Boolean);
+    this.app.change({ table: { ...this.app.state.table, axes, target: byId("target").value, others: byId("others").checked } }, true);
   }
 
   syncTable() {
     const { table } = this.app.state;
-    element("table-controls").hidden = !table;
+    byId("table-controls").hidden = !table;
     if (!table) return;
     const known = this.tables.find((each) => each.key === table.key);
     const columns = known?.columns ?? [...table.axes];
     const targets = known ? [...new Set([...known.columns, ...known.labels])] : [table.target];
     const options = (list, chosen) => list.map((each) => `<option${each === chosen ? " selected" : ""}>${esc(each)}</option>`).join("");
-    element("axis-1").innerHTML = options(columns, table.axes[0]);
-    element("axis-2").innerHTML = `<option value="">none</option>${options(columns, table.axes[1])}`;
-    element("target").innerHTML = options(targets, table.target);
-    element("others").checked = Boolean(table.others);
+    byId("axis-1").innerHTML = options(columns, table.axes[0]);
+    byId("axis-2").innerHTML = `<option value="">none</option>${options(columns, table.axes[1])}`;
+    byId("target").innerHTML = options(targets, table.target);
+    byId("others").checked = Boolean(table.others);
   }
 
   // -- everything as the state says ---------------------------------------------------------------------------------------
@@ -218,35 +217,35 @@ export class Play {
   sync() {
     const { state, data } = this.app;
     const problem = PROBLEMS[state.problem];
-    const moved = (id, value) => { if (document.activeElement !== element(id) || Number(element(id).value) !== value) element(id).value = value; };
-    element("problem").value = state.problem === "table" ? state.table.key : state.problem;
-    element("about").textContent = problem?.about ?? "Columns are standardized for the kernel; numbers on the axes are those of the table.";
-    element("drawn-controls").hidden = !problem?.draw && !state.edited;
+    const moved = (id, value) => { if (document.activeElement !== byId(id) || Number(byId(id).value) !== value) byId(id).value = value; };
+    byId("problem").value = state.problem === "table" ? state.table.key : state.problem;
+    byId("about").textContent = problem?.about ?? "Columns are standardized for the kernel; numbers on the axes are those of the table.";
+    byId("drawn-controls").hidden = !problem?.draw && !state.edited;
     for (const id of ["n", "noise"]) {
-      element(id).hidden = !problem?.draw;
+      byId(id).hidden = !problem?.draw;
       document.querySelector(`label[for=${id}]`).hidden = !problem?.draw;
       moved(id, state[id]);
-      element(`${id}-out`).textContent = id === "n" ? String(data.points.y.length) : shown(state[id], 3);
+      byId(`${id}-out`).textContent = id === "n" ? String(data.points.y.length) : shown(state[id], 3);
     }
-    element("redraw").hidden = !problem?.draw;
-    element("restore").hidden = !state.edited;
-    element("word-controls").hidden = state.problem !== "greetings";
-    if (document.activeElement !== element("word")) element("word").value = state.words;
+    byId("redraw").hidden = !problem?.draw;
+    byId("restore").hidden = !state.edited;
+    byId("word-controls").hidden = state.problem !== "greetings";
+    if (document.activeElement !== byId("word")) byId("word").value = state.words;
     if (this.lastKernel !== state.kernel) { // a text that is not finished stays
       this.lastKernel = state.kernel;
-      element("kernel").value = state.kernel;
-      element("kernel").rows = Math.max(2, Math.min(6, Math.ceil(state.kernel.length / 26)));
-      element("kernel").removeAttribute("aria-invalid");
-      element("kernel-error").textContent = "";
+      byId("kernel").value = state.kernel;
+      byId("kernel").rows = Math.max(2, Math.min(6, Math.ceil(state.kernel.length / 26)));
+      byId("kernel").removeAttribute("aria-invalid");
+      byId("kernel-error").textContent = "";
       this.certify();
     }
-    if (document.activeElement !== element("alpha")) element("alpha").value = Math.log10(state.alpha);
-    element("alpha-out").textContent = shown(state.alpha, 3);
-    element("alpha").setAttribute("aria-valuetext", shown(state.alpha, 3));
-    element("intercept").checked = state.intercept;
+    if (document.activeElement !== byId("alpha")) byId("alpha").value = Math.log10(state.alpha);
+    byId("alpha-out").textContent = shown(state.alpha, 3);
+    byId("alpha").setAttribute("aria-valuetext", shown(state.alpha, 3));
+    byId("intercept").checked = state.intercept;
     const words = typeof data.points.x[0] === "string";
     for (const tile of document.querySelectorAll(".tile")) tile.hidden = Boolean(KERNELS[tile.dataset.name].words) !== words;
-    element("wrap-on").hidden = words || data.points.x[0].length < 2;
+    byId("wrap-on").hidden = words || data.points.x[0].length < 2;
     const tree = this.tree();
     this.mismatch = tree && forWords(tree) !== words ? (words ? "These points are words: choose a kernel on words." : "These points are numbers: choose a kernel on numbers.") : "";
     if (this.app.hand.over === -1 && this.app.fit) this.app.hand.describe(-1);
@@ -257,21 +256,21 @@ export class Play {
   // What is wrong, beside the control that it is about.
   failed(words) {
     const points = words.startsWith("There must be");
-    if (points || element("data-error").textContent.startsWith("There must be")) element("data-error").textContent = points ? words : "";
-    if (element("kernel").getAttribute("aria-invalid") !== "true") element("kernel-error").textContent = this.mismatch || (points ? "" : words);
+    if (points || byId("data-error").textContent.startsWith("There must be")) byId("data-error").textContent = points ? words : "";
+    if (byId("kernel").getAttribute("aria-invalid") !== "true") byId("kernel-error").textContent = this.mismatch || (points ? "" : words);
   }
 
   // -- exports --------------------------------------------------------------------------------------------------------------
 
   exports() {
-    element("take-svg").addEventListener("click", () => save(new Blob([this.picture()], { type: "image/svg+xml" }), "mercer.svg"));
-    element("take-png").addEventListener("click", () => this.png());
-    element("take-model").addEventListener("click", () => this.take("model", "model.mercer"));
-    element("take-python").addEventListener("click", () => this.take("python", "model.py"));
+    byId("take-svg").addEventListener("click", () => save(new Blob([this.picture()], { type: "image/svg+xml" }), "mercer.svg"));
+    byId("take-png").addEventListener("click", () => this.png());
+    byId("take-model").addEventListener("click", () => this.take("model", "model.mercer"));
+    byId("take-python").addEventListener("click", () => this.take("python", "model.py"));
   }
 
   async take(what, name, job) {
-    const said = element(what === "report" ? "select-error" : "export-error");
+    const said = byId(what === "report" ? "select-error" : "export-error");
     said.textContent = "";
     try {
       save(await this.app.engine.take({ ...this.app.question(), what, job }), name);
@@ -293,7 +292,7 @@ export class Play {
     const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     ground.setAttribute("width", "100%");
     ground.setAttribute("height", "100%");
-    ground.setAttribute("fill", getComputedStyle(element("plot-box")).backgroundColor);
+    ground.setAttribute("fill", getComputedStyle(byId("plot-box")).backgroundColor);
     copy.prepend(ground);
     copy.removeAttribute("aria-hidden");
     return new XMLSerializer().serializeToString(copy);

@@ -1,6 +1,6 @@
 // Guided tours: a few sentences and a state for each step, one tour for each idea of the lectures.
 
-import { axes, esc, fixed, path, scale, shown, svg } from "./draw.js";
+import { axes, byId, esc, fixed, path, scale, shown, svg } from "./draw.js";
 import { pointsOf, random, targetsAgain } from "./problems.js";
 import { fresh } from "./state.js";
 
@@ -63,7 +63,7 @@ export const TOURS = {
     title: "What makes a kernel valid",
     steps: [
       { text: "A kernel must be a dot product of features. Then its matrix never has a negative eigenvalue, whatever the points. Open the certificate to see the argument for this kernel.", state: base("sinusoid", { kernel: "Gaussian(width=1) + 0.5 * Linear()", n: 20 }) },
-      { text: "The sigmoid tanh(x z + 1) is often used as a kernel, and is none. For these two points both eigenvalues are positive all the same. Drag the left point slowly towards the right one, and watch the eigenvalues.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.05], [1.2]], y: [0.5, -0.5] } }) },
+      { text: "The sigmoid tanh(x z + 1) is often used as a kernel, and is not one. For these two points both eigenvalues are positive all the same. Drag the left point slowly towards the right one, and watch the eigenvalues.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.05], [1.2]], y: [0.5, -0.5] } }) },
       { text: "Here it has happened: the orange triangle is a negative eigenvalue. There are no features whose dot products these numbers could be, squared lengths would be negative, and the model has no minimum to find.", state: base("sinusoid", { kernel: "Sigmoid(scale=1, offset=1)", alpha: 0.1, intercept: false, edited: { x: [[0.7], [1.2]], y: [0.5, -0.5] } }) },
       { text: "The squared distance is no kernel either: its matrix has zeros on the diagonal, and at least one eigenvalue is below zero for any points that differ.", state: base("sinusoid", { kernel: "SquaredDistance()", alpha: 10, n: 12 }) },
     ],
@@ -76,8 +76,8 @@ const REPEATS = 8;
 export class Tours {
   constructor(app) {
     this.app = app;
-    this.box = document.getElementById("tours");
-    this.extra = document.getElementById("extra");
+    this.box = byId("tours");
+    this.extra = byId("extra");
     this.curves = null;
     this.box.addEventListener("click", (event) => {
       const { tour, go } = event.target.dataset;
@@ -154,15 +154,15 @@ export class Tours {
     const bias = means.reduce((sum, each, i) => sum + (each - truth[i]) ** 2, 0) / truth.length;
     const spread = means.reduce((sum, each, i) => sum + curves.reduce((all, curve) => all + (curve[i] - each) ** 2, 0) / (curves.length - 1), 0) / truth.length;
     const own = Math.max(0, bias - spread / curves.length); // the mean of 20 curves varies, too
-    document.getElementById("drawn-words").textContent = `Bias² ${shown(own, 2)}, variance ${shown(spread, 2)}, noise ${shown(state.noise ** 2, 2)}: expected squared error on new points ${shown(own + spread + state.noise ** 2, 2)}.`;
+    byId("drawn-words").textContent = `Bias² ${shown(own, 2)}, variance ${shown(spread, 2)}, noise ${shown(state.noise ** 2, 2)}: expected squared error on new points ${shown(own + spread + state.noise ** 2, 2)}.`;
   }
 }
 
 function drawFeatures(tours) {
-  const box = document.getElementById("turned");
+  const box = byId("turned");
   if (!box) return;
   const { data } = tours.app;
-  const angle = (Number(document.getElementById("turn").value) * Math.PI) / 180;
+  const angle = (Number(byId("turn").value) * Math.PI) / 180;
   const width = Math.max(280, box.clientWidth);
   const height = Math.min(360, Math.max(240, width * 0.5));
   const middle = [0.6, 0, 0.6];
@@ -188,7 +188,7 @@ function drawFeatures(tours) {
 }
 
 function drawDistances(dimensions) {
-  const box = document.getElementById("histogram");
+  const box = byId("histogram");
   const { uniform } = random(7);
   const points = Array.from({ length: 100 }, () => Array.from({ length: dimensions }, uniform));
   const all = [];
@@ -206,14 +206,14 @@ function drawDistances(dimensions) {
   const y = scale(0, Math.max(...bins) / all.length, 190, 24);
   const bars = bins.map((count, i) => `<rect class="bar" x="${fixed(x(i / 16))}" width="${fixed(x(1 / 16) - x(0) - 1)}" y="${fixed(y(count / all.length))}" height="${fixed(190 - y(count / all.length))}"/>`);
   box.innerHTML = svg(width, 235, `Distances of pairs in ${dimensions} dimensions`, axes(x, y, ["distance, in units of the mean distance", "share of pairs"]) + bars.join(""));
-  document.getElementById("distance-words").textContent = `In ${dimensions} dimension${dimensions === 1 ? "" : "s"} the nearest point is at ${Math.round(100 * ratio)} % of the distance of the farthest one, on average.`;
+  byId("distance-words").textContent = `In ${dimensions} dimension${dimensions === 1 ? "" : "s"} the nearest point is at ${Math.round(100 * ratio)} % of the distance of the farthest one, on average.`;
 }
 
 // The best of all settings on noise, and what that setting does on new points.
 async function drawSelection(tours) {
   const { app } = tours;
-  const list = document.getElementById("selection-list");
-  const button = document.getElementById("repeat-search");
+  const list = byId("selection-list");
+  const button = byId("repeat-search");
   button.disabled = true;
   list.innerHTML = "";
   const { n, noise } = app.state;
@@ -239,26 +239,26 @@ const EXTRAS = {
   draws: (tours) => {
     tours.extra.innerHTML = '<p class="row"><button id="draw-many">Draw 20 data sets</button></p><p id="drawn-words" role="status"></p>';
     tours.wanted = 0;
-    document.getElementById("draw-many").addEventListener("click", () => {
+    byId("draw-many").addEventListener("click", () => {
       tours.wanted = (tours.wanted ?? 0) + 1;
       tours.draws();
     });
   },
   features: (tours) => {
     tours.extra.innerHTML = '<label for="turn">Turn the picture</label><input type="range" id="turn" min="0" max="360" value="40"><div id="turned"></div>';
-    document.getElementById("turn").addEventListener("input", () => drawFeatures(tours));
+    byId("turn").addEventListener("input", () => drawFeatures(tours));
     drawFeatures(tours);
   },
   distances: (tours, step) => {
     tours.extra.innerHTML = `<label for="dimensions">Dimensions <output id="dimensions-out">${step.dimensions}</output></label><input type="range" id="dimensions" min="1" max="200" value="${step.dimensions}"><p id="distance-words" role="status"></p><div id="histogram"></div>`;
-    document.getElementById("dimensions").addEventListener("input", (event) => {
-      document.getElementById("dimensions-out").textContent = event.target.value;
+    byId("dimensions").addEventListener("input", (event) => {
+      byId("dimensions-out").textContent = event.target.value;
       drawDistances(Number(event.target.value));
     });
     drawDistances(step.dimensions);
   },
   selection: (tours) => {
     tours.extra.innerHTML = '<p class="row"><button id="repeat-search">Search on 8 new data sets</button></p><div id="selection-list" role="status"></div>';
-    document.getElementById("repeat-search").addEventListener("click", () => drawSelection(tours));
+    byId("repeat-search").addEventListener("click", () => drawSelection(tours));
   },
 };
