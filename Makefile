@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-fast check examples minimum wheel bench docs clean
+.PHONY: help demo lab test test-fast cover soak messages check examples minimum wheel bench docs clean
 
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
@@ -48,14 +48,30 @@ demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
 lab: $(VENV)/.test  ## open the page to play with kernels; Ctrl-C ends it
 	@$(BIN)/mercer lab
 
-# What every run of the tests has in common: one thread of BLAS for each of two processes, the same draws every time.
-PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n 2 --dist loadgroup
+# What every run of the tests has in common: one thread of BLAS for each of two processes.
+PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-test: $(VENV)/.test  ## run the tests, with branch coverage and the 20 slowest
-	$(PYTEST) --cov --cov-report=term --durations=20
+test: $(VENV)/.test  ## run the tests; only some: make test ARGS="-k nested"
+	$(PYTEST) --durations=10 $(ARGS)
+
+cover: $(VENV)/.test  ## run the tests with branch coverage, which takes twice as long
+	$(PYTEST) --cov --cov-report=term
 
 test-fast: $(VENV)/.test  ## run the quick tests; only what failed last: make test-fast ARGS=--lf
 	$(PYTEST) -m "not slow" $(ARGS)
+
+# Rounds of ten times as many drawn cases as in `make test`, and of every estimator in scikit-learn's checks, each round
+# from a seed of its own. `make soak SEED=123` repeats the round of that seed.
+MINUTES ?= 30
+soak: $(VENV)/.test  ## draw many more cases, from fresh seeds, for 30 minutes
+	@end=$$(($$(date +%s) + 60 * $(MINUTES))); failed=; \
+	while seed=$(or $(SEED),$$(shuf -i 1-999999999 -n 1)); echo "seed $$seed"; \
+		MERCER_SOAK=$$seed $(PYTEST) -m soak --hypothesis-seed=$$seed $(ARGS) || failed="$$failed $$seed"; \
+		[ -z "$(SEED)" ] && [ $$(date +%s) -lt $$end ]; do :; done; \
+	[ -z "$$failed" ] || { echo "Failed; repeat with: make soak SEED=N for N in$$failed"; exit 1; }
+
+messages: $(VENV)/.test  ## write the snapshot of all messages that the tests compare with
+	$(BIN)/python docs/messages.py > tests/golden/messages.txt
 
 examples: $(VENV)/.test  ## run the examples in docstrings, docs and README
 	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md
@@ -77,7 +93,7 @@ check: $(VENV)/.check  ## lint, types, import contract, examples
 	@touch $@
 
 minimum: .venv-minimum/.done  ## a quick part of the tests on the declared minimum versions
-	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci .venv-minimum/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning $(QUICK)
+	OPENBLAS_NUM_THREADS=1 .venv-minimum/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning $(QUICK)
 
 wheel:  ## build sdist and wheel; a quick part of the tests on the installed wheel
 	rm -rf dist
@@ -88,7 +104,7 @@ wheel:  ## build sdist and wheel; a quick part of the tests on the installed whe
 	$(subst $(VENV),.venv-wheel,$(PIP)) install "mercer[all] @ file://$$(ls $(CURDIR)/dist/mercer-*.whl)" --group test
 	.venv-wheel/bin/python -P -c "import mercer, sys; sys.exit('site-packages' not in mercer.__file__)"
 	.venv-wheel/bin/mercer --help
-	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=ci .venv-wheel/bin/python -P -m pytest -n 2 --dist loadgroup $(QUICK)
+	OPENBLAS_NUM_THREADS=1 .venv-wheel/bin/python -P -m pytest -n 2 --dist loadgroup $(QUICK)
 
 bench: $(VENV)/.bench  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/ground_floor.py

@@ -239,8 +239,12 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def snapshot() -> str:
+    """Every message on a line of its own, in the order of the alphabet: tests/golden/messages.txt."""
+    return "".join(sorted({f"{message.kind}: {message.text}\n" for message in messages()}))
+
+
 if __name__ == "__main__":
     import sys
 
-    for message in dict.fromkeys(messages()):
-        sys.stdout.write(f"{message.path}:{message.line} [{message.kind}] {message.text}\n")
+    sys.stdout.write(snapshot())

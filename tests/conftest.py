@@ -1,21 +1,32 @@
 """Settings every test shares."""
 
 import gc
-import os
 import warnings
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("dev", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+from drawn import CASES, SOAK
+
+SLOW = [HealthCheck.too_slow]
+
+# `make test` draws the same few cases every time; `make soak` draws many, from a seed of its own that it prints.
+settings.register_profile("fixed", max_examples=CASES, derandomize=True, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("soak", max_examples=CASES, database=None, deadline=None, suppress_health_check=SLOW)
+settings.load_profile("soak" if SOAK else "fixed")
 
 LOADED = [
     "dask.array", "dask.dataframe", "distributed.nanny", "mercer.estimators.nystroem_search", "mercer.runtime.dask",
     "pyarrow.parquet",
 ]  # fmt: skip
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark what `make soak` repeats: properties that hypothesis draws cases for, beside what is marked by hand."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("soak")
 
 
 @pytest.fixture

@@ -7,9 +7,6 @@ whatever the rows are.
 import math
 
 import numpy as np
-import pytest
-
-from mercer.errors import InputError
 
 
 def each(width, columns):
@@ -147,10 +144,3 @@ def worst(left, right):
     left, right = np.asarray(left), np.asarray(right)
     assert left.shape == right.shape
     return float(np.abs(left - right).max(initial=0.0)) / max(1.0, float(np.abs(right).max(initial=0.0)))
-
-
-def refusal(call, *given, kind=InputError, **named):
-    """The whole sentence with which a call is refused."""
-    with pytest.raises(kind) as caught:
-        call(*given, **named)
-    return str(caught.value)

@@ -221,9 +221,7 @@ def test_files_that_do_not_fit_together_are_refused(changes, sentence, tmp_path)
 def test_files_that_hold_more_than_numbers_are_refused(text, tmp_path):
     write(tmp_path)
     (tmp_path / "banana_train_data_2.asc").write_text(text, encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"^'banana_train_data_2\.asc' must be lines of equally many numbers; got .*\.$"
-    ):
+    with pytest.raises(InputError, match=r"'banana_train_data_2\.asc'.* got .*"):
         load_ida(tmp_path)
 
 

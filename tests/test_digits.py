@@ -1,4 +1,7 @@
-"""Every public claim of `digits`, held against models in hundreds of digits."""
+"""Every public claim of `digits`, held against models in hundreds of digits.
+
+Covers: selection.digits.
+"""
 
 import sys
 from pathlib import Path
@@ -12,16 +15,18 @@ from mpmath import mp
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from digits import INPUTS, KINDS, draw, judge
 
+from drawn import SOAK
 from exact_ridge import accuracies, true_digits
 
-EACH = 5
+EACH = 20 if SOAK else 5  # cases of each kind
+FIRST = len(KINDS) * SOAK  # the number of the first case
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("digits")]  # the cases are judged once
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.xdist_group("digits")]  # the cases are judged once
 
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return [judge(draw(number)) for number in range(EACH * len(KINDS))]
+    return [judge(draw(number)) for number in range(FIRST, FIRST + EACH * len(KINDS))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

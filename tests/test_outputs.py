@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bad_outputs import tried
@@ -14,7 +14,6 @@ from mercer.cli.predicting import as_csv
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
 def test_an_output_is_what_was_meant_or_nothing_has_changed(seed):
     rng = np.random.default_rng(seed)
     for _ in range(10):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from cli_tables import FAST
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -44,7 +44,6 @@ def table_with(name, cells, place):
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
 @given(name=STRANGE, cell=STRANGE)
 def test_sentences_about_strange_names_and_cells_are_one_printable_line(place, name, cell):
     table = table_with(name, [cell, "x", "1", "2", "3", "4", "5", "6", "7"], place)
@@ -67,7 +66,6 @@ def test_sentences_about_strange_names_and_cells_are_one_printable_line(place, n
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(name=STRANGE, cell=STRANGE)
 def test_a_strangers_model_file_is_inspected_without_harm(place, name, cell):
     rows = {name: [1.0, 2.0, 3.0, 4.0], "level": [cell, "b", cell, "b"]}

@@ -20,6 +20,7 @@ from one_process import together
 from pyarrow import parquet
 
 from mercer import load
+from refusals import tells
 
 MERCER = str(Path(sys.executable).parent / "mercer")
 LINEAR = ["--kernel", "linear", "--alphas", "0.1,1", "--folds", "3"]
@@ -57,21 +58,14 @@ def test_what_a_model_without_data_cannot_do_is_refused_with_the_reason(run, fol
         "KernelRidgeCV without its training rows: Linear()\nno training rows, 5 columns; "
     )
     said = run("predict", "model.mercer", "new.csv", "--interval", "0.9", code=2).stderr
-    assert said == (
-        "mercer: Prediction intervals need the training rows; this model was saved without them. Fit it without "
-        "--without-data.\n"
-    )
+    assert tells(said, "Prediction intervals need")
     (folder / "model.mercer").unlink()
     for kernel, got in (
         ("gaussian", "Gaussian(width=1.0)"),
         ("laplacian(2) + linear()", "Laplacian(width=2) + Linear()"),
     ):
         said = run("fit", "houses.csv", "--target", "price", "--without-data", "--kernel", kernel, code=2).stderr
-        assert said == (
-            "mercer: --without-data needs a kernel with a finite feature map, such as linear() or "
-            f"polynomial(degree=2); {got} predicts from its training rows. Choose another --kernel, or remove "
-            "--without-data.\n"
-        )
+        assert tells(said, "--without-data", got)
     assert left_behind(folder) == []
 
 
@@ -160,7 +154,7 @@ def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypat
 
 def test_the_address_of_a_scheduler_must_be_one(run):
     said = run("fit", "houses.csv", "--target", "price", "--dask", "here", code=2).stderr
-    assert said == "mercer: --dask must be the address of a scheduler, such as tcp://10.0.0.1:8786; got 'here'.\n"
+    assert tells(said, "--dask", "got 'here'")
 
 
 def test_a_file_too_large_for_memory_is_refused_before_it_is_read(run):
@@ -196,9 +190,7 @@ def test_an_output_that_is_an_input_or_another_output_is_refused_before_anything
         (("predict", "m.csv", "new.csv", "--out", "hard-model.csv"), "--out", "the model", "hard-model.csv"),
     ]
     for words, option, what, path in cases:
-        assert run(*words, code=2).stderr == (
-            f"mercer: {option} would overwrite {what}: {path!r}. Use a different file name.\n"
-        )
+        assert tells(run(*words, code=2).stderr, option, what, repr(path))
         assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
@@ -264,9 +256,9 @@ def test_devices_are_written_to_and_not_replaced(run, folder):
         pytest.skip("there is no /dev/full here")
     run("fit", "houses.csv", "--target", "price", *FAST)
     said = run("predict", "model.mercer", "new.csv", "--out", "/dev/full", code=2).stderr
-    assert said == "mercer: The table /dev/full cannot be written: no space left on device.\n"
+    assert tells(said, "The table /dev/full", "no space left on device")
     said = run("fit", "houses.csv", "--target", "price", *FAST, "--out", "/dev/full", code=2).stderr
-    assert said == "mercer: The model file /dev/full cannot be written: no space left on device.\n"
+    assert tells(said, "The model file /dev/full", "no space left on device")
     run("predict", "model.mercer", "new.csv", "--out", "/dev/null")
     assert Path("/dev/full").is_char_device()
     assert Path("/dev/null").is_char_device()
@@ -282,14 +274,14 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(folder):
     words = [MERCER, "fit", "houses.csv", "--target", "price", *FAST, "--threads", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, preexec_fn=small)  # noqa: S603 - our own command
     assert done.returncode == 2
-    assert done.stderr == "mercer: The model file model.mercer cannot be written: file too large.\n"
+    assert tells(done.stderr, "The model file model.mercer", "file too large")
     assert left_behind(folder) == []
 
 
 def test_places_without_permission_are_refused_before_the_work(run, folder, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
     said = run("fit", "houses.csv", "--target", "price", code=2)
-    assert said.stderr == "mercer: 'model.mercer' cannot be written: permission denied.\n"
+    assert tells(said.stderr, "'model.mercer'", "permission denied")
     assert said.stdout == ""
 
 
@@ -346,7 +338,4 @@ def test_files_that_are_no_models_get_one_sentence(run, folder):
 
 def test_a_wrong_separator_is_pointed_out(run):
     said = run("fit", "-", "--target", "y", "--separator", ",", given="a;y\n1;2\n3;4\n", code=2).stderr
-    assert said == (
-        "mercer: There is no column 'y' in standard input. It has one column, 'a;y'. If the separator is a semicolon, "
-        "set --separator.\n"
-    )
+    assert tells(said, "'y'", "'a;y'")

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from mercer.cli import refusals, reporting
 from mercer.cli.refusals import words
+from refusals import tells
 
 pytestmark = pytest.mark.slow
 
@@ -71,29 +72,27 @@ def test_a_closed_standard_input_is_an_empty_one(folder):
 
 # -- locales ---------------------------------------------------------------------------------------
 
-LOCALES = [
-    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    {"LC_ALL": "de_DE.UTF-8"},  # C where there is none
-    {"PYTHONIOENCODING": "latin-1"},
-]
+NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "latin-1"}
 
 
-def test_outputs_do_not_depend_on_the_locale(folder):
+def test_outputs_do_not_depend_on_the_locale(run, folder):
     cities = ["Köln", "Zürich", "Århus", "Łódź"]
     lines = [f"{i * 7 % 31}.5,{cities[i % 4]},2020-{1 + i % 12:02}-05,{i * 1.25}" for i in range(40)]
     (folder / "table.csv").write_text("größe,stadt,tag,preis\n" + "\n".join(lines) + "\n", encoding="utf-8")
     fit = ["fit", "table.csv", "--target", "preis", *FAST, "--json", "--report", "r.html"]
     predict = ["predict", "model.mercer", "table.csv", "--drop", "preis", "--id", "stadt"]
-    found = []
-    for environment in LOCALES:
-        (code, printed, said), (other, table, more) = together(fit, predict, **environment)
-        assert (code, said, other, more) == (0, b"", 0, b"")
+
+    def outputs(printed, table):
         summary = json.loads(printed.decode("utf-8"))
         del summary["seconds"]
         page = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d[:\d]*", "", (folder / "r.html").read_text(encoding="utf-8"))
         assert table.decode("utf-8").splitlines()[1].startswith("Köln,")
-        found.append((summary, page, table))
-    assert all(each == found[0] for each in found[1:])
+        return summary, page, table
+
+    here = outputs(run(*fit).stdout_bytes, run(*predict).stdout_bytes)
+    (code, printed, said), (other, table, more) = together(fit, predict, **NARROW)
+    assert (code, said, other, more) == (0, b"", 0, b"")
+    assert outputs(printed, table) == here
 
 
 # -- limits ----------------------------------------------------------------------------------------
@@ -178,10 +177,7 @@ def test_a_damaged_checkpoint_is_one_sentence_on_the_command_line(run, folder):
     run(*given)
     whole = (folder / "kept").read_bytes()
     (folder / "kept").write_bytes(whole[:-4] + b"abcd")
-    assert run(*given, code=2).stderr == (
-        "mercer: The checkpoint kept cannot be read: the checksum of an array does not match: the file was changed or "
-        "damaged. Delete it, or use another file.\n"
-    )
+    assert tells(run(*given, code=2).stderr, "The checkpoint kept", "the checksum of an array")
 
 
 @pytest.mark.parametrize("long", [False, True])
@@ -210,7 +206,7 @@ def test_dates_are_no_weights(run, folder):
     days = pa.array(range(30), pa.timestamp("s"))
     parquet.write_table(pa.table({"x": range(30), "w": days, "y": [i * 1.5 for i in range(30)]}), "t.parquet")
     said = run("fit", "t.parquet", "--target", "y", "--weight", "w", *FAST, code=2).stderr
-    assert said == "mercer: Column 'w' must be numbers; got '1970-01-01' in row 1 of t.parquet.\n"
+    assert tells(said, "Column 'w'", "got '1970-01-01' in row 1 of t.parquet")
 
 
 def test_ids_that_have_no_type_of_arrows_are_written_as_text(run, folder):
@@ -228,10 +224,7 @@ def test_what_pyarrow_cannot_do_is_a_refusal(run, folder, monkeypatch):
         raise pa.ArrowNotImplementedError("Function 'array_take' has no kernel matching input types (odd, int64)")
 
     monkeypatch.setattr("mercer.cli.running.prepare", cannot)
-    assert run("fit", "houses.csv", "--target", "price", code=2).stderr == (
-        "mercer: pyarrow cannot read or write this table: Function 'array_take' has no kernel matching input types "
-        "(odd, int64). Drop or convert the column that it names.\n"
-    )
+    assert tells(run("fit", "houses.csv", "--target", "price", code=2).stderr, "pyarrow", "'array_take'")
 
 
 def test_a_message_that_cannot_be_written_keeps_its_exit_code(folder):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from formulas import refusal
 from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
+from refusals import refusal, tells
 from views import read_only
 
 # -- alpha ------------------------------------------------------------------------------------------
@@ -25,10 +25,7 @@ def test_one_alpha_per_target_is_kept_and_copied():
 
 @pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, None, "much"])
 def test_an_alpha_that_is_none_is_refused(alpha):
-    assert refusal(checked_alpha, "Model", alpha, 1) == (
-        f"alpha of Model must be a finite, non-negative number; got {alpha!r}. Use a small positive number for weak "
-        "regularization."
-    )
+    assert tells(refusal(checked_alpha, "Model", alpha, 1), "alpha of Model", f"got {alpha!r}")
 
 
 @pytest.mark.parametrize("alpha", ["0.5", ["0.5"]])
@@ -37,23 +34,14 @@ def test_an_alpha_that_is_text_is_no_number(alpha):
 
 
 def test_several_alphas_of_which_one_is_bad_are_refused():
-    assert refusal(checked_alpha, "Model", [1, -2], 2) == (
-        "alpha of Model must be finite, non-negative numbers; got [1, -2]. Use a small positive number for weak "
-        "regularization."
-    )
+    assert tells(refusal(checked_alpha, "Model", [1, -2], 2), "alpha of Model", "got [1, -2]")
 
 
 def test_a_wrong_number_of_alphas_is_refused():
-    assert (
-        refusal(checked_alpha, "Model", [1, 2], 1) == "alpha of Model must be one number; got an array of shape (2,)."
-    )
-    assert refusal(checked_alpha, "Model", [1, 2], 3) == (
-        "alpha of Model must be one number, or an array of 3 numbers (one per target); got an array of shape (2,)."
-    )
-    assert (
-        refusal(checked_alpha, "Model", [[1]], 1) == "alpha of Model must be one number; got an array of shape (1, 1)."
-    )
-    assert refusal(checked_alpha, "Model", [], 1) == "alpha of Model must be one number; got an array of shape (0,)."
+    assert tells(refusal(checked_alpha, "Model", [1, 2], 1), "alpha of Model", "got an array of shape (2,)")
+    assert tells(refusal(checked_alpha, "Model", [1, 2], 3), "alpha of Model", "got an array of shape (2,)")
+    assert tells(refusal(checked_alpha, "Model", [[1]], 1), "alpha of Model", "got an array of shape (1, 1)")
+    assert tells(refusal(checked_alpha, "Model", [], 1), "alpha of Model", "got an array of shape (0,)")
 
 
 # -- weights ----------------------------------------------------------------------------------------
@@ -65,15 +53,13 @@ def test_weights_that_are_usable_are_given_back():
 
 
 def test_a_negative_weight_is_refused_with_its_row():
-    assert refusal(checked_weights, "Model", np.array([1.0, -2.0, -0.5])) == (
-        "sample_weight of Model must be non-negative; got -2 in row 1."
+    assert tells(
+        refusal(checked_weights, "Model", np.array([1.0, -2.0, -0.5])), "sample_weight of Model", "got -2 in row 1"
     )
 
 
 def test_weights_that_are_all_zero_are_refused():
-    assert refusal(checked_weights, "Model", np.zeros(3)) == (
-        "sample_weight of Model must be positive for at least one row; got only zeros."
-    )
+    assert tells(refusal(checked_weights, "Model", np.zeros(3)), "sample_weight of Model", "got only zeros")
 
 
 # -- Gram matrices ----------------------------------------------------------------------------------
@@ -95,19 +81,14 @@ def test_rounding_is_no_asymmetry(rng):
 
 
 def test_a_matrix_that_is_not_square_is_refused():
-    assert refusal(checked_gram, np.ones((2, 3))) == (
-        "The precomputed kernel matrix K in fit must be square, one row and column per training row; got 2 x 3."
-    )
+    assert tells(refusal(checked_gram, np.ones((2, 3))), "The precomputed kernel matrix", "got 2 x 3")
 
 
 def test_the_worst_asymmetry_is_named():
     K = np.eye(4)
     K[0, 1] = 0.1
     K[2, 3] = 0.5
-    assert refusal(checked_gram, K) == (
-        "The precomputed kernel matrix K in fit must be symmetric; got K[2, 3] = 0.5 and K[3, 2] = 0. If the "
-        "difference is rounding error, use (K + K.T) / 2."
-    )
+    assert tells(refusal(checked_gram, K), "The precomputed kernel matrix", "got K[2, 3] = 0.5 and K[3, 2] = 0")
 
 
 def test_an_asymmetry_far_down_a_large_matrix_is_found():

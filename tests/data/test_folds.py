@@ -181,9 +181,7 @@ def test_splits_that_make_no_sense_are_refused(cv, sentence):
 
 
 def test_more_folds_than_groups_are_refused():
-    with pytest.raises(
-        InputError, match=r"^The number of folds must be between 2 and the number of groups, 5; got 6\.$"
-    ):
+    with pytest.raises(InputError, match=r"The number of folds.* got 6"):
         draw(6, X, Y, groups=GROUPS)
 
 

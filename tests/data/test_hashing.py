@@ -135,15 +135,15 @@ def test_a_missing_key_is_refused(keys):
 
 
 def test_what_is_no_key_is_refused():
-    with pytest.raises(InputError, match=r"^groups must be numbers or strings; got an array of object\.$"):
+    with pytest.raises(InputError, match=r"groups.* got an array of object"):
         fold_of(0, 1, 5, 0, np.array([(1, 2), None], dtype=object)[:1])
-    with pytest.raises(InputError, match=r"^groups must be numbers or strings; got an array of object\.$"):
+    with pytest.raises(InputError, match=r"groups.* got an array of object"):
         fold_of(0, 2, 5, 0, np.array([[1], "a"], dtype=object))
-    with pytest.raises(InputError, match=r"^groups must have one label per row; got an array of 2 dimensions\.$"):
+    with pytest.raises(InputError, match=r"groups.* got an array of 2 dimensions"):
         fold_of(0, 2, 5, 0, np.zeros((2, 1)))
-    with pytest.raises(InputError, match=r"^groups must have one label per row \(3\); got 2\.$"):
+    with pytest.raises(InputError, match=r"groups.* got 2"):
         fold_of(0, 3, 5, 0, np.zeros(2))
-    with pytest.raises(InputError, match=r"^The number of folds must be at least 1; got 0\.$"):
+    with pytest.raises(InputError, match=r"The number of folds.* got 0"):
         fold_of(0, 3, 0, 0)
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from formulas import refusal
 from mercer.data import Rows, as_rows
 from mercer.errors import InputError
+from refusals import refusal, tells
 from views import read_only
 
 TABLE = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -57,7 +57,6 @@ def test_tables_of_every_make_become_float64(X):
     assert (values == TABLE).all()
 
 
-@settings(max_examples=40)
 @given(
     X=hnp.arrays(
         st.sampled_from([np.float64, np.float32, np.int64, np.uint16, np.bool_]),
@@ -131,12 +130,8 @@ def test_the_columns_of_a_data_frame_have_names():
 
 
 def test_one_dimension_is_refused_with_the_way_out():
-    assert refusal(as_rows, [1.0, 2.0]) == (
-        "X must be a table with rows and columns; got a list of 2 numbers. For one column, use X.reshape(-1, 1)."
-    )
-    assert refusal(as_rows, pd.Series([1, 2, 3])) == (
-        "X must be a table with rows and columns; got a list of 3 numbers. For one column, use X.reshape(-1, 1)."
-    )
+    assert tells(refusal(as_rows, [1.0, 2.0]), "X", "got a list of 2 numbers")
+    assert tells(refusal(as_rows, pd.Series([1, 2, 3])), "X", "got a list of 3 numbers")
 
 
 def test_three_dimensions_and_none_are_refused():
@@ -164,16 +159,14 @@ def test_the_first_bad_number_is_named_with_its_place(bad):
     assert refusal(as_rows, X) == said
     assert refusal(as_rows, pd.DataFrame(X)) == said
     assert refusal(as_rows, X.astype(object)) == said
-    assert refusal(as_rows, sparse.csr_array(X)) == "X must be finite; got a sparse matrix with NaN or infinity."
+    assert tells(refusal(as_rows, sparse.csr_array(X)), "X", "got a sparse matrix with NaN or infinity")
 
 
 def test_missing_numbers_of_data_frames_are_refused():
-    assert refusal(as_rows, pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})) == (
-        "X must be finite; got nan in row 1, column 0. Impute the missing values, or drop these rows."
+    assert tells(
+        refusal(as_rows, pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})), "X", "got nan in row 1, column 0"
     )
-    assert refusal(as_rows, pl.DataFrame({"a": [1.0, None]})) == (
-        "X must be finite; got nan in row 1, column 0. Impute the missing values, or drop these rows."
-    )
+    assert tells(refusal(as_rows, pl.DataFrame({"a": [1.0, None]})), "X", "got nan in row 1, column 0")
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
@@ -183,7 +176,7 @@ def test_numbers_too_large_for_floating_point_are_refused():
 
 
 def test_complex_numbers_are_refused():
-    assert refusal(as_rows, TABLE + 1j) == "X must be real; got complex numbers."
+    assert tells(refusal(as_rows, TABLE + 1j), "X", "got complex numbers")
 
 
 def test_complex_sparse_numbers_are_refused_too():
@@ -294,15 +287,11 @@ def test_a_missing_number_in_a_mixed_table_is_refused_when_its_column_is_chosen(
 
 def test_columns_that_are_not_there_are_refused():
     rows = as_rows(pd.DataFrame(TABLE, columns=["alpha", "beta", "gamma"]))
-    assert refusal(rows.columns, ("alhpa",)) == "There is no column 'alhpa'. Did you mean 'alpha'?"
-    assert refusal(rows.columns, (3,)) == "A column index must be between 0 and 2; got 3."
-    assert refusal(rows.columns, (-4,)) == "A column index must be between 0 and 2; got -4."
-    assert refusal(as_rows(TABLE).columns, ("a",)) == (
-        "Column 'a' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
-    )
-    assert refusal(as_rows(["x"]).columns, (0,)) == (
-        ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
-    )
+    assert tells(refusal(rows.columns, ("alhpa",)), "'alhpa'", "'alpha'")
+    assert tells(refusal(rows.columns, (3,)), "A column index", "got 3")
+    assert tells(refusal(rows.columns, (-4,)), "A column index", "got -4")
+    assert tells(refusal(as_rows(TABLE).columns, ("a",)), "Column 'a'", "no column names")
+    assert tells(refusal(as_rows(["x"]).columns, (0,)), ".on(...)")
 
 
 def test_a_name_that_stands_over_two_columns_is_not_guessed():
@@ -379,7 +368,6 @@ def joined(values):
     return Rows(made)
 
 
-@settings(max_examples=40)
 @given(st.text("ab", min_size=1, max_size=8), st.text("cd", min_size=1, max_size=8), st.data())
 @pytest.mark.slow
 def test_rows_of_two_tables_are_mapped_together_and_cut_alike(left, right, data):
@@ -434,9 +422,7 @@ def test_hidden_objects_are_refused(objects):
 
 @pytest.mark.parametrize("objects", [False, True])
 def test_a_single_object_in_an_array_is_no_sequence(objects):
-    assert refusal(as_rows, np.array("a"), objects=objects) == (
-        "X must be a table or a sequence of objects; got 0 dimensions."
-    )
+    assert tells(refusal(as_rows, np.array("a"), objects=objects), "X", "got 0 dimensions")
 
 
 def test_numbers_beside_texts_in_lists_stay_numbers():

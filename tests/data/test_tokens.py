@@ -4,12 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from formulas import refusal
 from mercer.data import tokens as module
 from mercer.data.tokens import counted, letters, substrings, words
+from refusals import refusal, tells
 
 # plain and accented letters, a combining mark, an emoji, lone surrogates, a null and several kinds of white space
 LETTERS = "ab \u00e9e\u0301\U0001f600\ud800\udfff\x00\u3000\n"
@@ -84,12 +84,8 @@ def test_no_sequences_and_empty_ones_are_fine(take):
 
 @pytest.mark.parametrize("value", [None, np.nan, 3, 2.5], ids=repr)
 def test_what_has_no_parts_is_refused_with_its_row(value):
-    assert (
-        refusal(words, "Words", ["a", value]) == f"Rows of Words must be texts, lists or sets; got {value!r} in row 1."
-    )
-    assert refusal(letters, "Spectrum", ["a", value]) == (
-        f"Rows of Spectrum must be texts or sequences; got {value!r} in row 1."
-    )
+    assert tells(refusal(words, "Words", ["a", value]), "Rows of Words", f"got {value!r} in row 1")
+    assert tells(refusal(letters, "Spectrum", ["a", value]), "Rows of Spectrum", f"got {value!r} in row 1")
 
 
 def test_a_generator_among_the_rows_is_refused():
@@ -98,21 +94,16 @@ def test_a_generator_among_the_rows_is_refused():
 
 @pytest.mark.parametrize("value", [{"a"}, frozenset("a"), {"a": 1}.keys()], ids=["set", "frozenset", "keys"])
 def test_sets_have_no_order_and_so_no_letters(value):
-    assert refusal(letters, "Spectrum", ["ab", value]) == (
-        f"Rows of Spectrum must be texts or sequences; got {value!r} in row 1."
-    )
+    assert tells(refusal(letters, "Spectrum", ["ab", value]), "Rows of Spectrum", f"got {value!r} in row 1")
 
 
 @pytest.mark.parametrize("value", [{"a": 2}, Counter("aa")], ids=["dict", "Counter"])
 def test_mappings_are_refused_rather_than_cut_down_to_their_keys(value):
-    assert refusal(words, "Words", [value]) == f"Rows of Words must be texts, lists or sets; got {value!r} in row 0."
+    assert tells(refusal(words, "Words", [value]), "Rows of Words", f"got {value!r} in row 0")
 
 
 def test_parts_that_cannot_be_told_apart_are_refused_with_their_row():
-    assert refusal(words, "Words", [["a"], [["b"]]]) == (
-        "Every item in the rows of Words must be hashable, such as a string, a number or a tuple; got an unhashable "
-        "item in row 1."
-    )
+    assert tells(refusal(words, "Words", [["a"], [["b"]]]), "Every item in the", "got an unhashable item in row 1")
 
 
 def test_counts_say_how_often_each_code_occurs():
@@ -141,7 +132,6 @@ def test_substrings_are_all_runs_within_one_sequence(values, length):
     assert counted_runs(values, length) == [runs(value, length) for value in values]
 
 
-@settings(max_examples=50)
 @given(texts, st.integers(1, 9), st.integers(1, 40))
 def test_substrings_are_renumbered_before_their_numbers_run_over(values, length, largest):
     with pytest.MonkeyPatch.context() as patch:

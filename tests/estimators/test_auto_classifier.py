@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from auto_cases import NO_BETTER_LABEL, QUICK, rings, smooth
 
-from formulas import refusal
 from mercer import AutoClassifier
+from refusals import refusal
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
-from formulas import refusal
 from mercer import AutoClassifier, AutoRegressor, TableEncoder, load, save
 from mercer.estimators.auto_classifier import costs_of, wrong_share
 from mercer.estimators.calibration import Temperature
+from refusals import refusal, tells
 
 pytestmark = pytest.mark.slow
 
@@ -96,13 +96,13 @@ def test_costs_are_as_given_balanced_or_one():
 def test_costs_that_are_none_are_refused(given, rng):
     X, y, _ = rare(rng, 60, offset=-1.0)
     words = refusal(AutoClassifier(committee=False, class_weight=given).fit, X, y)
-    assert words == f"class_weight must be numbers of at least 0, not all 0; got {given!r}."
+    assert tells(words, "class_weight", f"got {given!r}")
 
 
 def test_class_weights_of_another_kind_are_refused(rng):
     X, y, _ = rare(rng, 60, offset=-1.0)
     words = refusal(AutoClassifier(class_weight="heavy").fit, X, y)
-    assert words == "class_weight of AutoClassifier must be a dict, 'balanced' or None; got 'heavy'."
+    assert tells(words, "class_weight of AutoClassifier", "got 'heavy'")
 
 
 def test_weights_and_leans_come_back_from_a_file(one_in_a_hundred, tmp_path):
@@ -175,7 +175,7 @@ def test_an_encoder_of_ones_own_is_used_in_fit_and_in_every_fold(kind, rng):
 def test_what_is_no_encoder_is_refused(kind, rng):
     X, y = years(rng)
     words = refusal(kind(encoder="plain").fit, X, y if kind is AutoRegressor else y > 0)
-    assert words == f"encoder of {kind.__name__} must be a TableEncoder, or None; got 'plain'."
+    assert tells(words, f"encoder of {kind.__name__}", "got 'plain'")
 
 
 def test_an_outer_loop_tells_its_own_progress_and_not_that_of_its_folds(rng, monkeypatch):

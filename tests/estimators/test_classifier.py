@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -15,6 +15,7 @@ from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError
 from mercer.estimators.classifier import label_targets
 from mercer.kernels import Gaussian, Laplacian, Linear
+from refusals import tells
 from views import read_only
 
 KERNELS = ["linear", "rbf", Gaussian(0.7), Laplacian() + Linear()]
@@ -110,7 +111,6 @@ def test_balance_helps_the_rare_class(rng):
 
 @pytest.mark.slow
 @given(st.integers(2, 5), st.integers(0, 2**16))
-@settings(max_examples=25)
 def test_the_names_of_the_classes_do_not_matter(classes, seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(20, 2)), np.resize(np.arange(classes), 20)
@@ -156,10 +156,7 @@ def test_a_precomputed_matrix_gives_what_its_kernel_does(rng):
 def test_one_class_is_refused_in_a_sentence(labels, shown, rng):
     with pytest.raises(InputError) as caught:
         KernelRidgeClassifier().fit(rng.normal(size=(3, 2)), labels)
-    assert str(caught.value) == (
-        "y of KernelRidgeClassifier must be labels of at least two classes with positive sample weight; got 1 class, "
-        f"{shown}."
-    )
+    assert tells(str(caught.value), "y of KernelRidgeClassifier", f"got 1 class, {shown}")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -176,7 +173,7 @@ def test_class_weights_of_zero_for_all_are_refused_in_a_sentence(rng):
         KernelRidgeClassifier(class_weight={0: 0.0, 1: 0.0}).fit(X, y)
     with pytest.raises(InputError) as caught:
         KernelRidgeClassifier(class_weight={0: -1.0, 1: 1.0}).fit(X, y)
-    assert str(caught.value) == "sample_weight of KernelRidgeClassifier must be non-negative; got -1 in row 0."
+    assert tells(str(caught.value), "sample_weight of KernelRidgeClassifier", "got -1 in row 0")
 
 
 def test_numbers_that_are_no_labels_are_refused(rng):

@@ -7,13 +7,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from base_cases import ESTIMATORS, refusal, rows_and_targets
+from base_cases import ESTIMATORS, rows_and_targets
 from sklearn.exceptions import NotFittedError
 
 from mercer import KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.errors import SingularSystemWarning
 from mercer.estimators.base import shape_of
 from mercer.kernels import Gaussian, Linear
+from refusals import refusal, tells
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ SMALL = "Use a small positive number for weak regularization."
     ids=str,
 )
 def test_a_bad_alpha_is_refused_in_a_sentence(estimator, alpha, sentence, data):
-    assert refusal(lambda: estimator(alpha).fit(*data)) == f"alpha of {estimator.__name__} must be {sentence}"
+    assert tells(refusal(lambda: estimator(alpha).fit(*data)), f"alpha of {estimator.__name__}", sentence)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_a_bad_alpha_is_refused_in_a_sentence(estimator, alpha, sentence, data):
 )
 def test_a_bad_alpha_of_several_targets_is_refused_in_a_sentence(alpha, sentence, data, rng):
     got = refusal(lambda: KernelRidge(alpha).fit(data[0], rng.normal(size=(24, 2))))
-    assert got == f"alpha of KernelRidge must be {sentence}"
+    assert tells(got, "alpha of KernelRidge", sentence)
 
 
 @pytest.mark.parametrize("estimator", [KernelRidge, KernelRidgeClassifier])
@@ -69,7 +70,7 @@ def test_bad_weights_are_refused_in_a_sentence(estimator, data):
     w = np.ones(24)
     w[5] = -0.25
     got = refusal(lambda: estimator().fit(*data, w))
-    assert got == f"sample_weight of {estimator.__name__} must be non-negative; got -0.25 in row 5."
+    assert tells(got, f"sample_weight of {estimator.__name__}", "got -0.25 in row 5")
     with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero number"):
         estimator().fit(*data, np.zeros(24))
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(23,\), expected \(24,\)!"):
@@ -81,8 +82,8 @@ def test_bad_weights_are_refused_in_a_sentence(estimator, data):
 def test_no_weight_left_is_refused_in_a_sentence():
     from mercer.data.checks import checked_weights
 
-    assert refusal(lambda: checked_weights("KernelRidge", np.zeros(3))) == (
-        "sample_weight of KernelRidge must be positive for at least one row; got only zeros."
+    assert tells(
+        refusal(lambda: checked_weights("KernelRidge", np.zeros(3))), "sample_weight of KernelRidge", "got only zeros"
     )
 
 
@@ -153,9 +154,7 @@ def test_columns_can_be_named_in_the_kernel(data):
     for table in (frame, pl.from_pandas(frame)):
         np.testing.assert_allclose(KernelRidge(kernel=kernel).fit(table, y).predict(table), by_number, rtol=1e-12)
     assert refusal(lambda: KernelRidge(kernel=Gaussian().on("bb")).fit(frame, y)).startswith("There is no column 'bb'.")
-    assert refusal(lambda: KernelRidge(kernel=Gaussian().on("b")).fit(X, y)) == (
-        "Column 'b' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
-    )
+    assert tells(refusal(lambda: KernelRidge(kernel=Gaussian().on("b")).fit(X, y)), "Column 'b'", "no column names")
 
 
 def test_a_target_column_of_a_frame_is_taken(data):

@@ -401,9 +401,7 @@ def test_what_is_no_search_is_refused(data):
 
 def test_an_outer_fold_that_leaves_one_group_is_refused_in_a_sentence(data):
     groups = np.arange(41) % 2
-    with pytest.raises(
-        InputError, match=(r"^The number of folds must be between 2 and the number of groups, 1; got 2\.$")
-    ):
+    with pytest.raises(InputError, match=(r"The number of folds.* got 2")):
         nested_cross_validate(SEARCH, *data, cv=2, inner=2, groups=groups)
 
 

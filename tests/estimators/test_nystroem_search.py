@@ -1,4 +1,7 @@
-"""Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files."""
+"""Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files.
+
+Covers: estimators.nystroem_search_core.
+"""
 
 import re
 
@@ -6,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -196,7 +199,6 @@ def test_few_rows_are_dealt_evenly_and_scored_as_refitting_does(rows, rng):
     groups=st.integers(4, 12), seed=st.integers(0, 50), cuts=st.sets(st.integers(1, 59)), text=st.booleans(),
     labels=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=25)
 def test_few_groups_stay_together_in_folds_that_no_partition_changes(groups, seed, cuts, text, labels):
     rng = np.random.default_rng(seed)
     X, y = table(rng, n=60)

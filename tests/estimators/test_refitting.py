@@ -49,9 +49,7 @@ def test_sparse_rows_of_any_format_are_taken(data):
 
 
 def test_weights_must_be_one_for_each_row(data):
-    with pytest.raises(
-        InputError, match=(r"^sample_weight must be an array of length 40, one value per row; got shape \(50,\)\.$")
-    ):
+    with pytest.raises(InputError, match=(r"sample_weight.* got shape \(50,\)")):
         cross_validate(Ridge(), *data, cv=4, sample_weight=np.ones(50))
 
 

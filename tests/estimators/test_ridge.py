@@ -1,4 +1,7 @@
-"""KernelRidge equals the bordered system by brute force, scikit-learn's, and a Gaussian process."""
+"""KernelRidge equals the bordered system by brute force, scikit-learn's, and a Gaussian process.
+
+Covers: solvers.fitted.
+"""
 
 import itertools
 import math
@@ -9,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -231,7 +234,6 @@ def test_the_std_of_many_rows_equals_that_of_a_few(rng):
 
 @pytest.mark.slow
 @given(st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), st.booleans(), st.booleans(), st.integers(0, 2**16))
-@settings(max_examples=60)
 def test_shapes_follow_y_and_small_tables_equal_brute_force(n, d, targets, intercept, linear, seed):
     rng = np.random.default_rng(seed)
     X, new = rng.normal(size=(n, d)), rng.normal(size=(4, d))

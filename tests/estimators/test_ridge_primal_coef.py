@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from formulas import refusal
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
 from mercer.errors import NoFeaturesError
 from mercer.kernels import (
@@ -26,6 +25,7 @@ from mercer.kernels import (
     Polynomial,
     Precomputed,
 )
+from refusals import refusal, tells
 
 CASES = list(itertools.product([False, True], [False, True], [0, 2]))
 SOLVERS = ["auto", "cholesky", "spectral", "primal"]
@@ -65,7 +65,6 @@ def test_features_times_weights_predict(solver, kernel, intercept, weighted, tar
 
 @pytest.mark.slow
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 3), st.booleans(), st.integers(0, 2**16))
-@settings(max_examples=40)
 def test_primal_and_dual_solvers_have_the_same_weights(n, d, degree, intercept, seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
@@ -173,10 +172,7 @@ def test_they_survive_pickling_and_are_no_part_of_a_clone(rng):
 @pytest.mark.parametrize("kernel", [Gaussian(), Linear() + Gaussian(), Linear().exp()], ids=repr)
 def test_endlessly_many_features_have_no_weights(kernel, rng):
     model = KernelRidge(0.5, kernel=kernel).fit(rng.normal(size=(9, 2)), rng.normal(size=9))
-    assert refusal(lambda: model.primal_coef_, kind=NoFeaturesError) == (
-        f"primal_coef_ of KernelRidge needs a kernel with a finite feature map; {kernel!r} has none. "
-        "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
-    )
+    assert tells(refusal(lambda: model.primal_coef_, kind=NoFeaturesError), "primal_coef_ of KernelRidge", repr(kernel))
     assert not hasattr(model, "primal_coef_")
 
 
@@ -189,9 +185,11 @@ def test_a_precomputed_matrix_has_no_features(rng):
 def test_too_many_features_are_refused_with_their_number(monkeypatch, rng):
     model = KernelRidge(0.5, kernel=Polynomial(6)).fit(rng.normal(size=(9, 20)), rng.normal(size=9))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000000")
-    assert refusal(lambda: model.primal_coef_, kind=NoFeaturesError) == (
-        "primal_coef_ of KernelRidge on 230230 features needs 20.3 MB of memory; 1.0 MB is available. "
-        "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
+    assert tells(
+        refusal(lambda: model.primal_coef_, kind=NoFeaturesError),
+        "primal_coef_ of KernelRidge on 230230 features",
+        "20.3 MB",
+        "1.0 MB",
     )
 
 

@@ -144,7 +144,7 @@ def test_mistakes_are_refused_in_a_sentence(how, sentence, data):
 
 
 def test_bad_weights_and_bad_matrices_are_refused(data):
-    with pytest.raises(InputError, match=r"^sample_weight of KernelRidgeCV must be non-negative; got -1 in row 0\.$"):
+    with pytest.raises(InputError, match=r"sample_weight of KernelRidgeCV.* got -1 in row 0"):
         KernelRidgeCV(**PINNED).fit(*data, sample_weight=np.r_[-1.0, np.ones(46)])
     with pytest.raises(ValueError, match=r"non-zero|positive for at least one row"):
         KernelRidgeCV(**PINNED).fit(*data, sample_weight=np.zeros(47))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from drawn import cases, decided, errors, refit
+from drawn import CASES, cases, decided, errors, refit
 from mercer import KernelRidge, KernelRidgeCV
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
-SEARCHES = 250
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+SEARCHES = CASES // 2
 
 
 def model_of(case, gram):

@@ -92,7 +92,7 @@ def test_the_command_line_says_what_it_said_at(name):
 def test_every_item_is_compared_and_the_folder_stays_small():
     kinds = (("model", MODELS), ("checkpoint", CHECKPOINTS), ("command", COMMANDS))
     assert set(items()) == {*CASES, *(f"{kind} {name}" for kind, names in kinds for name in names)}
-    files = [path for path in FOLDER.iterdir() if path.is_file()]
+    files = [path for path in FOLDER.iterdir() if path.is_file() and path.name != "messages.txt"]
     assert {path.stem for path in files if path.suffix == ".mercer"} == set(MODELS)
     assert {path.stem for path in files if path.suffix == ".checkpoint"} == set(CHECKPOINTS)
     assert sum(path.stat().st_size for path in files) < 400_000

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 from sklearn.model_selection import KFold
 
-from drawn import MANY, cases, decided, errors, refit
+from drawn import CASES, cases, decided, errors, refit
 from mercer import KernelRidge, KernelRidgeCV, compare
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 
 
 def split_score(K, Y, alpha, intercept, train, test):
@@ -88,4 +88,4 @@ def test_scores_differences_and_errors_are_those_of_refits_in_the_same_folds():
         pvalues = 2 * stats.t(len(splits) - 1).sf(np.abs(mean[clear]) / error[clear])
         assert found.pvalue[clear] == pytest.approx(pvalues, rel=1e-3)
         assert np.array_equal(found.adjusted, holm(found.pvalue))
-    assert count > 0.95 * MANY
+    assert count > 0.95 * CASES

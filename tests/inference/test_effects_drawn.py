@@ -7,7 +7,7 @@ from scipy import stats
 from drawn import cancelled, cases, changes, others, refit, refits
 from mercer import KernelRidge, marginal_effects
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 
 
 def drawn(seed):

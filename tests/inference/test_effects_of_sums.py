@@ -1,4 +1,7 @@
-"""Effects of committees, on probabilities and exponentials, and of pairs of columns, against predictions and refits."""
+"""Effects of committees, on probabilities and exponentials, and of pairs of columns, against predictions and refits.
+
+Covers: inference.changes, inference.voters.
+"""
 
 import numpy as np
 import pandas as pd

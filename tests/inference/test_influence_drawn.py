@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from drawn import MANY, cancelled, cases, changes, decided, errors, left_out, others, refit, refits
+from drawn import CASES, cancelled, cases, changes, decided, errors, left_out, others, refit, refits
 from mercer import KernelRidge, KernelRidgeCV, influence
 from mercer.kernels import Precomputed
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 
 
 def test_residuals_leverages_errors_and_predictions_are_those_of_refits():
@@ -46,7 +46,7 @@ def test_choices_are_those_of_searches_without_each_row():
                 assert found.chosen[i] == table.argmin()
                 assert found.choice_changes[i] == (table.argmin() != search.best_index_)
                 count += 1
-    assert count > 0.98 * rows > 6 * MANY
+    assert count > 0.98 * rows > 6 * CASES
 
 
 def test_changes_of_effects_are_those_of_refits():

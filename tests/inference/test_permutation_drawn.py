@@ -9,7 +9,7 @@ from drawn import cases, errors
 from mercer import KernelRidge, KernelRidgeCV, permutation_test
 from mercer.inference.permutation import Permutations
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 ORDERS = 5
 
 

@@ -1,17 +1,9 @@
 """A wave with noise, and refusals, for the tests of bias, variance and noise."""
 
 import numpy as np
-import pytest
 
-from mercer.errors import InputError
 from oracles import kernel_ridge
 from views import read_only
-
-
-def refusal(call):
-    with pytest.raises(InputError) as caught:
-        call()
-    return str(caught.value)
 
 
 def wave(X):

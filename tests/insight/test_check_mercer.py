@@ -1,4 +1,7 @@
-"""check_mercer: what is measured agrees with eigenvalues, what is refuted is refuted, and nothing else is claimed."""
+"""check_mercer: what is measured agrees with eigenvalues, what is refuted is refuted, and nothing else is claimed.
+
+Covers: insight.counterexample, insight.spectrum.
+"""
 
 import dataclasses
 import re
@@ -11,7 +14,6 @@ from hypothesis import strategies as st
 
 import mercer
 from mercer import check_mercer
-from mercer.errors import InputError
 from mercer.insight import MercerCheck
 from mercer.kernels import (
     Custom,
@@ -25,15 +27,10 @@ from mercer.kernels import (
     Sigmoid,
     SquaredDistance,
 )
+from refusals import refusal, tells
 from views import read_only
 
 EPS = np.finfo(float).eps
-
-
-def refusal(call):
-    with pytest.raises(InputError) as caught:
-        call()
-    return str(caught.value)
 
 
 def distance(X, Z):
@@ -221,13 +218,9 @@ def test_options_that_make_no_sense_are_refused(options, said):
 
 def test_options_of_the_search_are_checked():
     kernel = Custom(distance)
-    assert refusal(lambda: check_mercer(kernel, columns=0)) == (
-        "columns of check_mercer must be a positive integer or a list of them; got 0."
-    )
+    assert tells(refusal(lambda: check_mercer(kernel, columns=0)), "columns of check_mercer", "got 0")
     assert refusal(lambda: check_mercer(kernel, columns=[1, 2.5])).endswith("got [1, 2.5].")
-    assert refusal(lambda: check_mercer(kernel, random_state="x")) == (
-        "random_state of check_mercer must be a non-negative integer, a generator or None; got 'x'."
-    )
+    assert tells(refusal(lambda: check_mercer(kernel, random_state="x")), "random_state of check_mercer", "got 'x'")
 
 
 # -- kernels on rows -------------------------------------------------------------------------------
@@ -295,9 +288,7 @@ def test_values_that_are_not_finite_are_refused():
     expected = "must be finite; got NaN or infinity."
     assert expected in refusal(lambda: check_mercer(broken, [[0.0], [1.0]]))
     assert "must be finite" in refusal(lambda: check_mercer(Polynomial(9), [[1e200]]))
-    assert refusal(lambda: check_mercer(Gaussian(), np.empty((0, 2)))) == (
-        "X of check_mercer must be at least one row; got none."
-    )
+    assert tells(refusal(lambda: check_mercer(Gaussian(), np.empty((0, 2)))), "X of check_mercer", "got none")
 
 
 def test_rows_may_be_objects():

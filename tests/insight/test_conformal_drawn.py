@@ -7,7 +7,7 @@ from drawn import cases, decided, left_out
 from mercer import KernelRidge, KernelRidgeCV
 from mercer.kernels import Precomputed
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 VALUES = 10
 
 

@@ -20,6 +20,7 @@ from mercer import KernelRidge, KernelRidgeCV, threads
 from mercer.errors import InputError
 from mercer.insight.intervals import Coverage, covered, ranks
 from mercer.kernels import Gaussian, Linear, Polynomial
+from refusals import tells
 from views import read_only
 
 pytestmark = pytest.mark.slow
@@ -216,16 +217,12 @@ def test_folds_that_are_no_partition_are_refused(rng, cv):
     X, y, new = table(rng)
     with pytest.raises(InputError) as caught:
         KernelRidge().fit(X, y).predict_interval(new, method="cv+", cv=cv)
-    assert str(caught.value) == (
-        "The folds of cv+ must be a partition: every row in exactly one test fold, and all other rows in its training "
-        f"set; got {type(cv).__name__}, 4 splits. Set cv to a number of folds and repeats to 1, or use "
-        "method='jackknife+', which needs no folds."
-    )
+    assert tells(str(caught.value), "The folds of cv+", f"got {type(cv).__name__}, 4 splits")
 
 
 def test_more_folds_than_rows_are_refused(rng):
     X, y, new = table(rng, n=4)
-    with pytest.raises(InputError, match=r"The number of folds must be between 2 and the number of rows, 4; got 10\."):
+    with pytest.raises(InputError, match=r"The number of folds.* got 10"):
         KernelRidge().fit(X, y).predict_interval(new, method="cv+")
 
 
@@ -352,7 +349,7 @@ def test_targets_of_another_shape_are_refused(rng):
     model = KernelRidge(0.2).fit(X, Y)
     with pytest.raises(InputError) as caught:
         model.coverage(new, np.zeros((7, 3)))
-    assert str(caught.value) == "y must be a table of 2 targets, as in fit; got shape (7, 3)."
+    assert tells(str(caught.value), "y", "got shape (7, 3)")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.coverage(new, np.zeros((6, 2)))
 
@@ -366,9 +363,7 @@ def test_confidence_out_of_range_is_refused(rng, confidence, method):
     X, y, new = table(rng)
     with pytest.raises(InputError) as caught:
         KernelRidge().fit(X, y).predict_interval(new, confidence, method)
-    assert str(caught.value) == (
-        f"confidence must be a number above 0 and below 1; got {confidence!r}. Use 0.9 for 90 % prediction intervals."
-    )
+    assert tells(str(caught.value), "confidence", f"got {confidence!r}")
 
 
 @pytest.mark.parametrize("method", ["jackknife", "naive", None, ["cv+"]])
@@ -376,7 +371,7 @@ def test_unknown_methods_are_refused(rng, method):
     X, y, new = table(rng)
     with pytest.raises(InputError) as caught:
         KernelRidge().fit(X, y).coverage(new, new[:, 0], method=method)
-    assert str(caught.value) == f"method must be 'jackknife+', 'cv+' or 'gaussian'; got {method!r}."
+    assert tells(str(caught.value), "method", f"got {method!r}")
 
 
 @pytest.mark.parametrize("method", ["jackknife+", "cv+", "gaussian"])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from decomposition_cases import problem, refusal, wave, weights_by_hand
+from decomposition_cases import problem, wave, weights_by_hand
 from sklearn.linear_model import Ridge
 
 from mercer import KernelRidge, KernelRidgeCV, noise_estimate
 from mercer.kernels import Gaussian
+from refusals import refusal, tells
 from views import read_only
 
 # -- noise ------------------------------------------------------------------------------------------
@@ -55,18 +56,10 @@ def test_noise_from_residuals_finds_the_noise(rng):
 
 def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
     X, _ = problem(rng)
-    assert refusal(lambda: noise_estimate(X, wave(X))) == (
-        "X of noise_estimate must contain duplicate rows when no estimator is given; got none. Pass an estimator."
-    )
-    assert refusal(lambda: noise_estimate(X, wave(X), Ridge())) == (
-        "The estimator of noise_estimate must be KernelRidge, KernelRidgeCV or None; got Ridge."
-    )
-    assert refusal(lambda: noise_estimate(X, np.zeros((25, 2)))) == (
-        "y of noise_estimate must be one finite number per row; got shape (25, 2)."
-    )
-    assert refusal(lambda: noise_estimate(X, np.zeros(3))) == (
-        "y of noise_estimate must be 25 numbers, one per row; got 3."
-    )
+    assert tells(refusal(lambda: noise_estimate(X, wave(X))), "X of noise_estimate", "got none")
+    assert tells(refusal(lambda: noise_estimate(X, wave(X), Ridge())), "The estimator of noise_estimate", "got Ridge")
+    assert tells(refusal(lambda: noise_estimate(X, np.zeros((25, 2)))), "y of noise_estimate", "got shape (25, 2)")
+    assert tells(refusal(lambda: noise_estimate(X, np.zeros(3))), "y of noise_estimate", "got 3")
     assert refusal(lambda: noise_estimate(X, wave(X), KernelRidge(1e-9, kernel=Gaussian(0.01)))).startswith(
         "The residual degrees of freedom, n - tr(2S - SS') with predictions S y, must be positive; got"
     )

@@ -9,18 +9,12 @@ from hypothesis import strategies as st
 
 import mercer
 from mercer import KernelRidge, check_mercer, repair
-from mercer.errors import InputError
 from mercer.insight import Repair
 from mercer.kernels import Gaussian, Sigmoid
+from refusals import refusal, tells
 from views import read_only
 
 METHODS = ["clip", "flip", "shift"]
-
-
-def refusal(call):
-    with pytest.raises(InputError) as caught:
-        call()
-    return str(caught.value)
 
 
 def indefinite(rng, n=8):
@@ -165,19 +159,12 @@ def test_asymmetry_that_is_noise_is_evened_out_and_more_is_refused(rng):
     repaired = repair(K)
     assert (repaired == repaired.T).all()
     K[0, 2] = 0.1
-    assert refusal(lambda: repair(K)) == (
-        "K must be symmetric; got K[0, 2] = 0.1 and K[2, 0] = 0. If the difference is rounding error, use (K + K.T) / "
-        "2."
-    )
+    assert tells(refusal(lambda: repair(K)), "K", "got K[0, 2] = 0.1 and K[2, 0] = 0")
 
 
 def test_what_cannot_be_repaired_is_refused():
-    assert refusal(lambda: repair(np.eye(2), method="clamp")) == (
-        "method of repair must be 'clip', 'flip' or 'shift'; got 'clamp'. Did you mean 'clip'?"
-    )
+    assert tells(refusal(lambda: repair(np.eye(2), method="clamp")), "method of repair", "got 'clamp'")
     assert "K must be finite" in refusal(lambda: repair([[np.nan]]))
     assert "K must be square" in refusal(lambda: repair(np.ones((2, 3))))
     _, report = repair(-np.eye(2), return_report=True)
-    assert refusal(lambda: report.apply(np.ones((1, 3)))) == (
-        "K_new must be a table of 2 columns, one per training row; got shape (1, 3)."
-    )
+    assert tells(refusal(lambda: report.apply(np.ones((1, 3)))), "K_new", "got shape (1, 3)")

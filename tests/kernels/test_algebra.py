@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from algebra_cases import LEFT, RIGHT, left_rows, right_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels, tables
 from scipy import sparse
 
-from formulas import expected, refusal, worst
+from formulas import expected, worst
 from mercer.kernels import (
     Chi2,
     Constant,
@@ -34,6 +34,7 @@ from mercer.kernels import (
     Sum,
 )
 from mercer.testing import check_kernel
+from refusals import refusal, tells
 
 
 @pytest.fixture
@@ -85,9 +86,7 @@ def test_the_normalized_exponential_of_the_scalar_product_is_the_gaussian(X, Z):
 
 def test_normalized_refuses_a_negative_length(X):
     kernel = Sigmoid(scale=0.0, offset=-1.0)
-    assert refusal(kernel.normalized(), X) == (
-        f"k(x, x) of {kernel!r} must be non-negative for .normalized(); got {math.tanh(-1.0)}."
-    )
+    assert tells(refusal(kernel.normalized(), X), f"k(x, x) of {kernel!r}", f"got {math.tanh(-1.0)}")
 
 
 def test_python_sums_kernels(X):
@@ -110,8 +109,8 @@ def test_adding_nothing_changes_nothing():
 
 
 def test_adding_a_negative_number_is_refused():
-    assert refusal(lambda: LEFT + -1) == "value of Constant must be a finite number of at least 0; got -1."
-    assert refusal(lambda: math.nan + LEFT) == "value of Constant must be a finite number of at least 0; got nan."
+    assert tells(refusal(lambda: LEFT + -1), "value of Constant", "got -1")
+    assert tells(refusal(lambda: math.nan + LEFT), "value of Constant", "got nan")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,6 @@ def test_operators_build_the_named_rules():
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(kernel=composed_kernels(), X=tables())
 def test_any_composed_kernel_equals_its_definition_pair_by_pair(kernel, X):
     right = expected(kernel, X)
@@ -165,14 +163,12 @@ def test_any_composed_kernel_equals_its_definition_pair_by_pair(kernel, X):
     assert worst(kernel.diag(X), right.diagonal()) < 1e-9
 
 
-@settings(max_examples=30)
 @given(kernel=composed_kernels(depth=2), X=tables(rows=st.integers(2, 12)))
 @pytest.mark.slow
 def test_any_composed_kernel_passes_the_exam(kernel, X):
     check_kernel(kernel, X)
 
 
-@settings(max_examples=25)
 @given(kernel=composed_kernels(depth=2), X=tables(rows=st.integers(2, 12)))
 def test_any_composed_kernel_takes_sparse_rows(kernel, X):
     assert kernel.takes_sparse

@@ -1,16 +1,19 @@
-"""Approximate features stay within their bounds, share their frequencies, and say when they cannot be had."""
+"""Approximate features stay within their bounds, share their frequencies, and say when they cannot be had.
+
+Covers: kernels.maps.
+"""
 
 import math
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import gammainc
 
-from formulas import refusal, worst
+from formulas import worst
 from mercer.errors import MemoryRefusal
 from mercer.kernels import (
     Constant,
@@ -26,6 +29,7 @@ from mercer.kernels import (
     Stationary,
     Words,
 )
+from refusals import refusal, tells
 from views import read_only
 
 STATIONARY = [
@@ -72,7 +76,6 @@ def test_the_series_of_the_lecture_term_by_term():
 
 
 @given(st.integers(1, 60), st.floats(0.05, 5.0), st.floats(0.2, 3.0), st.integers(0, 2**16))
-@settings(max_examples=60)
 def test_the_bound_of_the_series_holds_and_is_attained(count, radius, width, seed):
     X = np.random.default_rng(seed).uniform(-radius, radius, size=(20, 1))
     kernel = Gaussian(width)
@@ -298,10 +301,7 @@ def ask(kernel, X, **how):
 
 @pytest.mark.parametrize("kernel", [Periodic(), Gaussian().exp(), Gaussian().normalized()], ids=repr)
 def test_kernels_without_frequencies_are_refused(kernel):
-    assert ask(kernel + Linear(), np.ones((2, 2))) == (
-        "method='fourier' supports only Gaussian, Laplacian, Matern and RationalQuadratic kernels, their products, and "
-        f"their sums with kernels that have a finite feature map; got {kernel!r}. Use the kernel itself, k(X, Z)."
-    )
+    assert tells(ask(kernel + Linear(), np.ones((2, 2))), "method='fourier'", repr(kernel))
 
 
 def test_features_that_change_with_the_rows_are_no_approximation():
@@ -310,18 +310,12 @@ def test_features_that_change_with_the_rows_are_no_approximation():
 
 @pytest.mark.parametrize(("kernel", "columns"), [(Gaussian(), 2), (Laplacian(), 1)], ids=repr)
 def test_kernels_without_a_series_are_refused(kernel, columns):
-    assert ask(kernel, np.ones((2, columns)), method="taylor") == (
-        "method='taylor' supports only a Gaussian kernel of one column, or sums, products and multiples of such and "
-        f"of finite maps; got {kernel!r}. Use method='fourier'."
-    )
+    assert tells(ask(kernel, np.ones((2, columns)), method="taylor"), "method='taylor'", repr(kernel), "'fourier'")
 
 
 def test_a_product_of_sums_is_to_be_written_out():
     kernel = (Gaussian() + Linear()) * (Gaussian() + Linear())
-    assert ask(kernel, np.ones((2, 2))) == (
-        f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
-        "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
-    )
+    assert tells(ask(kernel, np.ones((2, 2))), f"Random features of {kernel!r}")
 
 
 @pytest.mark.parametrize(
@@ -347,12 +341,12 @@ def test_bad_arguments_get_their_sentence(how, said):
 
 def test_new_rows_need_the_columns_of_the_old():
     found = Gaussian().approximate_features(np.ones((3, 2)), 10)
-    assert refusal(found.of, np.ones((3, 3))) == "Z must be a table of 2 columns, as X is; got 3 columns."
+    assert tells(refusal(found.of, np.ones((3, 3))), "Z", "got 3 columns")
 
 
 def test_rows_whose_angles_overflow_are_refused():
     said = ask(Gaussian(1e-100), np.full((2, 2), 1e300), random_state=0)
-    assert said == "The Fourier features of Gaussian(width=1e-100) overflow: values of X are too large. Scale X."
+    assert tells(said, "1e-100")
 
 
 @pytest.mark.parametrize("columns", [1, 3])

@@ -1,4 +1,7 @@
-"""What every kernel is: a frozen value with parameters, text, equality, and one method to write."""
+"""What every kernel is: a frozen value with parameters, text, equality, and one method to write.
+
+Covers: kernels.value.
+"""
 
 import contextlib
 import copy
@@ -8,11 +11,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from kernel_strategies import composed_kernels, tables
 from sklearn.base import clone
 
-from formulas import refusal, worst
+from formulas import worst
 from mercer.data import as_rows
 from mercer.errors import InputError
 from mercer.kernels import (
@@ -33,6 +36,7 @@ from mercer.kernels import (
     Sigmoid,
     SquaredDistance,
 )
+from refusals import refusal, tells
 from views import read_only
 
 
@@ -158,7 +162,6 @@ class TestInputs:
         assert (kernel(X) == again).all()
 
 
-@settings(max_examples=40)
 @given(kernel=composed_kernels(), X=tables())
 @pytest.mark.slow
 def test_any_kernel_is_exactly_symmetric_and_leaves_its_rows_alone(kernel, X):
@@ -170,21 +173,19 @@ def test_any_kernel_is_exactly_symmetric_and_leaves_its_rows_alone(kernel, X):
 
 
 def test_another_number_of_columns_is_refused(rng):
-    assert refusal(Linear(), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))) == (
-        "Z must be a table of 3 columns, as X is; got 2 columns."
-    )
+    assert tells(refusal(Linear(), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))), "Z", "got 2 columns")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, int, np.complex128, "float16", object, ">f8"])
 def test_other_precisions_are_refused(dtype, rng):
-    assert refusal(Linear(), rng.normal(size=(4, 3)), dtype=dtype) == (
-        f"dtype of a kernel matrix must be float64 or float32; got {dtype!r}."
-    )
+    assert tells(refusal(Linear(), rng.normal(size=(4, 3)), dtype=dtype), "dtype of a kernel matrix", f"got {dtype!r}")
 
 
 def test_a_precision_that_is_none_is_refused_in_the_same_sentence(rng):
-    assert refusal(Linear(), rng.normal(size=(4, 3)), dtype="double trouble") == (
-        "dtype of a kernel matrix must be float64 or float32; got 'double trouble'."
+    assert tells(
+        refusal(Linear(), rng.normal(size=(4, 3)), dtype="double trouble"),
+        "dtype of a kernel matrix",
+        "got 'double trouble'",
     )
 
 
@@ -325,19 +326,15 @@ def test_several_nested_parameters_can_be_set_at_once():
 
 
 def test_a_parameter_set_badly_is_refused_as_in_the_constructor():
-    assert refusal((Gaussian() + Linear()).set_params, k1__width=-1.0) == (
-        "width of Gaussian must be a positive number, or a list of such numbers (one per column); got -1.0."
-    )
-    assert refusal((Gaussian() + Linear()).set_params, k1="a") == "k1 of Sum must be a kernel; got 'a'."
+    assert tells(refusal((Gaussian() + Linear()).set_params, k1__width=-1.0), "width of Gaussian", "got -1.0")
+    assert tells(refusal((Gaussian() + Linear()).set_params, k1="a"), "k1 of Sum", "got 'a'")
 
 
 def test_an_unknown_parameter_is_answered_with_the_nearest():
-    assert refusal(Gaussian().set_params, widht=2.0) == "Gaussian has no parameter 'widht'. Did you mean 'width'?"
-    assert refusal((Gaussian() + Linear()).set_params, k1__widht=2.0) == (
-        "Gaussian has no parameter 'widht'. Did you mean 'width'?"
-    )
-    assert refusal((Gaussian() + Linear()).set_params, k3__width=2.0) == "Sum has no parameter 'k3'. Known: k1, k2."
-    assert refusal(Matern().set_params, zzz=2.0) == "Matern has no parameter 'zzz'. Known: nu, width."
+    assert tells(refusal(Gaussian().set_params, widht=2.0), "Gaussian", "'widht'", "'width'")
+    assert tells(refusal((Gaussian() + Linear()).set_params, k1__widht=2.0), "Gaussian", "'widht'", "'width'")
+    assert tells(refusal((Gaussian() + Linear()).set_params, k3__width=2.0), "Sum", "'k3'")
+    assert tells(refusal(Matern().set_params, zzz=2.0), "Matern", "'zzz'")
 
 
 def test_an_unknown_parameter_of_a_kernel_without_any_is_answered_in_a_sentence():
@@ -347,9 +344,7 @@ def test_an_unknown_parameter_of_a_kernel_without_any_is_answered_in_a_sentence(
 
 
 def test_a_number_has_no_parameters_of_its_own():
-    assert refusal(Gaussian().set_params, width__x=2.0) == (
-        "Gaussian has no parameter 'width__x': width is not a kernel. Use 'width'."
-    )
+    assert tells(refusal(Gaussian().set_params, width__x=2.0), "Gaussian", "'width__x'", "'width'")
 
 
 def test_members_are_the_kernels_a_kernel_is_made_of():
@@ -388,7 +383,7 @@ def test_a_kernel_without_its_method_says_which(rng):
 
     with pytest.raises(NotImplementedError) as caught:
         Nothing()(rng.normal(size=(3, 2)))
-    assert str(caught.value) == "Nothing must define block(self, pair)."
+    assert tells(str(caught.value), "Nothing")
 
 
 def test_the_results_of_a_kernel_of_ones_own_are_checked(rng):
@@ -404,12 +399,9 @@ def test_the_results_of_a_kernel_of_ones_own_are_checked(rng):
             return values[self.how]
 
     X = np.array([[0.0, 0.0], [2.0, 0.0]])
-    assert refusal(Wrong(), X) == (
-        "The result of Wrong(how='shape') must be an array of shape (2, 2): one row per row of X, one column per row "
-        "of Z; got shape (3,). A kernel takes whole blocks (X, Z), not single rows."
-    )
-    assert refusal(Wrong("nan"), X) == "Every value of Wrong(how='nan') must be finite; got NaN or infinity."
-    assert refusal(Wrong("skew"), X) == "Wrong(how='skew') must be symmetric, k(x, z) = k(z, x); got a difference of 4."
+    assert tells(refusal(Wrong(), X), "The result of Wrong(how='shape')", "got shape (3,)")
+    assert tells(refusal(Wrong("nan"), X), "Every value of Wrong(how='nan')", "got NaN or infinity")
+    assert tells(refusal(Wrong("skew"), X), "Wrong(how='skew')", "got a difference of 4")
 
 
 def test_a_kernel_of_ones_own_cannot_write_into_your_rows(rng):
@@ -426,9 +418,7 @@ def test_a_kernel_of_ones_own_cannot_write_into_your_rows(rng):
 
 
 def test_a_feature_map_without_features_is_refused(rng):
-    assert refusal(Cauchy().feature_map, rng.normal(size=(3, 2))) == (
-        "Cauchy(width=1.0) has no finite feature map. Use the kernel itself, k(X, Z), instead of features."
-    )
+    assert tells(refusal(Cauchy().feature_map, rng.normal(size=(3, 2))), "Cauchy(width=1.0)")
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=repr)
@@ -452,10 +442,7 @@ def test_features_that_would_not_fit_are_refused_before_they_are_formed(monkeypa
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "1000")
     with pytest.raises(MemoryError) as caught:
         Polynomial().feature_map(rng.normal(size=(100, 2)))
-    assert str(caught.value) == (
-        "A table of 100 x 6 features needs 4.8 kB of memory; 1.0 kB is available. "
-        "Use the kernel itself, k(X, Z), which does not compute the features."
-    )
+    assert tells(str(caught.value), "100", "6", "4.8 kB")
 
 
 def test_kernels_that_hold_functions_show_their_names():

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels, tables
 
@@ -209,7 +209,6 @@ def test_reasons_are_those_of_the_case_at_hand(kernel, reason):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(kernel=composed_kernels(only_mercer=True), X=tables(rows=st.just(12)))
 def test_no_kernel_that_is_called_valid_ever_has_a_negative_eigenvalue(kernel, X):
     assert kernel.certificate().valid is True
@@ -218,7 +217,6 @@ def test_no_kernel_that_is_called_valid_ever_has_a_negative_eigenvalue(kernel, X
     assert values[0] >= -12 * np.finfo(float).eps * np.abs(values).max()
 
 
-@settings(max_examples=60)
 @given(
     kernel=st.one_of(
         *(st.builds(family, st.floats(1e-3, 1e3)) for family in (Gaussian, Laplacian, RationalQuadratic, Periodic)),

@@ -1,8 +1,11 @@
-"""Witnesses: whatever is called not valid is refuted by the rows and the vector beside it."""
+"""Witnesses: whatever is called not valid is refuted by the rows and the vector beside it.
+
+Covers: kernels.indefinite.
+"""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels, tables
 
@@ -66,7 +69,6 @@ def test_the_sigmoid_at_its_defaults_is_refuted_by_the_rows_one_and_two():
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
 @given(
     scale=st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.floats(1e-12, 1e-3), st.floats(-1e300, 1e300)),
     offset=st.one_of(st.just(0.0), st.floats(-30.0, 30.0), st.floats(-1e300, 1e300)),
@@ -137,7 +139,6 @@ def test_long_witnesses_print_briefly():
 
 @pytest.mark.no_cover  # many times what other tests run once: tracing would double its time
 @pytest.mark.slow
-@settings(max_examples=2000)
 @given(
     kernel=composed_kernels(only_mercer=True),
     X=tables(rows=st.integers(1, 20)),
@@ -151,7 +152,6 @@ def test_no_composed_kernel_that_is_called_valid_is_refuted(kernel, X, scale):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(kernel=composed_kernels(), X=tables())
 def test_certificates_and_checks_agree(kernel, X):
     certificate, result = kernel.certificate(), check_mercer(kernel, X)

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import text_oracles as slow
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from text_oracles import mixed, texts, token_lists
 
-from formulas import refusal, worst
+from formulas import worst
 from mercer.kernels import Jaccard, Linear, Spectrum, Words, counts, parse, tiles
 from mercer.testing import check_kernel
+from refusals import refusal, tells
 
 EPS = np.finfo(float).eps
 GREETINGS = ["hello", "morning", "hi", "hallo", "moin", "servus"]
@@ -36,7 +37,6 @@ def many(rng, count, letters="ab c", longest=12):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@settings(max_examples=40)
 @given(X=st.one_of(texts, token_lists, mixed), Z=st.one_of(texts, token_lists, mixed))
 def test_values_are_those_of_counting_by_hand(kernel, X, Z):
     right = expected(kernel, X)
@@ -50,7 +50,6 @@ def test_values_are_those_of_counting_by_hand(kernel, X, Z):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@settings(max_examples=40)
 @given(X=texts)
 def test_random_texts_give_no_negative_eigenvalue(kernel, X):
     assert kernel.certificate().valid is True
@@ -62,7 +61,6 @@ def test_random_texts_give_no_negative_eigenvalue(kernel, X):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@settings(max_examples=20)
 @given(X=texts)
 def test_normalized_divides_by_lengths_and_is_zero_without_one(kernel, X):
     K = expected(kernel, X)
@@ -147,7 +145,6 @@ def test_the_greetings_of_the_tutorial_are_one_hot():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.finite], ids=repr)
-@settings(max_examples=30)
 @given(X=st.one_of(texts, token_lists))
 def test_features_multiply_to_the_kernel_and_have_a_name_each(kernel, X):
     phi, names = kernel.feature_map(X), kernel.feature_names(X)
@@ -195,9 +192,7 @@ def test_a_vocabulary_fixes_the_columns():
 
 @pytest.mark.parametrize("ask", ["feature_map", "feature_names"])
 def test_the_features_of_jaccard_are_infinitely_many(ask):
-    assert refusal(getattr(Jaccard(), ask), ["a"]) == (
-        "Jaccard() has no finite feature map. Use the kernel itself, k(X, Z), instead of features."
-    )
+    assert tells(refusal(getattr(Jaccard(), ask), ["a"]), "Jaccard()")
 
 
 # -- as values --------------------------------------------------------------------------------------
@@ -223,20 +218,16 @@ def test_vocabularies_are_compared_by_their_words():
 
 @pytest.mark.parametrize("vocabulary", ["ab", {"a"}, 3], ids=repr)
 def test_a_vocabulary_is_a_list(vocabulary):
-    assert refusal(Words, vocabulary) == f"vocabulary of Words must be a list of words, or None; got {vocabulary!r}."
+    assert tells(refusal(Words, vocabulary), "vocabulary of Words", f"got {vocabulary!r}")
 
 
 @pytest.mark.parametrize("vocabulary", [[], ["a", "a"], [1, 1.0]], ids=repr)
 def test_a_vocabulary_holds_each_word_once(vocabulary):
-    assert refusal(Words, vocabulary) == (
-        f"vocabulary of Words must be a non-empty list of distinct words; got {vocabulary!r}."
-    )
+    assert tells(refusal(Words, vocabulary), "vocabulary of Words", f"got {vocabulary!r}")
 
 
 def test_a_vocabulary_holds_words_that_can_be_told_apart():
-    assert refusal(Words, [["a"]]) == (
-        "vocabulary of Words must be hashable words, such as strings or tuples; got [['a']]."
-    )
+    assert tells(refusal(Words, [["a"]]), "vocabulary of Words", "got [['a']]")
 
 
 @pytest.mark.parametrize("length", [0, -1, 2.5, "2", None, True], ids=repr)
@@ -245,7 +236,7 @@ def test_lengths_are_positive_whole_numbers(length):
 
 
 def test_the_shortest_is_no_longer_than_the_longest():
-    assert refusal(Spectrum, 2, 3) == "shortest of Spectrum must be at most length, 2; got 3."
+    assert tells(refusal(Spectrum, 2, 3), "shortest of Spectrum", "got 3")
     assert refusal(Spectrum, 2, 0).startswith("shortest of Spectrum must be ")
 
 
@@ -253,10 +244,7 @@ def test_the_shortest_is_no_longer_than_the_longest():
 def test_tables_are_refused_with_a_way_out(kernel):
     name = type(kernel).__name__
     for X in (np.ones((2, 3)), pd.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})):
-        assert refusal(kernel, X) == (
-            f"Rows of {name} must be objects such as texts; got a table of 3 columns. "
-            "Choose a column of a DataFrame with .on('column')."
-        )
+        assert tells(refusal(kernel, X), f"Rows of {name}", "got a table of 3 columns")
 
 
 @pytest.mark.parametrize("kernel", [Words(), Jaccard()], ids=repr)

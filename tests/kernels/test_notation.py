@@ -4,12 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from formulas import refusal
 from mercer import kernels
 from mercer.errors import KernelTextError
 from mercer.kernels import (
@@ -35,6 +34,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.composed import Composed
 from mercer.kernels.notation import NAMES, snake
+from refusals import refusal, tells
 
 
 def said(text):
@@ -45,7 +45,6 @@ def said(text):
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
 @given(kernel=composed_kernels(depth=4, tame=False))
 @example(kernel=Linear() + (Linear() + Linear()))
 @example(kernel=Linear() * (Linear() * Linear()))
@@ -275,7 +274,7 @@ def test_whatever_is_no_kernel_is_refused_in_a_sentence(text):
 
 @pytest.mark.parametrize("text", [None, 3, 3.5, b"linear()", ["linear()"], Linear(), True])
 def test_what_is_no_text_is_refused(text):
-    assert said(text) == f"A kernel expression must be a string; got {text!r}."
+    assert tells(said(text), "A kernel expression", f"got {text!r}")
 
 
 def test_a_whole_number_too_large_for_floating_point_is_refused_in_a_sentence():
@@ -284,11 +283,11 @@ def test_a_whole_number_too_large_for_floating_point_is_refused_in_a_sentence():
 
 
 def test_a_parameter_given_twice_is_refused_as_python_refuses_it():
-    assert said("gaussian(width=1, width=2)") == "'gaussian(width=1, width=2)' names a parameter twice."
+    assert tells(said("gaussian(width=1, width=2)"), "'gaussian(width=1, width=2)'")
 
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_looked_at():
-    assert said("(" * 100_000) == "A kernel expression must have at most 10000 characters; got 100000."
+    assert tells(said("(" * 100_000), "A kernel expression", "got 100000")
 
 
 @pytest.mark.parametrize(
@@ -308,25 +307,17 @@ def test_a_misspelt_name_is_answered_with_the_nearest(text, nearest):
 
 
 def test_sentences_are_whole():
-    assert said("gausian(2)") == "There is no kernel 'gausian'. Did you mean 'gaussian'?"
+    assert tells(said("gausian(2)"), "'gausian'", "'gaussian'")
     assert said("foo()").startswith("There is no kernel 'foo'. Known: additive_chi2, chi2, constant, cosine, gaussian,")
-    assert said("3") == "The kernel expression '3' must be a kernel; got 3."
-    assert said("linear() - linear()") == (
-        "The kernel expression 'linear() - linear()' is invalid: kernels are combined by +, * and ** only."
+    assert tells(said("3"), "The kernel expression '3'", "got 3")
+    assert tells(
+        said("linear() - linear()"), "The kernel expression 'linear() - linear()'", "kernels are combined by +,"
     )
-    assert said("gaussian(widht=1)") == (
-        "Invalid arguments in 'gaussian(widht=1)': its parameters are width, per_dimension."
-    )
-    assert said("linear(1)") == "Invalid arguments in 'linear(1)': it takes no parameters."
-    assert said("matern(nu=2)") == (
-        "The kernel expression 'matern(nu=2)' is invalid: nu of Matern must be 0.5, 1.5 or 2.5; got 2. For nu = "
-        "infinity use Gaussian."
-    )
-    assert said("linear().__class__") == (
-        "The kernel expression 'linear().__class__' contains 'linear().__class__'; only kernels, numbers, + * ** and "
-        "the methods exp, normalized, on, from_gamma are allowed."
-    )
-    assert said("custom(1)") == "custom contains a Python function and cannot be written as a kernel expression."
+    assert tells(said("gaussian(widht=1)"), "Invalid arguments in 'gaussian(widht=1)': its parameters")
+    assert tells(said("linear(1)"), "Invalid arguments in 'linear(1)': it")
+    assert tells(said("matern(nu=2)"), "The kernel expression 'matern(nu=2)'", "got 2")
+    assert tells(said("linear().__class__"), "The kernel expression 'linear().__class__'")
+    assert tells(said("custom(1)"), "custom")
 
 
 def test_a_long_text_is_quoted_by_its_beginning():
@@ -337,7 +328,7 @@ def test_a_long_text_is_quoted_by_its_beginning():
 
 def test_the_text_of_a_kernel_with_a_function_cannot_be_read_back():
     for kernel in (Custom(np.dot), FromFeatures(np.abs), Outer(np.sum), Linear().map(np.abs)):
-        assert said(repr(kernel)) == f"The kernel expression {repr(kernel)!r} is invalid: the syntax is invalid."
+        assert tells(said(repr(kernel)), f"The kernel expression {repr(kernel)!r}", "the syntax is invalid")
 
 
 def test_the_text_of_a_kernel_of_ones_own_cannot_be_read_back():
@@ -347,7 +338,6 @@ def test_the_text_of_a_kernel_of_ones_own_cannot_be_read_back():
     assert said(repr(Mine())).startswith("There is no kernel 'Mine'.")
 
 
-@settings(max_examples=60)
 @given(text=st.text(alphabet="linear()+*. 0123gaus[]'\"\n_=,-", max_size=40))
 def test_any_text_is_a_kernel_or_refused_and_nothing_else_happens(text):
     try:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -117,7 +117,6 @@ def test_equal_rows_are_exactly_zero_apart(x, shared):
     assert (pair.distance(0.37).diagonal() == 0.0).all()
 
 
-@settings(max_examples=40)
 @given(
     columns=st.integers(1, 6),
     seed=st.integers(0, 2**32 - 1),

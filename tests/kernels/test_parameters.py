@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from formulas import refusal
 from mercer.kernels import Gaussian
 from mercer.kernels.parameters import (
     fits_columns,
@@ -19,6 +18,7 @@ from mercer.kernels.parameters import (
     vectorized,
     whole_number,
 )
+from refusals import refusal, tells
 
 
 class Thing:
@@ -35,20 +35,13 @@ def test_widths_of_every_make_are_taken():
     "width", [0, -1, math.nan, math.inf, -math.inf, 1e-151, 1e151, None, "a", [], [[1.0]], [1, 0], {}, object()]
 )
 def test_other_widths_are_refused(width):
-    must_be = "a number between 1e-150 and 1e150" if width in (1e-151, 1e151) else "a positive number"
-    assert (
-        refusal(positive_width, Thing(), width)
-        == f"width of Thing must be {must_be}, or a list of such numbers (one per column); got {width!r}."
-    )
+    assert tells(refusal(positive_width, Thing(), width), "width of Thing", f"got {width!r}")
 
 
 def test_a_width_is_refused_by_the_name_it_goes_by():
-    assert refusal(positive_width, Thing(), -1, "gamma") == (
-        "gamma of Thing must be a positive number, or a list of such numbers (one per column); got -1."
-    )
+    assert tells(refusal(positive_width, Thing(), -1, "gamma"), "gamma of Thing", "got -1")
 
 
-@settings(max_examples=60)
 @given(width=st.floats())
 def test_a_number_is_a_width_exactly_where_its_square_is_positive_and_finite(width):
     good = 1e-150 <= width <= 1e150
@@ -63,21 +56,16 @@ def test_numbers_are_checked_against_their_bounds():
     for value in (0, 1.5, -3, np.float64(2), np.int8(1), Fraction(1, 3)):
         real_number(Thing(), "x", value)
     real_number(Thing(), "x", 0, least=0.0)
-    assert (
-        refusal(real_number, Thing(), "x", -1, least=0.0) == "x of Thing must be a finite number of at least 0; got -1."
-    )
-    assert refusal(positive_number, Thing(), "x", 0) == "x of Thing must be a finite number above 0; got 0."
-    assert (
-        refusal(real_number, Thing(), "x", 0.1, least=0.5)
-        == "x of Thing must be a finite number of at least 0.5; got 0.1."
-    )
+    assert tells(refusal(real_number, Thing(), "x", -1, least=0.0), "x of Thing", "got -1")
+    assert tells(refusal(positive_number, Thing(), "x", 0), "x of Thing", "got 0")
+    assert tells(refusal(real_number, Thing(), "x", 0.1, least=0.5), "x of Thing", "got 0.1")
 
 
 @pytest.mark.parametrize(
     "value", [math.nan, math.inf, -math.inf, True, "1", None, 1j, [1.0], np.array([1.0]), np.bool_(True)]
 )
 def test_what_is_no_finite_number_is_refused(value):
-    assert refusal(real_number, Thing(), "x", value) == f"x of Thing must be a finite number; got {value!r}."
+    assert tells(refusal(real_number, Thing(), "x", value), "x of Thing", f"got {value!r}")
 
 
 def test_a_whole_number_too_large_for_floating_point_is_not_finite():
@@ -88,18 +76,18 @@ def test_whole_numbers_are_checked_against_their_bound():
     for value in (1, 7, np.int64(3), np.uint8(2)):
         whole_number(Thing(), "n", value)
     whole_number(Thing(), "n", 0, least=0)
-    assert refusal(whole_number, Thing(), "n", 2, least=3) == "n of Thing must be an integer of at least 3; got 2."
+    assert tells(refusal(whole_number, Thing(), "n", 2, least=3), "n of Thing", "got 2")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 1.5, True, "1", None, math.nan, np.float64(2)])
 def test_what_is_no_positive_whole_number_is_refused(value):
-    assert refusal(whole_number, Thing(), "n", value) == f"n of Thing must be an integer of at least 1; got {value!r}."
+    assert tells(refusal(whole_number, Thing(), "n", value), "n of Thing", f"got {value!r}")
 
 
 def test_functions_are_what_can_be_called():
     vectorized(Thing(), "f", len)
     vectorized(Thing(), "f", Thing)
-    assert refusal(vectorized, Thing(), "f", 3) == "f of Thing must be a function; got 3."
+    assert tells(refusal(vectorized, Thing(), "f", 3), "f of Thing", "got 3")
 
 
 def test_the_inverse_of_a_width_multiplies_columns():
@@ -118,7 +106,4 @@ def test_one_width_fits_any_number_of_columns():
 
 
 def test_several_widths_fit_only_as_many_columns():
-    assert refusal(fits_columns, Thing(), [1.0], 3) == (
-        "width of Thing must be one number, or 3 numbers (one per column of X); got 1 numbers. Use 3 numbers, or "
-        "choose columns with .on(...)."
-    )
+    assert tells(refusal(fits_columns, Thing(), [1.0], 3), "width of Thing", "got 1 numbers")

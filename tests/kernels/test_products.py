@@ -1,18 +1,21 @@
-"""Kernels of the scalar product and other plain similarities, against formulas, features and scikit-learn."""
+"""Kernels of the scalar product and other plain similarities, against formulas, features and scikit-learn.
+
+Covers: kernels.histograms.
+"""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_strategies import tables
 from scipy import sparse
 from sklearn.metrics import pairwise
 
 import formulas
-from formulas import expected, refusal, table, worst
+from formulas import expected, table, worst
 from mercer.kernels import (
     AdditiveChi2,
     Chi2,
@@ -24,6 +27,7 @@ from mercer.kernels import (
     SquaredDistance,
 )
 from mercer.testing import check_kernel
+from refusals import refusal, tells
 
 EVERY = [
     Linear(),
@@ -86,7 +90,6 @@ class TestEveryKernel:
         check_kernel(kernel, X if columns < 50 or kernel not in FINITE else X[:, :4])
 
 
-@settings(max_examples=60)
 @given(kernel=st.sampled_from(EVERY), X=tables(columns=st.integers(1, 4)))
 def test_any_kernel_equals_its_formula_on_any_rows(kernel, X):
     assert worst(kernel(X), expected(kernel, X)) < 1e-12
@@ -187,9 +190,7 @@ def test_the_number_of_monomials_is_the_binomial_number():
 @pytest.mark.parametrize("kernel", [AdditiveChi2(), Chi2(), Sigmoid(), SquaredDistance()], ids=named)
 def test_the_others_have_no_finite_features(kernel, rng):
     assert kernel.feature_count(3) is None
-    assert refusal(kernel.feature_map, rng.exponential(size=(2, 3))) == (
-        f"{kernel!r} has no finite feature map. Use the kernel itself, k(X, Z), instead of features."
-    )
+    assert tells(refusal(kernel.feature_map, rng.exponential(size=(2, 3))), repr(kernel))
 
 
 # -- manners and adversaries ------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def test_histograms_must_not_be_negative(kernel):
     ids=lambda value: repr(value) if not isinstance(value, np.ndarray) else "",
 )
 def test_values_beyond_floating_point_are_refused_in_a_sentence(kernel, X):
-    assert refusal(kernel, X) == f"Every value of {kernel!r} must be finite; got NaN or infinity. Scale X."
+    assert tells(refusal(kernel, X), f"Every value of {kernel!r}", "got NaN or infinity")
 
 
 # -- parameters -------------------------------------------------------------------------------------
@@ -248,28 +249,24 @@ def test_values_beyond_floating_point_are_refused_in_a_sentence(kernel, X):
 
 @pytest.mark.parametrize("degree", [0, -1, 1.5, 2.0, True, "2", None, math.nan])
 def test_a_degree_is_a_positive_whole_number(degree):
-    assert refusal(Polynomial, degree=degree) == (
-        f"degree of Polynomial must be an integer of at least 1; got {degree!r}."
-    )
+    assert tells(refusal(Polynomial, degree=degree), "degree of Polynomial", f"got {degree!r}")
 
 
 @pytest.mark.parametrize("value", [-1, -1e-9, math.inf, math.nan, True, "1", None, [1.0]])
 @pytest.mark.parametrize(("family", "name"), [(Polynomial, "offset"), (Polynomial, "scale"), (Constant, "value")])
 def test_offset_scale_and_value_must_not_be_negative(family, name, value):
-    assert refusal(family, **{name: value}) == (
-        f"{name} of {family.__name__} must be a finite number of at least 0; got {value!r}."
-    )
+    assert tells(refusal(family, **{name: value}), f"{name} of {family.__name__}", f"got {value!r}")
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan, True, "1", None])
 def test_the_gamma_of_chi_squared_must_be_above_zero(value):
-    assert refusal(Chi2, gamma=value) == f"gamma of Chi2 must be a finite number above 0; got {value!r}."
+    assert tells(refusal(Chi2, gamma=value), "gamma of Chi2", f"got {value!r}")
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, True, "1", None])
 @pytest.mark.parametrize("name", ["scale", "offset"])
 def test_the_parameters_of_the_sigmoid_must_be_numbers(name, value):
-    assert refusal(Sigmoid, **{name: value}) == f"{name} of Sigmoid must be a finite number; got {value!r}."
+    assert tells(refusal(Sigmoid, **{name: value}), f"{name} of Sigmoid", f"got {value!r}")
 
 
 def test_a_whole_number_too_large_for_floating_point_is_refused_in_a_sentence():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_strategies import composed_kernels, positive, stationary_kernels, tables
 from scipy import sparse
@@ -138,14 +138,12 @@ def test_slopes_of_every_rule_are_those_of_its_formula(kernel, rng):
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=60)
 def test_slopes_of_any_kernel_that_can_be_written_are_those_of_its_formula(data):
     kernel, X = data.draw(composed_kernels()), data.draw(tables())
     agree_with_differences(kernel, X, np.random.default_rng(len(X)))
 
 
 @given(st.data())
-@settings(max_examples=25)
 def test_slopes_on_one_column_are_those_of_the_formula(data):
     kernel = data.draw(stationary_kernels(1)) * data.draw(positive)
     X = data.draw(tables(columns=st.just(1), lowest=-2.0))
@@ -153,7 +151,6 @@ def test_slopes_on_one_column_are_those_of_the_formula(data):
 
 
 @given(st.data())
-@settings(max_examples=25)
 @pytest.mark.slow
 def test_slopes_do_not_depend_on_the_tiles(data):
     kernel, X = data.draw(composed_kernels(depth=2)), data.draw(tables(rows=st.integers(7, 12)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from formulas import refusal, worst
+from formulas import worst
 from mercer.data import as_rows
 from mercer.errors import MemoryRefusal
 from mercer.kernels import (
@@ -27,6 +27,7 @@ from mercer.kernels import (
 from mercer.kernels import tiles as module
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, gram, per_thread, tile
 from mercer.runtime import threads
+from refusals import refusal
 from views import read_only
 
 KERNELS = [

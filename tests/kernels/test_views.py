@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from algebra_cases import LEFT, RIGHT, Texts, left_rows, right_rows
 
-from formulas import refusal, worst
+from formulas import worst
 from mercer.kernels import (
     Chi2,
     Constant,
@@ -17,6 +17,7 @@ from mercer.kernels import (
     Gaussian,
     Linear,
 )
+from refusals import refusal, tells
 
 
 @pytest.fixture
@@ -109,14 +110,12 @@ def test_columns_are_found_by_name_in_whatever_order_they_stand(frame):
 
 
 def test_a_misspelt_column_is_refused_with_the_nearest_name(frame):
-    assert refusal(LEFT.on("heigth"), frame) == "There is no column 'heigth'. Did you mean 'height'?"
-    assert refusal(LEFT.on("zzzz"), frame) == "There is no column 'zzzz'. Known: Weight, age, height."
+    assert tells(refusal(LEFT.on("heigth"), frame), "'heigth'", "'height'")
+    assert tells(refusal(LEFT.on("zzzz"), frame), "'zzzz'")
 
 
 def test_a_name_needs_a_table_with_names(rng):
-    assert refusal(LEFT.on("age"), rng.normal(size=(3, 2))) == (
-        "Column 'age' is selected by name, but X has no column names. Use a DataFrame, or a column index (from 0)."
-    )
+    assert tells(refusal(LEFT.on("age"), rng.normal(size=(3, 2))), "Column 'age'", "no column names")
 
 
 def test_kernels_of_named_columns_add_up(frame):
@@ -151,34 +150,28 @@ def test_several_numeric_columns_beside_text_can_be_chosen():
 
 def test_a_column_number_out_of_range_is_refused(rng):
     X = rng.normal(size=(3, 2))
-    assert refusal(LEFT.on(2), X) == "A column index must be between 0 and 1; got 2."
-    assert refusal(LEFT.on([0, -3]), X) == "A column index must be between 0 and 1; got -3."
+    assert tells(refusal(LEFT.on(2), X), "A column index", "got 2")
+    assert tells(refusal(LEFT.on([0, -3]), X), "A column index", "got -3")
 
 
 def test_objects_have_no_columns():
-    assert refusal(Texts().on(0), ["a", "b"]) == (
-        ".on(...) selects columns of a table; X is a sequence of objects. Remove .on(...), or use a DataFrame."
-    )
+    assert tells(refusal(Texts().on(0), ["a", "b"]), ".on(...)")
 
 
 @pytest.mark.parametrize(
     "columns", [[], (), [1.5], 1.0, None, [None], True, [True, False], [[0]], np.array([True, False]), np.array([])]
 )
 def test_what_names_no_column_is_refused(columns):
-    assert refusal(LEFT.on, columns) == (
-        f"The columns of .on(...) must be a number, a name, or a list of them; got {columns!r}."
-    )
+    assert tells(refusal(LEFT.on, columns), "The columns of .on(...)", f"got {columns!r}")
 
 
 @pytest.mark.parametrize("function", [None, 3, "abs"])
 def test_a_map_must_be_a_function(function):
-    assert refusal(LEFT.map, function) == f"function of Mapped must be a function; got {function!r}."
+    assert tells(refusal(LEFT.map, function), "function of Mapped", f"got {function!r}")
 
 
 def test_a_map_must_keep_the_rows(X):
-    assert refusal(Linear().map(lambda X: X[:2]), X) == (
-        "The result of Linear().map(<lambda>) must be a table of 9 rows, one per row of X; got 2 rows."
-    )
+    assert tells(refusal(Linear().map(lambda X: X[:2]), X), "The result of Linear().map(<lambda>)", "got 2 rows")
 
 
 def test_a_map_to_bad_numbers_is_refused_in_words_about_the_map(X):

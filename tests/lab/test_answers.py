@@ -1,4 +1,7 @@
-"""What the page is told, against the library's own calls for the same state."""
+"""What the page is told, against the library's own calls for the same state.
+
+Covers: lab.questions.
+"""
 
 import base64
 

@@ -1,4 +1,7 @@
-"""Models of every kind predict the same from their file, to the last bit."""
+"""Models of every kind predict the same from their file, to the last bit.
+
+Covers: estimators.features_only, models.parts, models.records, models.streamed.
+"""
 
 import numpy as np
 import pandas as pd

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_cases import changed
 from scipy import sparse
@@ -33,6 +33,7 @@ from mercer.kernels import (
 )
 from mercer.models import inspect
 from model_mutants import mutant, renamed, resealed, split, written_again
+from refusals import tells
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
@@ -162,7 +163,7 @@ def test_arrays_that_nobody_asks_for_are_refused(small):
     spare = np.arange(5.0)
     arrays[entry_of(spare).name] = spare
     data = b"".join(map(bytes, packed(dumps(record), [entry_of(array) for array in arrays.values()], arrays)))
-    assert refused(small, data) == "it contains unused arrays, or arrays in the wrong order." + WAY_OUT
+    assert tells(refused(small, data), "it contains unused arrays, or arrays", WAY_OUT)
 
 
 def in_place_of(data, old, new):
@@ -191,7 +192,7 @@ def test_json_in_another_spelling_is_refused(small):
     deep = b'{"is":"tuple","of":['.replace(b'"', rb"\"") * 200 + b"]}" * 200
     assert "its parts do not fit" in refused(small, in_place_of(data, rb"\"alpha\":0.1", rb"\"alpha\":" + deep)) or deep
     for old, new in ((b'"dtype":"F64"', b'"dtype":"F64","dtype":"F64"'), (b'"shape":[3', b'"shape": [3')):
-        assert refused(small, in_place_of(data, old, new)) == "its header is invalid." + WAY_OUT
+        assert tells(refused(small, in_place_of(data, old, new)), "its header", WAY_OUT)
     for new in (b'"shape":[-3', b'"shape":[3.0', b'"shape":[1,1,1,1,1,3', b'"shape":[1' + b"0" * 17):
         words = "its header describes an invalid array." + WAY_OUT
         assert refused(small, in_place_of(data, b'"shape":[3', new)) == words
@@ -274,7 +275,6 @@ def files(data, tmp_path_factory):
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=30)
 def test_mutants_with_good_digests_are_refused_or_are_what_they_say(files, seed, tmp_path_factory):
     rng = np.random.default_rng(seed)
     place = tmp_path_factory.getbasetemp() / f"mutant-{threading.get_ident()}-{os.getpid()}.mercer"

@@ -1,4 +1,7 @@
-"""Sentences and worries, at the edges of what there is to say."""
+"""Sentences and worries, at the edges of what there is to say.
+
+Covers: report.choices, report.worries.
+"""
 
 from dataclasses import replace
 

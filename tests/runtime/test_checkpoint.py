@@ -5,14 +5,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from formulas import refusal
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import disk
 from mercer.runtime.checkpoint import Checkpoint, PassCheckpoint
 from model_mutants import damaged, joined, load_damaged, mutant, resealed, small_checkpoints, split
+from refusals import refusal, tells
 
 CHANGED = "does not match: the file was changed or damaged."
 WAY_OUT = " Delete it, or use another file."
@@ -47,7 +47,7 @@ def test_other_data_is_refused_and_the_file_is_kept(tmp_path):
     Checkpoint(path, "mine").save({"a": np.zeros(1)})
     before = path.read_bytes()
     said = refusal(Checkpoint(path, "yours").load, {"a": np.zeros(1)})
-    assert said == f"The checkpoint {path} belongs to other data or settings.{WAY_OUT}"
+    assert tells(said, f"The checkpoint {path}", WAY_OUT)
     assert path.read_bytes() == before
 
 
@@ -71,7 +71,7 @@ def test_a_damaged_checkpoint_is_refused_in_a_sentence(tmp_path, damage, reason)
     path, arrays = tmp_path / "search", {"a": np.arange(1000.0)}
     Checkpoint(path, "mark").save(arrays)
     path.write_bytes(damage(path.read_bytes()))
-    assert refusal(Checkpoint(path, "mark").load, arrays) == f"The checkpoint {path} cannot be read: {reason}{WAY_OUT}"
+    assert tells(refusal(Checkpoint(path, "mark").load, arrays), f"The checkpoint {path}", reason)
 
 
 def test_a_changed_score_or_row_count_is_noticed(tmp_path):
@@ -83,7 +83,7 @@ def test_a_changed_score_or_row_count_is_noticed(tmp_path):
         assert whole.count(old.tobytes()) == 1
         path.write_bytes(whole.replace(old.tobytes(), new.tobytes()))
         said = refusal(saved.load, {"scores": np.zeros(2)}, 10_000)
-        assert said == (f"The checkpoint {path} cannot be read: the checksum of an array {CHANGED}{WAY_OUT}")
+        assert tells(said, f"The checkpoint {path}", "the checksum of an array")
 
 
 @pytest.mark.parametrize("next_row", [-1, 10_001, 2**62])
@@ -91,10 +91,7 @@ def test_a_row_beyond_the_table_is_refused(tmp_path, next_row):
     saved = PassCheckpoint(tmp_path / "sums", "mark")
     saved.save({"a": np.zeros(2)}, next_row)
     said = refusal(saved.load, {"a": np.zeros(2)}, 10_000)
-    assert said == (
-        f"The checkpoint {tmp_path / 'sums'} is invalid: its row position must be from 0 to 10000; got "
-        f"{next_row}.{WAY_OUT}"
-    )
+    assert tells(said, f"The checkpoint {tmp_path / 'sums'} is invalid: its row position", f"got {next_row}")
 
 
 @pytest.mark.parametrize(
@@ -112,10 +109,7 @@ def test_arrays_of_other_names_types_or_shapes_are_refused(tmp_path, other):
     path, saved = tmp_path / "search", Checkpoint(tmp_path / "search", "mark")
     saved.save(other)
     said = refusal(saved.load, {"a": np.zeros(3), "b": np.zeros(2)})
-    assert said == (
-        f"The checkpoint {path} cannot be read: its arrays do not match this fit (names, types or shapes "
-        f"differ).{WAY_OUT}"
-    )
+    assert tells(said, f"The checkpoint {path}", "its arrays do not match")
 
 
 def test_a_small_checkpoint_that_claims_much_is_refused_without_memory(tmp_path):
@@ -136,9 +130,7 @@ def test_a_checkpoint_larger_than_memory_is_refused_before_it_is_read(tmp_path, 
     saved = Checkpoint(tmp_path / "search", "mark")
     saved.save({"a": np.zeros(1000)})
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "4000")
-    assert refusal(saved.load, {"a": np.zeros(1000)}, kind=MemoryRefusal) == (
-        "This checkpoint needs 8.0 kB of memory; 4.0 kB is available. Load it where there is more memory."
-    )
+    assert tells(refusal(saved.load, {"a": np.zeros(1000)}, kind=MemoryRefusal), "This checkpoint", "8.0 kB", "4.0 kB")
 
 
 def test_a_record_that_does_not_fit_its_arrays_is_refused(tmp_path):
@@ -150,7 +142,7 @@ def test_a_record_that_does_not_fit_its_arrays_is_refused(tmp_path):
         changed = json.loads(json.dumps(record)) | change
         path.write_bytes(joined(changed, stored, "checkpoint"))
         said = refusal(saved.load, arrays)
-        assert said == f"The checkpoint {path} cannot be read: its header and its arrays are inconsistent.{WAY_OUT}"
+        assert tells(said, f"The checkpoint {path}", "its header and its arrays")
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +152,6 @@ def checkpoints(tmp_path_factory):
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
 def test_damage_is_refused_and_lies_are_refused_or_are_what_the_file_says(checkpoints, seed):
     rng = np.random.default_rng(seed)
     for path, mark, arrays in checkpoints:
@@ -190,11 +181,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
 
 def test_a_directory_is_no_checkpoint(tmp_path):
     said = refusal(Checkpoint(tmp_path, "mark").load, {})
-    assert said == f"The checkpoint {tmp_path} cannot be read: it is a directory. Use another path."
+    assert tells(said, f"The checkpoint {tmp_path}", "it is a directory")
 
 
 @pytest.mark.parametrize("path", [True, 3, b"search"], ids=str)
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(InputError) as refused:
         Checkpoint(path, "mark")
-    assert str(refused.value) == f"checkpoint must be the path of a file, or None; got {path!r}."
+    assert tells(str(refused.value), "checkpoint", f"got {path!r}")

@@ -1,4 +1,7 @@
-"""Passes on a cluster: real workers in processes of their own, one of them killed for real."""
+"""Passes on a cluster: real workers in processes of their own, one of them killed for real.
+
+Covers: streaming.blocks.collections.
+"""
 
 import os
 import time
@@ -18,6 +21,7 @@ from mercer.runtime import dask as module
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import run_pass
 from mercer.streaming.blocks import as_source
+from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]  # one cluster at a time
 
@@ -216,9 +220,8 @@ def test_bad_cells_are_named_by_workers_too(client, table):
 def test_what_lives_in_this_process_alone_is_refused(client, table):
     with pytest.raises(InputError) as refused:
         run_pass(as_source([table[0]]), Moments(3), at_once=100, backend=client)
-    assert str(refused.value) == (
-        "With a Dask backend, X must be file paths, arrays or Dask collections; got an iterable of blocks, which "
-        'lives in this process alone. Use backend="serial".'
+    assert tells(
+        str(refused.value), "With a Dask backend, X", "got an iterable of blocks, which lives in this process alone"
     )
 
 
@@ -302,18 +305,16 @@ def test_collections_that_will_not_do_are_refused(table):
     X, y, _ = table
     lazy = da.from_array(X, chunks=(1000, 2))
     assert refusal(lazy[:, 0]).startswith("X must be a Dask array with rows and columns, or a Dask DataFrame; got ")
-    assert refusal(lazy, y[:-1]) == "y must be as long as X (6000 rows); got 5999 rows."
-    assert refusal(lazy, da.from_array(y[:-1], chunks=100)) == "y must be as long as X (6000 rows); got 5999 rows."
+    assert tells(refusal(lazy, y[:-1]), "y", "got 5999 rows")
+    assert tells(refusal(lazy, da.from_array(y[:-1], chunks=100)), "y", "got 5999 rows")
     keep = da.from_array(X[:, 0] > 2.0, chunks=1000)
     assert refusal(lazy[keep]).startswith("X with unknown chunk sizes must have one chunk along axis 1; got")
     whole = da.from_array(X, chunks=(1000, 3))
     assert refusal(whole, da.from_array(y, chunks=1000)[keep]).startswith("y must be as long as X (6000 rows); got ")
     columns = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=4)
     series = dd.from_pandas(pd.Series(y), npartitions=3)
-    assert refusal(columns, series) == (
-        "y of a Dask collection must be partitioned like X; got partitions of different lengths."
-    )
-    assert refusal(columns, "d") == "There is no column 'd' in X. Known: a, b, c."
+    assert tells(refusal(columns, series), "y of a Dask collection", "got partitions of different lengths")
+    assert tells(refusal(columns, "d"), "'d'")
 
 
 def test_a_partition_that_changes_its_length_is_found_out(table):

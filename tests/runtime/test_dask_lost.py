@@ -19,6 +19,7 @@ from mercer.runtime import dask as module
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import run_pass
 from mercer.streaming.blocks import as_source
+from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]  # one cluster at a time
 
@@ -76,10 +77,7 @@ def test_the_death_of_the_scheduler_is_one_sentence_and_the_checkpoint_is_kept(t
         with pytest.raises(InputError) as told:
             run_pass(source, Moments(3, 0.1), at_once=50, backend=address, checkpoint=kept)
         killer.join()
-    assert str(told.value) == (
-        f"The connection to the scheduler at {address} was lost, or the work was cancelled there. Start the scheduler "
-        "and this fit again; with a checkpoint, finished work is kept."
-    )
+    assert tells(str(told.value), address)
     assert capfd.readouterr() == ("", "")
     assert 0 < kept.load(Moments(3).begin(), 4000)[1] < 4000
     assert_same(run_pass(source, Moments(3), at_once=50, checkpoint=kept), X, X[:, 0])
@@ -95,10 +93,7 @@ class Stub:
 def test_workers_that_die_one_after_the_other_are_one_sentence():
     with pytest.raises(InputError) as told, module._told_when_lost(Stub()):
         raise distributed.KilledWorker("task", "worker", 3)
-    assert str(told.value) == (
-        "The Dask workers of the scheduler at tcp://10.0.0.1:8786 were killed repeatedly, often because of too little "
-        "memory. See the worker logs; use fewer landmarks, or workers with more memory."
-    )
+    assert tells(str(told.value), "10.0.0.1", "8786")
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file"), ValueError("of a task"), InputError("y")])

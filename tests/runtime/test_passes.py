@@ -20,6 +20,7 @@ from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import checked_backend, run_pass
 from mercer.runtime.threads import threads
 from mercer.streaming.blocks import as_source
+from refusals import tells
 
 
 @pytest.fixture
@@ -200,13 +201,12 @@ def test_progress_tells_rows_and_their_rate(X, monkeypatch, tmp_path):
 
 
 def test_what_is_no_backend_is_refused(X):
-    must_be = '"serial", "threads", "dask", the address of a scheduler ("tcp://..."), or a Client of Dask'
     for wrong in ("spark", 3, "localhost:8786"):
         with pytest.raises(InputError) as refused:
             run_pass(as_source(X), Moments(3), at_once=10, backend=wrong)
-        assert str(refused.value) == f"backend must be {must_be}; got {wrong!r}."
+        assert tells(str(refused.value), "backend", f"got {wrong!r}")
     checked_backend("tcp://10.0.0.1:8786")
-    with pytest.raises(InputError, match=r"^The number of rows of a block must be at least 1; got 0\.$"):
+    with pytest.raises(InputError, match=r"The number of rows of a block.* got 0"):
         run_pass(as_source(X), Moments(3), at_once=0)
 
 
@@ -215,10 +215,7 @@ def test_threads_keep_no_checkpoint(X, tmp_path):
         run_pass(
             as_source(X), Moments(3), at_once=10, backend="threads", checkpoint=PassCheckpoint(tmp_path / "pass", "")
         )
-    assert str(refused.value) == (
-        'backend must be "serial" or Dask when checkpoint is given; got "threads". Use backend="serial", which is '
-        "also multithreaded."
-    )
+    assert tells(str(refused.value), "backend", 'got "threads"')
 
 
 def test_sums_on_threads_are_promised(X, monkeypatch):

@@ -9,10 +9,10 @@ import pytest
 import scipy.linalg  # noqa: F401 - so that both BLAS libraries are loaded before anything is counted
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from formulas import refusal
 from mercer.runtime import run, single_threaded_blas, thread_count, threads
 from mercer.runtime.threads import _Limit
 from mercer.runtime.threads import each as each_in_order
+from refusals import refusal, tells
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_the_variable_of_our_own_decides(monkeypatch):
 @pytest.mark.parametrize("value", ["0", "-2", "two", "1.5", " "])
 def test_a_variable_that_is_no_count_is_refused(monkeypatch, value):
     monkeypatch.setenv("MERCER_THREADS", value)
-    assert refusal(thread_count) == f"MERCER_THREADS must be an integer of at least 1; got {value!r}."
+    assert tells(refusal(thread_count), "MERCER_THREADS", f"got {value!r}")
 
 
 def test_an_empty_variable_says_nothing(monkeypatch):
@@ -103,9 +103,7 @@ def test_the_count_is_restored_after_an_error():
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 2.0, None, "x", True])
 def test_a_count_that_is_none_is_refused(count):
-    assert refusal(threads(count).__enter__) == (
-        f"The number of threads must be an integer of at least 1; got {count!r}."
-    )
+    assert tells(refusal(threads(count).__enter__), "The number of threads", f"got {count!r}")
 
 
 def test_a_count_asked_for_in_one_thread_is_not_asked_for_in_another():

@@ -11,7 +11,7 @@ X, Y = np.zeros((40, 1)), np.zeros(40)
 
 def test_names_are_told_from_folds():
     assert [method_of(cv) for cv in ("gcv", "held-out", 5, None, [])] == ["gcv", "held-out", "folds", "folds", "folds"]
-    with pytest.raises(InputError, match=r"cv must be 'gcv', 'held-out', a number of folds, .*; got 'loo'\."):
+    with pytest.raises(InputError, match=r"cv.* got 'loo'"):
         method_of("loo")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
@@ -30,6 +30,7 @@ from mercer.selection.nested import own_folds
 from mercer.selection.problem import Problem, Removals
 from mercer.solvers import DualSystem
 from refits import all_held_out, condition, held_out, held_out_shortest
+from refusals import tells
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +146,6 @@ class Case:
 
 
 @pytest.mark.parametrize("splitter", sorted(SPLITTERS))
-@settings(max_examples=90)
 @given(data=st.data())
 def test_every_route_equals_refitting_from_raw_rows(splitter, data):
     case = data.draw(cases(splitter))
@@ -279,10 +279,7 @@ def test_a_training_set_without_weight_is_refused(route, rng):
     removals = Removals([np.arange(3), np.array([5])], [np.arange(3), np.array([5])])
     with pytest.raises(InputError) as refused:
         KernelSystem(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False)
-    assert str(refused.value) == (
-        "sample_weight must be positive for at least one training row of every split; "
-        "got a split whose training rows all have weight 0."
-    )
+    assert tells(str(refused.value), "sample_weight", "got a split whose training rows all have weight 0")
 
 
 @pytest.mark.parametrize("route", ["inverse", "spectral", "refit", "primal"])

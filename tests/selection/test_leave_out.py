@@ -1,4 +1,7 @@
-"""P of one kernel and alpha, in each of its forms, against the matrix written out."""
+"""P of one kernel and alpha, in each of its forms, against the matrix written out.
+
+Covers: selection.leave_out_dual, selection.leave_out_primal.
+"""
 
 import numpy as np
 import pytest

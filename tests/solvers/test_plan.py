@@ -10,8 +10,9 @@ import pytest
 from mercer import KernelRidge, KernelRidgeClassifier, threads
 from mercer.errors import InputError, MemoryRefusal
 from mercer.kernels import FromFeatures, Gaussian, Linear, Polynomial
-from mercer.solvers import SOLVERS, choose
+from mercer.solvers import choose
 from mercer.solvers.plan import refuse_if_too_large
+from refusals import tells
 
 PLENTY = 10**15
 
@@ -67,15 +68,13 @@ def test_each_route_names_its_bytes(name, count):
 def test_a_misspelt_solver_gets_the_nearest_one(given, way_out, rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(solver=given).fit(rng.normal(size=(5, 2)), rng.normal(size=5))
-    assert str(caught.value) == f"solver must be one of {', '.join(SOLVERS)}; got {given!r}. {way_out}"
+    assert tells(str(caught.value), "solver", f"got {given!r}", way_out)
 
 
 def test_the_primal_of_a_kernel_without_finite_features_is_refused(rng):
     with pytest.raises(InputError) as caught:
         KernelRidge(kernel="rbf", solver="primal").fit(rng.normal(size=(5, 2)), rng.normal(size=5))
-    assert str(caught.value) == (
-        "solver='primal' needs a kernel with a finite feature map; this kernel has no such map. Use solver='auto'."
-    )
+    assert tells(str(caught.value), "solver='primal'", "'auto'")
 
 
 def test_auto_takes_the_primal_of_explicit_features(rng):

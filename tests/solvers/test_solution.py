@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.solvers import DualSystem
@@ -16,7 +16,6 @@ from oracles import kernel_ridge, log_evidence, posterior_variance, smoother, wi
 @given(
     st.integers(2, 12), st.booleans(), st.booleans(), st.sampled_from(["cholesky", "spectral"]), st.integers(0, 2**16)
 )
-@settings(max_examples=60)
 def test_everything_equals_brute_force(n, intercept, weighted, solver, seed):
     rng = np.random.default_rng(seed)
     joint = with_spectrum(rng.uniform(0.1, 2.0, size=n + 3), rng)

@@ -1,4 +1,7 @@
-"""Tables in passes: the same rows from every kind of source in any blocks, and bad cells named where they stand."""
+"""Tables in passes: the same rows from every kind of source in any blocks, and bad cells named where they stand.
+
+Covers: streaming.blocks.sampling, streaming.blocks.source.
+"""
 
 import pickle
 
@@ -203,7 +206,7 @@ def test_a_sample_of_more_rows_than_there_are_is_the_table(table, tmp_path):
     for kind in (arrays, csv_file):
         found = kind(table, tmp_path).sample(10_000, np.random.default_rng(0))
         np.testing.assert_array_equal(found.X, table[0])
-    with pytest.raises(InputError, match=r"^The number of rows of a sample must be at least 1; got 0\.$"):
+    with pytest.raises(InputError, match=r"The number of rows of a sample.* got 0"):
         as_source(table[0]).sample(0, np.random.default_rng(0))
 
 

@@ -1,4 +1,8 @@
-"""Keys and labels across files, blocks and partitions: equal numbers are one key, and two kinds are refused."""
+"""Keys and labels across files, blocks and partitions: equal numbers are one key, and two kinds are refused.
+
+Covers: streaming.blocks.arrays, streaming.blocks.arrow, streaming.blocks.cells, streaming.blocks.roles,
+streaming.blocks.stores, streaming.blocks.table.
+"""
 
 import datetime as dt
 from decimal import Decimal
@@ -13,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from formulas import refusal
 from mercer.data.checks import as_names, kind_of_names, one_kind
 from mercer.data.hashing import fold_of
 from mercer.streaming.blocks import as_source
+from refusals import refusal, tells
 
 COLUMNS = {  # the same three keys, as numbers of every type that Parquet has for them
     "int8": pa.array([1, 2, 3], pa.int8()),
@@ -53,10 +57,7 @@ def test_files_whose_keys_or_labels_are_of_two_kinds_are_refused_by_name(other, 
     path = folder_of(tmp_path / "parts", [COLUMNS["int64"], COLUMNS["float64"], OTHERS[other]])
     what = "y" if labels else "groups"
     found = refusal(lambda: as_source(path, "g", labels=True) if labels else as_source(path, groups="g"))
-    assert found == (
-        f"{what} must be of one type; got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet. Convert all "
-        "values to strings or all to numbers."
-    )
+    assert tells(found, what, f"got numbers in 0.parquet and {KINDS.get(other, other)} in 2.parquet")
 
 
 @pytest.mark.slow
@@ -162,9 +163,10 @@ def test_an_array_is_of_one_kind_or_refused(cells):
     if odd is None:
         assert kind_of_names("y", as_names(cells)) == kinds[0]
     else:
-        assert refusal(kind_of_names, "y", as_names(cells), 5) == (
-            f"y must be of one type; got {kinds[0]} in row 5 and {kinds[odd]} in row {5 + odd}. Convert all values to "
-            "strings or all to numbers."
+        assert tells(
+            refusal(kind_of_names, "y", as_names(cells), 5),
+            "y",
+            f"got {kinds[0]} in row 5 and {kinds[odd]} in row {5 + odd}",
         )
 
 

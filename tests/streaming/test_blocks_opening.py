@@ -1,4 +1,7 @@
-"""Tables that cannot be opened or read are refused, with the cell, the file and the way out."""
+"""Tables that cannot be opened or read are refused, with the cell, the file and the way out.
+
+Covers: streaming.blocks.delimited_text, streaming.blocks.opening, streaming.blocks.parquet.
+"""
 
 import os
 
@@ -12,6 +15,7 @@ from scipy import sparse
 
 from mercer.errors import InputError
 from mercer.streaming.blocks import as_source
+from refusals import tells
 
 
 @pytest.fixture
@@ -24,37 +28,37 @@ def test_cells_that_are_no_numbers_are_named_where_they_stand(bad, rng, tmp_path
     X = rng.normal(size=(10, 2))
     X[7, 1] = bad
     fill = f"{'Impute the missing' if np.isnan(bad) else 'Replace the infinite'} values, or drop these rows."
-    assert refusal(X) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
-    assert refusal(np.zeros((10, 1)), X) == f"Column 1 of y must be finite; got {bad} in row 7. {fill}"
+    assert tells(refusal(X), "Column 1 of X", f"got {bad} in row 7")
+    assert tells(refusal(np.zeros((10, 1)), X), "Column 1 of y", f"got {bad} in row 7")
     whole = pd.DataFrame(X, columns=["a", "b"])
-    assert refusal(whole) == f"Column 'b' of X must be finite; got {bad} in row 7. {fill}"
-    assert refusal(whole, "b") == f"Column 'b' of X must be finite; got {bad} in row 7. {fill}"
-    assert refusal(np.zeros((10, 1)), X[:, 1]) == f"y must be finite; got {bad} in row 7. {fill}"
-    assert refusal(X[:, 1:]) == f"X must be finite; got {bad} in row 7. {fill}"
+    assert tells(refusal(whole), "Column 'b' of X", f"got {bad} in row 7")
+    assert tells(refusal(whole, "b"), "Column 'b' of X", f"got {bad} in row 7")
+    assert tells(refusal(np.zeros((10, 1)), X[:, 1]), "y", f"got {bad} in row 7")
+    assert tells(refusal(X[:, 1:]), "X", f"got {bad} in row 7")
     weights = np.where(np.arange(10) == 7, bad, 1.0)
-    assert refusal(X[:, :1], sample_weight=weights) == f"sample_weight must be finite; got {bad} in row 7. {fill}"
+    assert tells(refusal(X[:, :1], sample_weight=weights), "sample_weight", f"got {bad} in row 7")
     assert refusal(X[:, :1], X[:, 1], labels=True) == (
         f"y has missing values, the first in row 7. {fill}"
         if np.isnan(bad)
         else f"y must be finite; got {bad} in row 7. {fill}"
     )
     parquet.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), tmp_path / "t.parquet", row_group_size=2)
-    assert refusal(tmp_path / "t.parquet") == f"Column 'b' of t.parquet must be finite; got {bad} in row 8. {fill}"
-    assert refusal([X[:5], X[5:]]) == f"Column 1 of X must be finite; got {bad} in row 7. {fill}"
+    assert tells(refusal(tmp_path / "t.parquet"), "Column 'b' of t.parquet", f"got {bad} in row 8")
+    assert tells(refusal([X[:5], X[5:]]), "Column 1 of X", f"got {bad} in row 7")
     with pytest.raises(InputError, match="in row 7"):
         as_source(X).sample(10, np.random.default_rng(0))
     if np.isinf(bad):
         whole.to_csv(tmp_path / "t.csv", index=False)
-        assert refusal(tmp_path / "t.csv") == f"Column 'b' of t.csv must be finite; got {bad} in row 8. {fill}"
+        assert tells(refusal(tmp_path / "t.csv"), "Column 'b' of t.csv", f"got {bad} in row 8")
 
 
 def test_gaps_in_files_are_named(tmp_path):
     parquet.write_table(pa.table({"a": [1.0, None], "b": [1, 2]}), tmp_path / "t.parquet")
     fill = "Impute the missing values, or drop these rows."
-    assert refusal(tmp_path / "t.parquet") == f"Column 'a' of t.parquet has missing values, the first in row 2. {fill}"
+    assert tells(refusal(tmp_path / "t.parquet"), "Column 'a' of t.parquet", "2", fill)
     for gap in ("", "NA", "nan"):
         (tmp_path / "t.csv").write_text(f"a,b\n1,2\n3,{gap}\n5,6\n")
-        assert refusal(tmp_path / "t.csv") == f"Column 'b' of t.csv has missing values, the first in row 2. {fill}"
+        assert tells(refusal(tmp_path / "t.csv"), "Column 'b' of t.csv", "2", fill)
     parquet.write_table(pa.table({"a": [1.0, 2.0], "g": ["x", None]}), tmp_path / "t.parquet")
     expected = f"Column 'g' of t.parquet has missing values, the first in row 2. {fill}"
     assert refusal(tmp_path / "t.parquet", groups="g") == expected
@@ -70,7 +74,7 @@ def test_gaps_in_files_are_named(tmp_path):
 def test_text_is_refused_with_the_way_out(tmp_path):
     encode = "Encode it as numbers (mercer.TableEncoder does), or drop the column."
     whole = pd.DataFrame({"a": [1.0, 2.0], "city": ["Rome", "Bonn"]})
-    assert refusal(whole) == f"Column 'city' of X must be numbers; got 'Rome' in row 0. {encode}"
+    assert tells(refusal(whole), "Column 'city' of X", "got 'Rome' in row 0")
     whole.to_csv(tmp_path / "t.csv", index=False)
     expected = f"Column 'city' of t.csv must be numbers; got 'Rome' in row 1. {encode}"
     assert refusal(tmp_path / "t.csv", read=False) == expected
@@ -86,12 +90,12 @@ def test_text_is_refused_with_the_way_out(tmp_path):
     assert refusal(tmp_path / "l.parquet", "l", labels=True).startswith(expected)
     assert refusal(np.zeros((2, 1)), np.zeros((2, 2)), labels=True).startswith("y must be one label per row; got an")
     dated = pd.DataFrame({"a": [1.0], "t": pd.to_datetime(["2024-01-01"])})
-    assert refusal(dated, "t") == f"Column 't' of X must be numbers; got dates. {encode}"
+    assert tells(refusal(dated, "t"), "Column 't' of X", "got dates")
     for unit in ("s", "us", "ns"):
         when = pd.DataFrame({"a": [1.0], "t": pd.to_datetime(["2024-01-01"]).as_unit(unit)})
-        assert refusal(when) == f"Column 't' of X must be numbers; got dates. {encode}"
+        assert tells(refusal(when), "Column 't' of X", "got dates")
         when["t"] -= when["t"][0]
-        assert refusal(when) == f"Column 't' of X must be numbers; got durations. {encode}"
+        assert tells(refusal(when), "Column 't' of X", "got durations")
 
 
 @pytest.mark.slow
@@ -105,7 +109,7 @@ def test_text_far_below_the_head_is_found_when_it_is_read(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join([*lines[:-1], "1.5"]))
     with pytest.raises(InputError) as refused:
         list(as_source(tmp_path / "t.csv").blocks(20_000))
-    assert str(refused.value) == "Row 30001 of t.csv must be a row of 2 cells, one per column; got 1."
+    assert tells(str(refused.value), "Row 30001 of t.csv", "got 1")
 
 
 @pytest.mark.parametrize(
@@ -137,15 +141,13 @@ def test_text_is_read_as_people_write_it(tmp_path):
 
 
 def test_tables_without_rows_are_refused(tmp_path):
-    assert refusal(np.zeros((0, 2))) == "X must be a table with rows; got none."
+    assert tells(refusal(np.zeros((0, 2))), "X", "got none")
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "t.parquet")
-    assert refusal(tmp_path / "t.parquet") == "t.parquet must be a table with rows; got none."
+    assert tells(refusal(tmp_path / "t.parquet"), "t.parquet", "got none")
     (tmp_path / "empty").mkdir()
     assert refusal(tmp_path / "empty").endswith("contains no Parquet files.")
-    assert (
-        refusal([]) == "X must be a table with rows and columns; got 0 numbers. For one column, use X.reshape(-1, 1)."
-    )
-    assert refusal([np.zeros((0, 2))]) == "X must yield at least one block, and the first block must have rows."
+    assert tells(refusal([]), "X", "got 0 numbers")
+    assert tells(refusal([np.zeros((0, 2))]), "X must yield")
 
 
 def test_one_row_is_a_table(tmp_path):
@@ -169,10 +171,7 @@ def test_a_file_that_changes_between_passes_is_found_out(tmp_path, table):
         os.utime(tmp_path / name, ns=(1, 1))
         with pytest.raises(InputError) as refused:
             list(source.blocks(100))
-        assert str(refused.value) == (
-            f"{str(tmp_path / name)!r} was changed while it was in use. "
-            "Every pass must read the same rows; start again."
-        )
+        assert tells(str(refused.value), repr(str(tmp_path / name)))
         (tmp_path / name).unlink()
         with pytest.raises(InputError, match="can no longer be read: No such file"):
             list(source.blocks(100))
@@ -199,17 +198,15 @@ def test_damaged_files_are_refused(tmp_path):
 def test_names_are_looked_at(tmp_path, table):
     path = tmp_path / "t.csv"
     frame(table).to_csv(path, index=False)
-    assert refusal(path, "y11") == "There is no column 'y11' in t.csv. Did you mean 'y1'?"
-    assert refusal(path, "y1", groups=3) == "groups must be the name of a column of t.csv; got int."
+    assert tells(refusal(path, "y11"), "'y11'", "'y1'")
+    assert tells(refusal(path, "y1", groups=3), "groups", "got int")
     assert refusal(path, table[1]).startswith("y must be the name of a column or a list of names; got ndarray.")
-    assert refusal(path, "y1", groups="y1") == (
-        "Column 'y1' of t.csv is used twice: as y and as groups. Use each column once."
-    )
-    assert refusal(path, ["y1", "y2"], labels=True) == "y must be one column of labels; got 2 columns."
+    assert tells(refusal(path, "y1", groups="y1"), "Column 'y1' of t.csv")
+    assert tells(refusal(path, ["y1", "y2"], labels=True), "y", "got 2 columns")
     all_names = ["y1", "y2", "a", "b", "c", "w", "g"]
-    assert refusal(path, all_names) == ("t.csv has no feature columns besides y, sample_weight and groups.")
+    assert tells(refusal(path, all_names), "t.csv")
     twice = frame(table).iloc[:, [0, 1, 0]]
-    assert refusal(twice) == ("Column names of X must be all different; got 'a' more than once. Rename the columns.")
+    assert tells(refusal(twice), "Column names of X", "got 'a' more than once")
     parquet.write_table(pa.Table.from_arrays([[1.0], [2.0]], ["a", "a"]), tmp_path / "t.parquet")
     assert refusal(tmp_path / "t.parquet").startswith("Column names of t.parquet must be all different;")
     folder = parquet_folder(table, tmp_path)
@@ -238,9 +235,9 @@ def test_a_folder_of_folders_is_refused(tmp_path, table):
 
 def test_what_cannot_be_opened_is_refused(tmp_path):
     (tmp_path / "t.txt").write_text("a,b\n1,2\n")
-    assert refusal(tmp_path / "t.txt") == "The file 't.txt' must end in .npy, .csv, .tsv or .parquet; got '.txt'."
-    assert refusal(tmp_path / "t.tx") == f"There is no file {str(tmp_path / 't.tx')!r}. Did you mean 't.txt'?"
-    assert refusal(tmp_path / "no" / "t.csv") == f"There is no file {str(tmp_path / 'no' / 't.csv')!r}."
+    assert tells(refusal(tmp_path / "t.txt"), "The file 't.txt'", "'.txt'")
+    assert tells(refusal(tmp_path / "t.tx"), repr(str(tmp_path / "t.tx")), "'t.txt'")
+    assert tells(refusal(tmp_path / "no" / "t.csv"), repr(str(tmp_path / "no" / "t.csv")))
     assert refusal(None).startswith(
         "X must be an array, a DataFrame, the path of a .npy, .csv, .tsv or .parquet file or of"
     )
@@ -248,37 +245,28 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
     assert refusal({"a": [1.0]}).endswith("got dict.")
     assert refusal(sparse.eye(3).tocsr()).startswith("X must be a dense table; got a sparse matrix.")
     assert refusal([1.0, 2.0]).startswith("X must be a table with rows and columns; got 2 numbers.")
-    assert refusal([[1.0], [2.0, 3.0]]) == "X must be a table with rows of one length; got rows of several lengths."
+    assert tells(refusal([[1.0], [2.0, 3.0]]), "X", "got rows of several lengths")
     hidden = np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]])
     assert refusal(hidden).startswith("X must not have missing values (masked entries).")
     X = np.zeros((3, 2))
-    assert refusal(X, np.zeros(2)) == "y must be as long as X (3 rows); got 2 rows."
-    assert refusal(X, np.zeros((3, 1, 1))) == "y must be one value per row; got an array of 3 dimensions."
-    assert refusal(X, "y") == "y must be an array or the path of a .npy file; got 'y'."
-    assert refusal(X, groups=np.zeros((3, 2))) == "groups must be one label per row; got an array of shape (3, 2)."
-    assert refusal(X, sample_weight=[1, -1, 1]) == "sample_weight must be non-negative; got -1 in row 1."
+    assert tells(refusal(X, np.zeros(2)), "y", "got 2 rows")
+    assert tells(refusal(X, np.zeros((3, 1, 1))), "y", "got an array of 3 dimensions")
+    assert tells(refusal(X, "y"), "y", "got 'y'")
+    assert tells(refusal(X, groups=np.zeros((3, 2))), "groups", "got an array of shape (3, 2)")
+    assert tells(refusal(X, sample_weight=[1, -1, 1]), "sample_weight", "got -1 in row 1")
     assert refusal(X, sample_weight=np.zeros((3, 2))).startswith("sample_weight must be one number per row;")
     assert next(as_source(X, sample_weight=np.ones((3, 1))).blocks(3)).weights.shape == (3,)
 
 
 def test_numbers_with_too_many_digits_are_refused_in_files(tmp_path):
     parquet.write_table(pa.table({"a": [1, 2**53 + 1]}), tmp_path / "t.parquet")
-    assert refusal(tmp_path / "t.parquet") == (
-        "Column 'a' of t.parquet must be numbers of at most 15 digits, which a float64 holds exactly; got "
-        "9007199254740993 in row 2. Drop the column."
-    )
+    assert tells(refusal(tmp_path / "t.parquet"), "Column 'a' of t.parquet", "got 9007199254740993 in row 2")
     parquet.write_table(pa.table({"a": pa.array([1, 2**70 + 1], pa.decimal128(38, 0))}), tmp_path / "d.parquet")
-    assert refusal(tmp_path / "d.parquet") == (
-        "Column 'a' of d.parquet must be numbers of at most 15 digits, which a float64 holds exactly; got "
-        "1180591620717411303425 in row 2. Drop the column."
-    )
+    assert tells(refusal(tmp_path / "d.parquet"), "Column 'a' of d.parquet", "got 1180591620717411303425 in row 2")
     parquet.write_table(pa.table({"a": [1, 2**60]}), tmp_path / "e.parquet")
     assert next(as_source(tmp_path / "e.parquet").blocks(2)).X.tolist() == [[1.0], [2.0**60]]
     for X in ([[1], [2**53 + 1]], np.array([[1], [2**53 + 1]]), np.array([[1], [2**53 + 1]], dtype=object)):
-        assert refusal(X) == (
-            "X must be numbers of at most 15 digits, which a float64 holds exactly; got 9007199254740993 in row 1. "
-            "Drop the column."
-        )
+        assert tells(refusal(X), "X", "got 9007199254740993 in row 1")
 
 
 def test_text_that_cannot_be_parsed_is_refused(tmp_path):
@@ -294,4 +282,4 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(np, "load", closed)
-    assert refusal(tmp_path / "x.npy") == f"{str(tmp_path / 'x.npy')!r} cannot be read: Permission denied."
+    assert tells(refusal(tmp_path / "x.npy"), repr(str(tmp_path / "x.npy")), "Permission denied")

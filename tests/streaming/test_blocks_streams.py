@@ -1,4 +1,7 @@
-"""Blocks that the caller makes, and where rows of arrays lie."""
+"""Blocks that the caller makes, and where rows of arrays lie.
+
+Covers: streaming.blocks.streams.
+"""
 
 import os
 
@@ -8,6 +11,7 @@ from block_sources import blocks_of, drawn_table, refusal
 
 from mercer.errors import InputError, MemoryRefusal
 from mercer.streaming.blocks import as_source
+from refusals import tells
 
 
 @pytest.fixture
@@ -17,18 +21,12 @@ def table(rng):
 
 def test_a_pipe_cannot_be_read_several_times(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
-    assert refusal(tmp_path / "t.csv") == (
-        f"The table {str(tmp_path / 't.csv')!r} must be a regular file or a directory, because it is read several "
-        "times; got a pipe or a device. Save it to a file first."
-    )
+    assert tells(refusal(tmp_path / "t.csv"), f"The table {str(tmp_path / 't.csv')!r}", "got a pipe or a device")
 
 
 def test_iterators_that_end_are_refused_with_the_reason(table):
     blocks = blocks_of(table, 100)
-    assert refusal(iter(blocks)) == (
-        "X is read several times and must not be an iterator. Pass a list, an object whose __iter__ restarts, or a "
-        "function that returns a new iterator."
-    )
+    assert tells(refusal(iter(blocks)), "X is read several times and")
     assert refusal(block for block in blocks).startswith("X is read several times and must not be an iterator.")
 
 
@@ -39,9 +37,7 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
     assert sum(map(len, source.blocks(64))) == 500
     with pytest.raises(InputError) as refused:
         list(source.blocks(64))
-    assert str(refused.value) == (
-        "X changed between passes: 500 rows, then 300. X must return the same rows every time it is read."
-    )
+    assert tells(str(refused.value), "500", "300")
     shared = iter(blocks)
 
     class Spent:
@@ -59,12 +55,12 @@ def test_a_stream_that_is_shorter_the_second_time_is_found_out(table):
 
 def test_blocks_that_do_not_fit_are_named():
     X, y = np.zeros((4, 2)), np.zeros(4)
-    assert refusal([(X, y), (np.zeros((4, 3)), y)]) == "X of block 1 must have 2 columns; got 3."
-    assert refusal([(X, y), (X, y[:3])]) == "y of block 1 must be as long as its X (4 rows); got 3 rows."
-    assert refusal([(X, y), (X,)]) == "Block 1 must have the same items as block 0, such as (X, y); got other items."
+    assert tells(refusal([(X, y), (np.zeros((4, 3)), y)]), "X of block 1", "got 3")
+    assert tells(refusal([(X, y), (X, y[:3])]), "y of block 1", "got 3 rows")
+    assert tells(refusal([(X, y), (X,)]), "Block 1", "got other items")
     assert refusal([(X, y, y, y, y)]).endswith("(X, y, weights, groups); got 5 items.")
-    assert refusal([(X, y), (y, y)]) == "X of block 1 must be a table with rows and columns; got 1 dimensions."
-    assert refusal(lambda: 3) == "X() must be an iterator over blocks; got int."
+    assert tells(refusal([(X, y), (y, y)]), "X of block 1", "got 1 dimensions")
+    assert tells(refusal(lambda: 3), "X()", "got int")
     assert refusal([(X, y)], y).startswith(
         "y must be None when X is an iterable of blocks; got ndarray. Put it into the blocks: X alone, (X, y),"
     )

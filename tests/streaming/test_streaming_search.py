@@ -1,4 +1,7 @@
-"""Searches over streams: every score, nested ones included, equals refitting the same landmarks from raw rows."""
+"""Searches over streams: every score, nested ones included, equals refitting the same landmarks from raw rows.
+
+Covers: streaming.landmarks, streaming.losses, streaming.plan, streaming.scores.
+"""
 
 import numpy as np
 import pytest

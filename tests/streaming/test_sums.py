@@ -1,4 +1,7 @@
-"""Sums over folds from one pass, and every model that leaves folds out: against refits from raw rows."""
+"""Sums over folds from one pass, and every model that leaves folds out: against refits from raw rows.
+
+Covers: streaming.models.
+"""
 
 import numpy as np
 import pytest

@@ -2,17 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-
-from mercer.errors import InputError
 
 HALF = 1 / np.sqrt(2)
-
-
-def refusal(call, *args, **settings):
-    with pytest.raises(InputError) as caught:
-        call(*args, **settings)
-    return str(caught.value)
 
 
 def mixed(n=60, seed=0):

@@ -107,7 +107,7 @@ def test_categoricals_are_categories_with_or_without_a_series():
     ],
 )
 def test_what_has_no_meaning_is_refused_in_a_sentence(cells):
-    with pytest.raises(InputError, match=r"^Column 'a' must be .*; got .* in row [01]\.$"):
+    with pytest.raises(InputError, match=r"Column 'a'.* got .* in row [01]"):
         TableEncoder().fit({"a": cells})
 
 

@@ -1,4 +1,7 @@
-"""Columns of texts as numbers, numbers without marks, and encoders that hold no cell."""
+"""Columns of texts as numbers, numbers without marks, and encoders that hold no cell.
+
+Covers: tables.texts.
+"""
 
 import json
 import re

@@ -5,10 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from encoder_cases import HALF, mixed, refusal
+from encoder_cases import HALF, mixed
 from sklearn.exceptions import NotFittedError
 
 from mercer import TableEncoder
+from refusals import refusal, tells
 
 
 # Tables of every make
@@ -86,9 +87,7 @@ def test_arrays_with_hidden_and_with_named_columns_are_tables():
 def test_a_named_encoder_takes_arrays_by_place():
     encoder = TableEncoder().fit({"a": [1.0, 3.0], "b": [5.0, 9.0]})
     assert encoder.transform(np.array([[3.0, 5.0]])).tolist() == [[1.0, -1.0]]
-    assert refusal(encoder.transform, np.ones((2, 3))) == (
-        "X has 3 features, but TableEncoder is expecting 2 features as input. Use the same columns as in fit."
-    )
+    assert tells(refusal(encoder.transform, np.ones((2, 3))), "X has 3 features, but TableEncoder", "2")
 
 
 def test_columns_that_are_gone_or_new_are_named():
@@ -157,35 +156,23 @@ def test_bad_tables_get_one_sentence(X, said):
 def test_sparse_matrices_are_refused():
     from scipy.sparse import csr_array
 
-    assert refusal(TableEncoder().fit, csr_array(np.eye(2))) == (
-        "X of TableEncoder must be a dense table; got a sparse matrix. Use X.toarray() if it fits in memory."
-    )
+    assert tells(refusal(TableEncoder().fit, csr_array(np.eye(2))), "X of TableEncoder", "got a sparse matrix")
 
 
 def test_new_cells_of_another_type_are_refused_by_row_and_column():
     encoder = TableEncoder().fit({"a": [1.0, 2.0], "w": ["2020-01-01", "2020-02-01"]})
     good = ["2020-01-01"] * 2
-    correct = "Correct the value, or leave the cell empty."
-    assert refusal(encoder.transform, {"a": [1, "x"], "w": good}) == (
-        f"Column 'a' must be numbers; got 'x' in row 1. {correct}"
-    )
-    assert refusal(encoder.transform, {"a": good, "w": good}) == (
-        f"Column 'a' must be numbers; got '2020-01-01' in row 0. {correct}"
-    )
-    assert refusal(encoder.transform, {"a": [1, -np.inf], "w": good}) == (
-        f"Column 'a' must be finite numbers; got '-inf' in row 1. {correct}"
-    )
-    assert refusal(encoder.transform, {"a": [1, 2], "w": [None, "soon"]}) == (
-        f"Column 'w' must be dates such as 2024-12-31; got 'soon' in row 1. {correct}"
-    )
+    assert tells(refusal(encoder.transform, {"a": [1, "x"], "w": good}), "Column 'a'", "got 'x' in row 1")
+    assert tells(refusal(encoder.transform, {"a": good, "w": good}), "Column 'a'", "got '2020-01-01' in row 0")
+    assert tells(refusal(encoder.transform, {"a": [1, -np.inf], "w": good}), "Column 'a'", "got '-inf' in row 1")
+    assert tells(refusal(encoder.transform, {"a": [1, 2], "w": [None, "soon"]}), "Column 'w'", "got 'soon' in row 1")
     assert encoder.transform({"a": ["1", None], "w": [None, None]})[0, 0] == -1.0
     assert np.isfinite(encoder.transform({"a": [None], "w": [None]})).all()
     nowhere = np.array(["NaT"], dtype="datetime64[D]")
     assert np.isfinite(encoder.transform({"a": nowhere, "w": np.array([np.nan])})).all()
     small = TableEncoder().fit({"a": [1e-200, 2e-200]})
-    assert refusal(small.transform, {"a": [1e200]}) == (
-        "Column 'a' must be similar in magnitude to the training values (1e-200 to 2e-200); got 1e+200 in row 0, whose "
-        "scaled value overflows. Correct the value, or leave the cell empty."
+    assert tells(
+        refusal(small.transform, {"a": [1e200]}), "Column 'a'", "got 1e+200 in row 0, whose scaled value overflows"
     )
 
 

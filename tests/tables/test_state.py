@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from encoder_cases import mixed, refusal
+from encoder_cases import mixed
 
 from mercer import TableEncoder
 from mercer.errors import InputError
+from refusals import refusal
 
 
 # What it is written as

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from sklearn.kernel_ridge import KernelRidge as Theirs
@@ -110,7 +110,6 @@ def test_with_intercept_the_evidence_is_integrated_over_every_constant(rng):
     st.floats(-3.0, 1.0),
     st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60)
 def test_slopes_are_those_of_differences(kernel, objective, intercept, weighted, targets, n, power, seed):
     alpha, rng = 10.0**power, np.random.default_rng(seed)
     X, Y, weights = drawn(rng, n, targets, weighted)

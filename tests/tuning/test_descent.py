@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.data import as_rows
@@ -40,7 +40,6 @@ def criterion(X, y, objective="loo", intercept=True):
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
 )
-@settings(max_examples=25)
 def test_the_end_is_never_worse_than_the_start(kernel, objective, power, seed, steps):
     X, y = smooth(np.random.default_rng(seed), n=18, noise=0.5)
     found = criterion(X, y, objective)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from formulas import refusal
 from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
@@ -18,6 +17,7 @@ from mercer.tuning.criterion import Criterion
 from mercer.tuning.tune import scaled_widths
 from oracles import kernel_ridge
 from refits import held_out
+from refusals import refusal
 from views import read_only
 
 pytestmark = pytest.mark.slow

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -12,7 +13,6 @@ from mercer.tuning.weights import convex_weights, log_loss_weights
 
 
 @given(st.integers(1, 5), st.integers(2, 40), st.integers(1, 3), st.integers(0, 2**32 - 1), st.floats(-12.0, 12.0))
-@settings(max_examples=60)
 def test_weights_are_the_best_probability_vector(members, n, targets, seed, power):
     rng = np.random.default_rng(seed)
     Y = rng.normal(size=(n, targets))
@@ -51,12 +51,12 @@ def test_members_without_any_error_get_weights_all_the_same():
 
 def best_loss(votes, labels, weights=None):
     """Log loss of votes (n x classes, or one column), scaled by a positive number and shifted by class, at its best."""
+    places = np.unique(labels, return_inverse=True)[1][:, None]
     V = votes if votes.shape[1] > 1 else np.hstack([-votes / 2, votes / 2])
 
     def loss(v):
         logits = np.exp(v[0]) * V + v[1:]
-        p = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return log_loss(labels, p / p.sum(axis=1, keepdims=True), sample_weight=weights)
+        return np.average(logsumexp(logits, axis=1) - np.take_along_axis(logits, places, axis=1)[:, 0], weights=weights)
 
     starts = (np.append(scale, np.zeros(V.shape[1])) for scale in (-2.0, 1.0, 3.0))
     return min(minimize(loss, start).fun for start in starts)
