@@ -1,7 +1,7 @@
 """A folder with tables, and the command itself."""
 
 import pytest
-from cli_tables import houses
+from cli_tables import FAST, houses
 from click.testing import CliRunner
 
 from mercer.cli.commands import cli
@@ -25,3 +25,17 @@ def run(folder):
         return result
 
     return run
+
+
+_FILES: dict[str, bytes] = {}
+
+
+@pytest.fixture
+def houses_model(run, folder):
+    """The file model.mercer of houses.csv, fitted once in a session."""
+    path = folder / "model.mercer"
+    if not _FILES:
+        run("fit", "houses.csv", "--target", "price", *FAST)
+        _FILES[path.name] = path.read_bytes()
+    path.write_bytes(_FILES[path.name])
+    return path

@@ -168,8 +168,7 @@ def test_predictions_go_to_files_of_every_kind(run, folder):
     assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []
 
 
-def test_what_is_unlike_training_is_warned_of(run):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_what_is_unlike_training_is_warned_of(run, houses_model):
     strange = "size,heating,sold,town\n900,coal,2020-02-01,A\n100,gas,,B\n"
     result = run("predict", "model.mercer", "-", given=strange)
     assert result.stderr == (
@@ -180,8 +179,7 @@ def test_what_is_unlike_training_is_warned_of(run):
     assert len(result.stdout.splitlines()) == 3
 
 
-def test_a_table_that_does_not_fit_is_refused_by_name(run):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_a_table_that_does_not_fit_is_refused_by_name(run, houses_model):
     said = run("predict", "model.mercer", "-", given="size,heating,colour\n1,gas,red\n", code=2).stderr
     assert tells(said, "The table", "'sold'", "'town'")
     whole = "size,heating,sold,town,colour\n50,gas,2020-03-01,A,red\n"

@@ -110,8 +110,7 @@ def test_advice_and_warnings_about_strange_columns_can_be_printed(run, folder):
     )
 
 
-def test_predictions_keep_every_cell_in_a_pipe(run, folder):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_predictions_keep_every_cell_in_a_pipe(run, folder, houses_model):
     text = "house,size,heating,sold,town\n\x1b[31mh,100,gas,2020-03-01,A\n"
     assert (
         run("predict", "model.mercer", "-", "--id", "house", given=text).stdout.splitlines()[1].startswith("\x1b[31mh,")

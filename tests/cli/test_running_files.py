@@ -212,8 +212,7 @@ def test_the_file_behind_standard_input_is_no_output(folder):
     assert (folder / "houses.csv").read_text() == houses()
 
 
-def test_an_empty_name_is_no_table(run, folder):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_an_empty_name_is_no_table(run, folder, houses_model):
     said = "mercer: The name of a table must be a path, or - for standard input; got an empty string.\n"
     for words in (("fit", "", "--target", "y"), ("explain", "", "--target", "y"), ("predict", "model.mercer", "")):
         assert run(*words, code=2).stderr == said
@@ -222,8 +221,7 @@ def test_an_empty_name_is_no_table(run, folder):
 # Memory
 
 
-def test_every_table_is_read_within_memory(run, folder, monkeypatch):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_every_table_is_read_within_memory(run, folder, monkeypatch, houses_model):
     text = houses(400)
     (folder / "many.csv").write_text(text)
     columns = {name: ["x"] * 4000 for name in ("size", "heating", "sold", "town")}
@@ -324,8 +322,7 @@ BROKEN = {
 }
 
 
-def test_files_that_are_no_models_get_one_sentence(run, folder):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_files_that_are_no_models_get_one_sentence(run, folder, houses_model):
     raw = (folder / "model.mercer").read_bytes()
     for change, said in BROKEN.values():
         (folder / "broken.mercer").write_bytes(change(raw))

@@ -160,8 +160,7 @@ def test_ctrl_c_after_everything_was_written_says_so(run, folder, monkeypatch):
     assert said == "mercer: Stopped; written: the model model.mercer.\n"
 
 
-def test_ctrl_c_in_predict_says_what_was_written(run, folder, monkeypatch):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_ctrl_c_in_predict_says_what_was_written(run, folder, monkeypatch, houses_model):
     monkeypatch.setattr("mercer.cli.running._tell_strangers", stop)
     said = run("predict", "model.mercer", "new.csv", code=1).stderr
     assert said == "mercer: Stopped; what went to standard output may be incomplete.\n"

@@ -38,8 +38,7 @@ def test_a_pipe_from_a_table_to_predictions(folder):
     assert predicted[1].startswith(b"prediction\n")
 
 
-def test_whoever_stops_reading_gets_no_traceback(run, folder):
-    run("fit", "houses.csv", "--target", "price", *FAST)
+def test_whoever_stops_reading_gets_no_traceback(run, folder, houses_model):
     (folder / "many.csv").write_text(houses(5000))
     line = f"{MERCER} predict model.mercer many.csv | head -n 1"
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False, timeout=120)  # noqa: S603, S607 - our own command

@@ -13,12 +13,16 @@ NO_BETTER_LABEL = (
 )
 
 
-def smooth(rng, n=60, noise=0.1, columns=3):
+def smooth(n=60, noise=0.1, columns=3, rng=None):
+    """Rows and a smooth target; the same every time, unless a generator is given."""
+    rng = np.random.default_rng(1) if rng is None else rng
     X = rng.normal(size=(n, columns))
     return X, np.sin(2.0 * X[:, 0]) + X[:, -1] + noise * rng.normal(size=n)
 
 
-def rings(rng, n=80, labels=("in", "out")):
+def rings(n=80, labels=("in", "out"), rng=None):
+    """Rows and their labels; the same every time, unless a generator is given."""
+    rng = np.random.default_rng(1) if rng is None else rng
     X = rng.normal(size=(n, 2))
     return X, np.array(labels)[((X**2).sum(axis=1) > 1.4).astype(int)]
 
@@ -31,8 +35,9 @@ def rmse(model, X, y):
     return float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))
 
 
-def mixed(rng, n=120):
+def mixed(n=120):
     """Numbers, categories, truth values, dates and cells that are missing."""
+    rng = np.random.default_rng(1)
     city = rng.choice(["Rome", "Bonn", "Oslo"], n)
     date = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, n), unit="D")
     table = pd.DataFrame(

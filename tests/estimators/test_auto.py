@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import AutoClassifier, AutoRegressor, KernelRidge
 from refusals import refusal, tells
+from remembered import fitted
 from views import read_only
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ NO_BETTER = "The model is not better than the baseline (predicting the mean): no
 
 @BOTH
 def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     y = targets_for(kind, y)
     model = kind(committee=False, random_state=3)
     settings = {"committee": False, "encoder": None, "random_state": 3, "time_budget": None, "verbose": 0}
@@ -56,7 +57,7 @@ def test_before_fit_there_is_nothing_to_ask(kind):
 
 @BOTH
 def test_the_inputs_stay_as_they_are(kind, rng):
-    X, y = smooth(rng, 30)
+    X, y = smooth(30)
     X[::7, 1] = np.nan
     before = X.copy()
     kind(**QUICK).fit(read_only(X), read_only(targets_for(kind, y))).predict(read_only(X))
@@ -65,7 +66,7 @@ def test_the_inputs_stay_as_they_are(kind, rng):
 
 @BOTH
 def test_seeds_reproduce_everything_exactly(kind, rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     y = targets_for(kind, y)
     one, two = (kind(random_state=5).fit(X, y) for _ in range(2))
     assert one.summary() == two.summary()
@@ -78,8 +79,8 @@ def test_seeds_reproduce_everything_exactly(kind, rng):
 
 
 def test_a_smooth_function_is_learned_with_a_true_error_bar(rng):
-    X, y = smooth(rng, 400, noise=0.2)
-    model = AutoRegressor().fit(X[:150], y[:150])
+    X, y = smooth(400, noise=0.2)
+    model = fitted(AutoRegressor(), X[:150], y[:150])
     test = rmse(model, X[150:], y[150:])
     assert test < 0.4
     assert 0.75 < model.error_ / test < 1.5
@@ -89,8 +90,8 @@ def test_a_smooth_function_is_learned_with_a_true_error_bar(rng):
 
 
 def test_the_committees_prediction_is_the_weighted_vote_of_its_members(rng):
-    X, y = smooth(rng)
-    model = AutoRegressor().fit(X, y)
+    X, y = smooth()
+    model = fitted(AutoRegressor(), X, y)
     Z = model.encoder_.transform(X)
     votes = sum(m.weight * each.predict(Z).ravel() for m, each in zip(model.members_, model.models_, strict=True))
     np.testing.assert_allclose(model.predict(X), y.mean() + y.std() * votes, rtol=1e-9, atol=1e-9)
@@ -101,8 +102,8 @@ def test_the_committees_prediction_is_the_weighted_vote_of_its_members(rng):
 
 
 def test_one_model_is_one_model(rng):
-    X, y = smooth(rng)
-    model = AutoRegressor(committee=False).fit(X, y)
+    X, y = smooth()
+    model = fitted(AutoRegressor(committee=False), X, y)
     assert len(model.members_) == len(model.models_) == len(model.committee_.tried) == 1
     assert model.members_[0].weight == 1.0
 
@@ -110,9 +111,9 @@ def test_one_model_is_one_model(rng):
 @pytest.mark.parametrize("n", [3, 4, 5, 6])
 @BOTH
 def test_a_handful_of_rows_gives_a_model(kind, n, rng):
-    X, y = smooth(rng, n)
+    X, y = smooth(n)
     y = targets_for(kind, y)
-    model = kind().fit(X, y)
+    model = fitted(kind(), X, y)
     assert model.predict(X).shape == (n,)
     assert math.isfinite(model.error_)
     assert "3 folds, each tuned anew" in model.summary()
@@ -125,16 +126,16 @@ def test_a_handful_of_rows_gives_a_model(kind, n, rng):
 @BOTH
 @pytest.mark.parametrize("n", [1, 2])
 def test_two_rows_are_too_few(kind, n, rng):
-    X, y = smooth(rng, n)
+    X, y = smooth(n)
     words = refusal(kind().fit, X, targets_for(kind, y))
     assert tells(words, kind.__name__, "3", n)
 
 
 @BOTH
 def test_constant_columns_are_left_out_and_said_so(kind, rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     wide = np.column_stack([X, np.full(40, 7.0), np.zeros(40)])
-    with_them, without = kind(**QUICK).fit(wide, targets_for(kind, y)), kind(**QUICK).fit(X, targets_for(kind, y))
+    with_them, without = fitted(kind(**QUICK), wide, targets_for(kind, y)), kind(**QUICK).fit(X, targets_for(kind, y))
     assert (with_them.predict(wide) == without.predict(X)).all()
     assert "Left out: x4" in with_them.summary()
     assert sorted(with_them.relevance()) == ["x1", "x2", "x3"]
@@ -142,8 +143,8 @@ def test_constant_columns_are_left_out_and_said_so(kind, rng):
 
 @BOTH
 def test_a_table_of_constants_predicts_the_baseline_and_says_so(kind, rng):
-    y = smooth(rng, 20)[1]
-    model = kind().fit(np.ones((20, 2)), targets_for(kind, y))
+    y = smooth(20)[1]
+    model = fitted(kind(), np.ones((20, 2)), targets_for(kind, y))
     values = model.predict(np.full((3, 2), 9.0))
     if kind is AutoRegressor:
         np.testing.assert_allclose(values, y.mean())
@@ -158,7 +159,7 @@ def test_a_table_of_constants_predicts_the_baseline_and_says_so(kind, rng):
 
 @BOTH
 def test_duplicated_rows_are_no_trouble(kind, rng):
-    X, y = smooth(rng, 15)
+    X, y = smooth(15)
     X, y = np.repeat(X, 4, axis=0), np.repeat(y, 4)
     if kind is AutoRegressor:
         assert rmse(AutoRegressor().fit(X, y + 0.01 * rng.normal(size=60)), X, y) < 0.1
@@ -170,7 +171,7 @@ def test_duplicated_rows_are_no_trouble(kind, rng):
 def test_five_hundred_columns_give_a_model(kind, rng):
     X = rng.normal(size=(40, 500))
     y = X[:, 0] + 0.1 * rng.normal(size=40)
-    model = kind(time_budget=1.5).fit(X, targets_for(kind, y))
+    model = fitted(kind(time_budget=1.5), X, targets_for(kind, y))
     assert len(model.predict(X)) == 40
     assert model.error_ < 1.3 * model.baseline_
     assert len(model.relevance()) == 500
@@ -182,9 +183,9 @@ def test_five_hundred_columns_give_a_model(kind, rng):
 @pytest.mark.parametrize("x_scale", [1e-12, 1e12])
 @pytest.mark.parametrize("y_scale", [1e-12, 1.0, 1e12])
 def test_scales_of_rows_and_targets_change_nothing(x_scale, y_scale, rng):
-    X, y = smooth(rng, 40)
-    plain = AutoRegressor(**QUICK).fit(X, y)
-    scaled = AutoRegressor(**QUICK).fit(X * x_scale, y * y_scale)
+    X, y = smooth(40)
+    plain = fitted(AutoRegressor(**QUICK), X, y)
+    scaled = fitted(AutoRegressor(**QUICK), X * x_scale, y * y_scale)
     np.testing.assert_allclose(scaled.predict(X * x_scale) / y_scale, plain.predict(X), rtol=1e-3, atol=1e-3)
     assert scaled.error_ / y_scale == pytest.approx(plain.error_, rel=1e-2)
     lower, upper = scaled.predict_interval(X * x_scale)
@@ -193,21 +194,21 @@ def test_scales_of_rows_and_targets_change_nothing(x_scale, y_scale, rng):
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_scales_of_rows_change_no_label(scale, rng):
-    X, y = rings(rng, 60)
-    plain, scaled = AutoClassifier(**QUICK).fit(X, y), AutoClassifier(**QUICK).fit(X * scale, y)
+    X, y = rings(60)
+    plain, scaled = fitted(AutoClassifier(**QUICK), X, y), AutoClassifier(**QUICK).fit(X * scale, y)
     assert np.mean(plain.predict(X) == scaled.predict(X * scale)) > 0.97
 
 
 def test_columns_of_very_different_scales_count_alike(rng):
-    X, y = smooth(rng, 60)
-    model = AutoRegressor(**QUICK).fit(X * [1e-12, 1.0, 1e12], y)
+    X, y = smooth(60)
+    model = fitted(AutoRegressor(**QUICK), X * [1e-12, 1.0, 1e12], y)
     assert model.error_ < 0.8 * model.baseline_
 
 
 @pytest.mark.parametrize("number", [0.0, 7.0, 0.1, -1e12, 1e-12, 3])
 def test_targets_of_one_value_are_predicted_exactly(number, rng):
-    X, _ = smooth(rng, 30)
-    model = AutoRegressor().fit(X, np.full(30, number))
+    X, _ = smooth(30)
+    model = fitted(AutoRegressor(), X, np.full(30, number))
     np.testing.assert_allclose(model.predict(X), number, rtol=1e-12)
     np.testing.assert_allclose(model.predict_interval(X), number, rtol=1e-12)
     assert "failed" not in model.summary()
@@ -215,9 +216,9 @@ def test_targets_of_one_value_are_predicted_exactly(number, rng):
 
 
 def test_targets_come_as_integers_columns_and_series_of_any_index(rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     whole = np.round(5 * y).astype(int)
-    expected = AutoRegressor(**QUICK).fit(X, whole.astype(float)).predict(X)
+    expected = fitted(AutoRegressor(**QUICK), X, whole.astype(float)).predict(X)
     series = pd.Series(whole, index=rng.permutation(40) + 100)
     for given in (whole, whole.tolist(), series, series.astype("Int64")):
         assert (AutoRegressor(**QUICK).fit(X, given).predict(X) == expected).all()
@@ -226,7 +227,7 @@ def test_targets_come_as_integers_columns_and_series_of_any_index(rng):
 
 
 def test_rows_go_by_place_and_not_by_index(rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     shuffled = pd.DataFrame(X, columns=["a", "b", "c"], index=rng.permutation(40))
     plain = pd.DataFrame(X, columns=["a", "b", "c"])
     one, two = (AutoRegressor(**QUICK).fit(table, y) for table in (shuffled, plain))
@@ -235,7 +236,7 @@ def test_rows_go_by_place_and_not_by_index(rng):
 
 def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
     X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
-    model = AutoRegressor().fit(X, y)
+    model = fitted(AutoRegressor(), X, y)
     assert model.error_ > 0.9 * model.baseline_
     assert NO_BETTER in model.summary()
     new = rng.normal(size=(300, 5))
@@ -244,8 +245,8 @@ def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
 
 
 def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
-    X, y = smooth(rng, 600, noise=0.4)
-    model = AutoRegressor(**QUICK).fit(X[:200], y[:200])
+    X, y = smooth(600, noise=0.4)
+    model = fitted(AutoRegressor(**QUICK), X[:200], y[:200])
     shares, widths = [], []
     for confidence in (0.5, 0.8, 0.95):
         found = model.coverage(X[200:], y[200:], confidence)
@@ -258,14 +259,14 @@ def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
 
 
 def test_a_confidence_that_is_none_is_refused(rng):
-    X, y = smooth(rng, 20)
-    model = AutoRegressor(**QUICK).fit(X, y)
+    X, y = smooth(20)
+    model = fitted(AutoRegressor(**QUICK), X, y)
     assert refusal(model.predict_interval, X, 90).startswith("confidence must be a number above 0 and below 1; got 90.")
 
 
 def test_standard_deviations_are_larger_far_from_the_rows(rng):
-    X, y = smooth(rng)
-    model = AutoRegressor().fit(X, y)
+    X, y = smooth()
+    model = fitted(AutoRegressor(), X, y)
     values, near = model.predict(X, return_std=True)
     far = model.predict(X + 20.0, return_std=True)[1]
     assert (values == model.predict(X)).all()
@@ -276,7 +277,7 @@ def test_standard_deviations_are_larger_far_from_the_rows(rng):
 def test_relevance_finds_the_columns_that_matter(rng):
     X = rng.normal(size=(120, 4))
     y = np.sin(2.0 * X[:, 2]) + 0.05 * rng.normal(size=120)
-    found = AutoRegressor().fit(pd.DataFrame(X, columns=["a", "b", "signal", "d"]), y).relevance()
+    found = fitted(AutoRegressor(), pd.DataFrame(X, columns=["a", "b", "signal", "d"]), y).relevance()
     assert next(iter(found)) == "signal"
     assert found["signal"] > 0.5  # about the error of the mean, less that of the model
     assert max(abs(found[name]) for name in "abd") < 0.05
@@ -284,8 +285,8 @@ def test_relevance_finds_the_columns_that_matter(rng):
 
 
 def test_the_summary_says_what_was_tried_and_how_good_it_is(rng):
-    X, y = smooth(rng)
-    model = AutoRegressor().fit(X, y)
+    X, y = smooth()
+    model = fitted(AutoRegressor(), X, y)
     words = model.summary()
     for name in ("Laplacian", "Laplacian, width per column", "exponential", "Matern 5/2, width per column"):
         assert name in words
@@ -297,8 +298,8 @@ def test_the_summary_says_what_was_tried_and_how_good_it_is(rng):
 
 def test_a_function_without_noise_raises_no_warning_about_an_alpha_that_nobody_chose(rng):
     for _ in range(3):
-        X, y = smooth(rng, 40, noise=0.0)
-        model = AutoRegressor(time_budget=5.0).fit(X, y)
+        X, y = smooth(40, noise=0.0, rng=rng)
+        model = fitted(AutoRegressor(time_budget=5.0), X, y)
         said = "is nearly singular: about" in model.summary()
         assert said == any(each.route_.digits < 6 for each in model.models_)
         assert model.error_ < 0.5 * model.baseline_
@@ -306,7 +307,7 @@ def test_a_function_without_noise_raises_no_warning_about_an_alpha_that_nobody_c
 
 def test_where_widths_were_tuned_on_a_part_the_summary_says_so(rng, monkeypatch):
     monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 40)
-    X, y = smooth(rng, 90)
+    X, y = smooth(90)
     words = AutoRegressor(**QUICK).fit(X, y).summary()
     assert "widths tuned on 40 rows." in words
     assert "3 folds, each tuned anew" in words
@@ -317,7 +318,7 @@ def test_where_widths_were_tuned_on_a_part_the_summary_says_so(rng, monkeypatch)
 def test_a_committee_weighed_on_a_part_is_fitted_to_all_rows_and_says_so(kind, n, said, rng, monkeypatch):
     monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 50)
     monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 30)
-    X, y = smooth(rng, n)
+    X, y = smooth(n)
     model = kind(**QUICK).fit(X, targets_for(kind, y))
     assert ("Tuned and weighed on 50 rows drawn at random" in model.summary()) is said
     assert {len(each.X_fit_) for each in model.models_} == {n}
@@ -328,7 +329,7 @@ def test_a_committee_weighed_on_a_part_is_fitted_to_all_rows_and_says_so(kind, n
 def test_where_systems_are_iterated_alpha_is_not_too_small_for_that_and_it_is_told(rng, monkeypatch):
     monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 60)
     monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 40)
-    X, y = smooth(rng, 120, noise=0.0)
+    X, y = smooth(120, noise=0.0, rng=rng)
     exact = AutoRegressor(**QUICK).fit(X, y)
     monkeypatch.setattr("mercer.solvers.plan.WORTH_ITERATING", 100)
     model = AutoRegressor(**QUICK).fit(X, y)
@@ -340,8 +341,8 @@ def test_where_systems_are_iterated_alpha_is_not_too_small_for_that_and_it_is_to
 
 
 def test_a_tiny_time_budget_still_gives_a_model(rng):
-    X, y = smooth(rng, 100)
-    model = AutoRegressor(time_budget=0.001).fit(X, y)
+    X, y = smooth(100)
+    model = fitted(AutoRegressor(time_budget=0.001), X, y)
     assert model.error_ < model.baseline_
-    labels = AutoClassifier(time_budget=0.001).fit(X, y > 0)
+    labels = fitted(AutoClassifier(time_budget=0.001), X, y > 0)
     assert labels.score(X, y > 0) > 0.8

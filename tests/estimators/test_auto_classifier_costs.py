@@ -12,6 +12,7 @@ from mercer import AutoClassifier, AutoRegressor, TableEncoder, load, save
 from mercer.estimators.auto_classifier import costs_of, wrong_share
 from mercer.estimators.calibration import Temperature
 from refusals import refusal, tells
+from remembered import fitted
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,7 @@ def rare(rng, n, offset=-6.5):
 @pytest.fixture(scope="module")
 def one_in_a_hundred():
     X, y, chance = rare(np.random.default_rng(2), 4600)
-    model = AutoClassifier(committee=False, class_weight="balanced").fit(X[:600], y[:600])
+    model = fitted(AutoClassifier(committee=False, class_weight="balanced"), X[:600], y[:600])
     return model, X[:600], y[:600], X[600:], y[600:], chance[600:]
 
 
@@ -66,9 +67,9 @@ def test_labels_are_those_of_the_least_expected_cost(one_in_a_hundred):
 def test_the_most_probable_label_is_predicted_without_weights(classes, rng):
     X = rng.normal(size=(90, 2))
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), np.linspace(-1.0, 1.0, classes + 1)[1:-1])
-    model = AutoClassifier(committee=False).fit(X, y)
+    model = fitted(AutoClassifier(committee=False), X, y)
     np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
-    heavy = AutoClassifier(committee=False, class_weight={classes - 1: 50.0}).fit(X, y)
+    heavy = fitted(AutoClassifier(committee=False, class_weight={classes - 1: 50.0}), X, y)
     assert np.mean(heavy.predict(X) == classes - 1) > np.mean(model.predict(X) == classes - 1)
     found = heavy.decision_function(X)
     assert found.shape == ((90,) if classes == 2 else (90, 3))

@@ -6,6 +6,7 @@ import pytest
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
 from mercer.estimators.auto_costs import fixed_seconds, time_for_tuning, tuning_seconds
+from remembered import fitted
 
 
 def test_more_rows_take_longer_and_nothing_is_left_of_a_small_budget():
@@ -30,5 +31,5 @@ def test_a_budget_that_cannot_be_kept_is_refused_at_once(make):
 
 def test_small_tables_are_fitted_with_any_budget(rng):
     X = rng.normal(size=(60, 2))
-    model = AutoRegressor(time_budget=1e-3).fit(X, X[:, 0])
+    model = fitted(AutoRegressor(time_budget=1e-3), X, X[:, 0])
     assert model.error_ < 0.5 * model.baseline_

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
-    X, y = smooth(rng, 520, noise=0.3)
+    X, y = smooth(520, noise=0.3)
     model = AutoRegressor(committee=False)
     found = model.evaluate(X[:120], y[:120], folds=5)
     test = rmse(clone(model).fit(X[:120], y[:120]), X[120:], y[120:])
@@ -34,7 +34,7 @@ def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
 
 
 def test_evaluation_is_a_refit_for_every_fold(rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     model = AutoRegressor(**QUICK, random_state=2)
     found = model.evaluate(X, y, folds=3)
     numbers = dealt(40, 3, np.random.default_rng(3))
@@ -44,7 +44,7 @@ def test_evaluation_is_a_refit_for_every_fold(rng):
 
 
 def test_nothing_of_a_held_out_row_reaches_its_evaluation(rng):
-    X, y = smooth(rng, 40)
+    X, y = smooth(40)
     model = AutoRegressor(**QUICK)
     before = model.evaluate(X, y, folds=3).predictions
     fold = dealt(40, 3, np.random.default_rng(1)) == 2
@@ -56,7 +56,7 @@ def test_nothing_of_a_held_out_row_reaches_its_evaluation(rng):
 
 
 def test_labels_are_evaluated_fold_by_fold(rng):
-    X, y = rings(rng, 90, ("in", "out"))
+    X, y = rings(90, ("in", "out"))
     found = AutoClassifier(**QUICK).evaluate(X, y, folds=3)
     assert found.error == pytest.approx(np.mean(found.predictions != y), abs=1e-9)
     assert found.coverage is None
@@ -67,19 +67,19 @@ def test_labels_are_evaluated_fold_by_fold(rng):
 
 @BOTH
 def test_evaluation_works_on_tables_of_every_make(kind, rng):
-    table, y = mixed(rng, 60)
+    table, y = mixed(60)
     found = kind(**QUICK).evaluate(table, targets_for(kind, y), folds=2)
     assert found.errors.shape == (2,)
     assert found.error < found.baseline
 
 
 def test_evaluation_without_a_seed_works_too(rng):
-    X, y = smooth(rng, 30)
+    X, y = smooth(30)
     assert math.isfinite(AutoRegressor(committee=False, random_state=None).evaluate(X, y, folds=2).error)
 
 
 def test_a_time_budget_leaves_folds_out_and_says_how_many_there_were(rng):
-    X, y = smooth(rng, 60)
+    X, y = smooth(60)
     found = AutoRegressor(time_budget=1e-6).evaluate(X, y, folds=5)
     assert found.errors.shape == (1,)
     assert np.isnan(found.predictions).sum() == 48

@@ -6,6 +6,7 @@ import pytest
 import mercer
 from mercer import AutoRegressor
 from mercer.errors import InputError
+from remembered import fitted
 
 
 def prices(n=90, seed=0):
@@ -54,7 +55,7 @@ def test_the_error_is_in_units_of_the_target(pair):
 
 def test_a_unit_of_the_target_changes_nothing_but_the_unit(pair):
     X, y, logged, _ = pair
-    thousand = AutoRegressor(log_target=True).fit(X, 1000.0 * y)
+    thousand = fitted(AutoRegressor(log_target=True), X, 1000.0 * y)
     assert np.allclose(thousand.predict(X), 1000.0 * logged.predict(X), rtol=1e-5)
 
 
@@ -86,7 +87,7 @@ def test_a_model_file_and_a_second_fit_without_logarithms(pair, tmp_path):
 def test_several_targets_and_the_outer_loop():
     X, y = prices(60)
     Y = np.column_stack([y, 1000.0 * y**0.5])
-    model = AutoRegressor(log_target=True, committee=False).fit(X, Y)
+    model = fitted(AutoRegressor(log_target=True, committee=False), X, Y)
     assert (model.predict(X).shape, model.log_factor_.shape) == ((60, 2), (2,))
     result = AutoRegressor(log_target=True, committee=False).evaluate(X, y, folds=3)
     assert result.error < result.baseline

@@ -11,6 +11,7 @@ from scipy import sparse
 from mercer import AutoClassifier, AutoRegressor
 from mercer.data.folds import dealt
 from refusals import refusal, tells
+from remembered import fitted
 
 pytestmark = pytest.mark.slow
 
@@ -20,14 +21,14 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, -1.0, math.nan, "long", True])
 @BOTH
 def test_a_time_budget_that_is_none_is_refused(kind, budget, rng):
-    X, y = smooth(rng, 10)
+    X, y = smooth(10)
     words = refusal(kind(time_budget=budget).fit, X, targets_for(kind, y))
     name = kind.__name__
     assert tells(words, f"time_budget of {name}", f"got {budget!r}")
 
 
 def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
-    X, y = smooth(rng, 10)
+    X, y = smooth(10)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         AutoRegressor().fit(X, np.where(np.arange(10) == 3, np.nan, y))
     with pytest.raises(ValueError, match=r"y of AutoRegressor must be numbers; got the label 'a'. For labels use Auto"):
@@ -40,7 +41,7 @@ def test_targets_that_are_missing_or_no_numbers_are_refused(rng):
 
 @BOTH
 def test_sparse_and_odd_tables_are_refused(kind, rng):
-    X, y = smooth(rng, 10)
+    X, y = smooth(10)
     y = targets_for(kind, y)
     name = kind.__name__
     words = refusal(kind().fit, sparse.csr_matrix(X), y)
@@ -51,19 +52,19 @@ def test_sparse_and_odd_tables_are_refused(kind, rng):
 
 @BOTH
 def test_other_columns_than_those_of_training_are_refused(kind, rng):
-    X, y = smooth(rng, 30)
+    X, y = smooth(30)
     y = targets_for(kind, y)
-    model = kind(**QUICK).fit(X, y)
+    model = fitted(kind(**QUICK), X, y)
     words = refusal(model.predict, X[:, :2])
     assert tells(words, f"X has 2 features, but {kind.__name__}", "3")
     table = pd.DataFrame(X, columns=["a", "b", "c"])
-    named = kind(**QUICK).fit(table, y)
+    named = fitted(kind(**QUICK), table, y)
     with pytest.raises(ValueError, match="feature names should match"):
         named.predict(table.rename(columns={"a": "z"}))
     with pytest.raises(ValueError, match="feature names"):
         named.predict(table.drop(columns="a"))
     columns = dict(zip("abc", X.T, strict=True))
-    by_dict = kind(**QUICK).fit(columns, y)
+    by_dict = fitted(kind(**QUICK), columns, y)
     assert ("missing columns 'a' and unknown columns 'z'") in refusal(
         by_dict.predict, {"z": X[:, 0], "b": X[:, 1], "c": X[:, 2]}
     )
@@ -72,15 +73,15 @@ def test_other_columns_than_those_of_training_are_refused(kind, rng):
 @pytest.mark.parametrize("folds", [0, 1, -3, 2.5, "five", True])
 @BOTH
 def test_folds_that_are_none_are_refused(kind, folds, rng):
-    X, y = smooth(rng, 20)
+    X, y = smooth(20)
     words = refusal(kind().evaluate, X, targets_for(kind, y), folds)
     assert tells(words, "folds of evaluate", f"got {folds!r}")
 
 
 @BOTH
 def test_a_mixed_table_is_taken_in(kind, rng):
-    table, y = mixed(rng)
-    model = kind(time_budget=5.0).fit(table, targets_for(kind, y))
+    table, y = mixed()
+    model = fitted(kind(time_budget=5.0), table, targets_for(kind, y))
     assert model.error_ < 0.75 * model.baseline_
     assert {column.name: column.kind for column in model.encoder_.columns_} == {
         "size": "number",
@@ -95,8 +96,8 @@ def test_a_mixed_table_is_taken_in(kind, rng):
 
 @BOTH
 def test_levels_never_seen_and_missing_cells_get_predictions(kind, rng):
-    table, y = mixed(rng)
-    model = kind(**QUICK).fit(table, targets_for(kind, y))
+    table, y = mixed()
+    model = fitted(kind(**QUICK), table, targets_for(kind, y))
     new = table.head(6).astype({"city": object}).reset_index(drop=True)
     new["code"], new.loc[0, "city"], new.loc[1, "size"], new.loc[2, "sold"] = "never", "Lima", np.nan, pd.NaT
     found = model.predict(new)
@@ -107,8 +108,8 @@ def test_levels_never_seen_and_missing_cells_get_predictions(kind, rng):
 
 
 def test_categories_share_a_width(rng):
-    table, y = mixed(rng, 60)
-    model = AutoRegressor(time_budget=5.0).fit(table, y)
+    table, y = mixed(60)
+    model = fitted(AutoRegressor(time_budget=5.0), table, y)
     groups = model.encoder_.groups_
     for member in model.committee_.tried:
         if np.ndim(member.kernel.width):
@@ -118,10 +119,10 @@ def test_categories_share_a_width(rng):
 
 @BOTH
 def test_a_third_of_the_cells_may_be_missing(kind, rng):
-    X, y = smooth(rng, 200, noise=0.05)
+    X, y = smooth(200, noise=0.05)
     X[rng.uniform(size=X.shape) < 0.3] = np.nan
     y = targets_for(kind, y)
-    model = kind(time_budget=5.0).fit(X[:150], y[:150])
+    model = fitted(kind(time_budget=5.0), X[:150], y[:150])
     assert model.error_ < 0.95 * model.baseline_
     assert model.score(X[150:], y[150:]) > (0.0 if kind is AutoRegressor else 0.55)
     unknown = model.predict(np.full((2, 3), np.nan))
@@ -129,17 +130,17 @@ def test_a_third_of_the_cells_may_be_missing(kind, rng):
 
 
 def test_a_dictionary_of_columns_and_a_list_of_rows_are_tables(rng):
-    X, y = smooth(rng, 40)
-    expected = AutoRegressor(**QUICK).fit(X, y).predict(X)
+    X, y = smooth(40)
+    expected = fitted(AutoRegressor(**QUICK), X, y).predict(X)
     columns = {"a": X[:, 0], "b": X[:, 1].tolist(), "c": X[:, 2]}
-    model = AutoRegressor(**QUICK).fit(columns, y)
+    model = fitted(AutoRegressor(**QUICK), columns, y)
     np.testing.assert_allclose(model.predict(columns), expected)
     np.testing.assert_allclose(model.predict({name: columns[name] for name in "cab"}), expected)
-    listed = AutoRegressor(**QUICK).fit(X.tolist(), y.tolist())
+    listed = fitted(AutoRegressor(**QUICK), X.tolist(), y.tolist())
     np.testing.assert_allclose(listed.predict(X.tolist()), expected)
     assert np.isfinite(AutoRegressor(**QUICK).evaluate(columns, y, folds=2).predictions).all()
     rows = [[number, "odd" if place % 2 else "even"] for place, number in enumerate(X[:, 0])]
-    texts = AutoRegressor(**QUICK).fit(rows, y + 5.0 * (np.arange(40) % 2))
+    texts = fitted(AutoRegressor(**QUICK), rows, y + 5.0 * (np.arange(40) % 2))
     assert texts.error_ < 0.8 * texts.baseline_
 
 

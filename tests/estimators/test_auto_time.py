@@ -10,6 +10,7 @@ from mercer.estimators.auto_table import Beside
 from mercer.tuning import committee as module
 from mercer.tuning.committee import trained_on
 from refusals import tells
+from remembered import fitted
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def test_every_fit_of_a_fold_sees_earlier_rows_alone(rng, monkeypatch):
 
 def test_predicting_the_future_of_a_walk_is_harder_than_filling_its_gaps(rng):
     X, y, time = walk(rng)
-    between, ahead = AutoRegressor().fit(X, y), AutoRegressor().fit(X, y, time=time)
+    between, ahead = fitted(AutoRegressor(), X, y), AutoRegressor().fit(X, y, time=time)
     assert ahead.error_ > 1.5 * between.error_
     result = AutoRegressor().evaluate(X, y, folds=3, time=time)
     assert result.error > 1.5 * between.error_
@@ -87,7 +88,7 @@ def test_dates_strings_and_numbers_are_times(make, rng):
 def test_rows_of_one_moment_stay_together(rng):
     X, y, _ = drawn(rng, AutoRegressor)
     time = np.repeat(np.arange(8), 10)
-    model = AutoRegressor(committee=False).fit(X, y, time=time)
+    model = fitted(AutoRegressor(committee=False), X, y, time=time)
     moments = time[model.rows_used_]
     assert all(len(set(model.committee_.folds[moments == moment])) == 1 for moment in set(moments))
 
@@ -114,8 +115,8 @@ def test_weights_of_zero_leave_their_times_out(rng):
     weights = np.ones(80)
     weights[::4] = 0
     kept = np.flatnonzero(weights)
-    with_zero = AutoRegressor(committee=False).fit(X, y, sample_weight=weights, time=time)
-    without = AutoRegressor(committee=False).fit(X[kept], y[kept], sample_weight=np.ones(60), time=time[kept])
+    with_zero = fitted(AutoRegressor(committee=False), X, y, sample_weight=weights, time=time)
+    without = fitted(AutoRegressor(committee=False), X[kept], y[kept], sample_weight=np.ones(60), time=time[kept])
     np.testing.assert_allclose(with_zero.predict(X), without.predict(X), rtol=1e-9)
 
 
@@ -154,5 +155,5 @@ def test_rows_that_are_nearly_all_of_the_last_moment_are_refused(rng):
     with pytest.raises(InputError) as caught:
         AutoRegressor().fit(rng.normal(size=(100, 1)), rng.normal(size=100), time=time)
     assert tells(str(caught.value), "time of AutoRegressor", "got 98 of 100 at one time")
-    most_first = AutoRegressor(committee=False).fit(rng.normal(size=(100, 1)), rng.normal(size=100), time=2 - time)
+    most_first = fitted(AutoRegressor(committee=False), rng.normal(size=(100, 1)), rng.normal(size=100), time=2 - time)
     assert len(most_first.rows_used_) == 2

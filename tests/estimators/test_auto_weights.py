@@ -8,6 +8,7 @@ from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
 from mercer.estimators.auto_table import Beside
 from mercer.tuning.committee import Committee
+from remembered import fitted
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +66,8 @@ def test_rows_that_repeat_within_groups_look_good_only_without_groups(rng):
     centres = rng.normal(size=(20, 4))
     X = np.repeat(centres, 4, axis=0) + 1e-3 * rng.normal(size=(80, 4))
     y = np.repeat(rng.normal(size=20), 4) + 0.05 * rng.normal(size=80)  # noise of each group
-    blind = AutoRegressor(committee=False).fit(X, y)
-    aware = AutoRegressor(committee=False).fit(X, y, groups=np.repeat(np.arange(20), 4))
+    blind = fitted(AutoRegressor(committee=False), X, y)
+    aware = fitted(AutoRegressor(committee=False), X, y, groups=np.repeat(np.arange(20), 4))
     assert blind.error_ < 0.5 * blind.baseline_
     assert aware.error_ > 0.7 * aware.baseline_
 
@@ -109,7 +110,7 @@ def test_rows_of_tiny_weight_do_not_pull_the_intervals_of_folds(rng):
     X, y = drawn(rng, AutoRegressor)
     y[:10] += 100.0
     weights = np.r_[np.full(10, 1e-9), np.ones(50)]
-    model = AutoRegressor(committee=False).fit(X, y, sample_weight=weights)
+    model = fitted(AutoRegressor(committee=False), X, y, sample_weight=weights)
     lower, upper = model.predict_interval(X[20:], 0.5, "cv+")
     assert np.abs(0.5 * (lower + upper)).max() < 5.0
 
@@ -152,7 +153,7 @@ def test_growth_is_the_ratio_of_errors_and_never_above_one():
 
 def test_the_error_is_that_of_the_folds_times_growth(rng):
     X, y = drawn(rng, AutoRegressor)
-    model = AutoRegressor().fit(X, y)
+    model = fitted(AutoRegressor(), X, y)
     out_of_fold = np.sqrt(np.mean((model.scale_ * (model.committee_.held_out - model._Y)) ** 2))
     assert model.error_ == pytest.approx(out_of_fold * growth(model.committee_)[0])
     assert 0 < model.error_standard_error_ < model.error_
@@ -164,7 +165,7 @@ def test_the_error_estimate_is_right_on_the_average(rng):
     for _ in range(8):
         X = rng.uniform(-2.0, 2.0, size=(1200, 3))
         y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.2 * rng.normal(size=1200)
-        model = AutoRegressor().fit(X[:100], y[:100])
+        model = fitted(AutoRegressor(), X[:100], y[:100])
         ratios.append(model.error_ / np.sqrt(np.mean((model.predict(X[100:]) - y[100:]) ** 2)))
     assert 0.85 < np.exp(np.mean(np.log(ratios))) < 1.15
 
@@ -206,7 +207,7 @@ def test_noise_has_no_signal_and_a_function_has(make, rng):
 def test_heavy_tails_do_not_hide_a_signal(rng):
     X = rng.normal(size=(400, 3))
     y = 3.0 * np.sin(X[:, 0]) + rng.standard_t(2.0, size=400)
-    model = AutoRegressor().fit(X, y)
+    model = fitted(AutoRegressor(), X, y)
     assert model.signal_ > 2.0
     assert "no signal" not in model.summary()
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_cases import classification, regression
-from remembered_fits import RememberedClassifier, RememberedRidge
 from scipy import sparse
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -38,6 +37,7 @@ from mercer.data.folds import draw
 from mercer.errors import EdgeOfGridWarning, InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 from refits import grid
+from remembered import RememberedClassifier, RememberedRidge
 
 pytestmark = pytest.mark.slow
 

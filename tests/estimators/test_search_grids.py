@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from remembered_fits import RememberedClassifier, RememberedRidge
 from search_cases import ALPHAS, KERNELS, PINNED, assert_same_search, classification, plain_mse, quietly, regression
 from sklearn import metrics
 from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
@@ -20,6 +19,7 @@ from sklearn.model_selection import (
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.kernels import Gaussian
 from refits import grid
+from remembered import RememberedClassifier, RememberedRidge
 
 pytestmark = pytest.mark.slow
 

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from mercer import AutoRegressor, KernelRidge, column_effect, influence, marginal_effects
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Periodic, Polynomial
+from remembered import fitted
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(60, 2))
@@ -80,7 +81,7 @@ def test_homogeneous_errors_of_a_committee_scale_with_the_target(log):
 
 
 def test_homogeneous_errors_of_a_committee_are_those_of_its_members_targets():
-    model = AutoRegressor().fit(X, 7.0 * Y)
+    model = fitted(AutoRegressor(), X, 7.0 * Y)
     found = marginal_effects(model, errors="homogeneous", columns=[0])
     Z, targets = model.models_[0].X_fit_, model.models_[0].fitted_.targets[:, 0]
     spread = model.encoder_.columns_[0].scale.spread
@@ -107,7 +108,7 @@ def test_systems_that_are_not_those_of_the_model_are_refused():
 
 def test_numbers_of_columns_are_those_of_the_table():
     table = pd.DataFrame({"t": pd.date_range("2020", periods=60), "a": X[:, 0], "b": X[:, 1]})
-    model = AutoRegressor().fit(table, Y)
+    model = fitted(AutoRegressor(), table, Y)
     assert marginal_effects(model, columns=[1]).names == [column_effect(model, table, Y, 1).column] == ["a"]
     with pytest.raises(InputError, match="Column 't' has no effect: it is left out, or holds dates"):
         marginal_effects(model, columns=["t"])

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from mercer import AutoClassifier, AutoRegressor, KernelRidge, KernelRidgeClassifierCV, marginal_effects
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from remembered import fitted
 
 RNG = np.random.default_rng(1)
 TABLE = pd.DataFrame(
@@ -51,7 +52,7 @@ def test_effects_of_a_committee_are_differences_of_its_predictions(regressor):
 
 
 def test_errors_of_a_committee_are_those_of_refits_of_its_members():
-    model = AutoRegressor().fit(TABLE, TARGET)
+    model = fitted(AutoRegressor(), TABLE, TARGET)
     found, Z = marginal_effects(model), model.models_[0].X_fit_
     Y = (TARGET - model.centre_) / model.scale_
     places = {change: k for k, change in enumerate(found.names)}

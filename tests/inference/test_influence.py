@@ -7,6 +7,7 @@ from sklearn.base import clone
 from mercer import AutoRegressor, KernelRidge, KernelRidgeCV, NystroemRidge, influence, marginal_effects
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
+from remembered import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 RNG = np.random.default_rng(2)
@@ -79,7 +80,7 @@ def test_what_is_refused(model, said):
 
 
 def test_a_committee_without_each_row_has_its_members_refitted():
-    model = AutoRegressor().fit(X, Y)
+    model = fitted(AutoRegressor(), X, Y)
     found, Z = influence(model, NEW), model.models_[0].X_fit_
     targets = (Y - model.centre_) / model.scale_
     new = model.encoder_.transform(NEW)

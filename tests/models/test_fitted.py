@@ -45,6 +45,7 @@ from mercer.kernels import (
 from mercer.models import inspect
 from mercer.models.checks import RENAMED
 from mercer.models.fitted import KEPT, LEFT_OUT, MAY
+from remembered import fitted
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
@@ -244,7 +245,7 @@ def test_a_search_for_labels_keeps_its_calibration(data, path):
 def test_the_automatic_models_come_back_with_encoder_committee_and_intervals(data, path):
     X, y, labels = data
     table = {"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 0] > 0, "yes", "no").astype(object), "same": [1] * 40}
-    model = AutoRegressor().fit(table, y)
+    model = fitted(AutoRegressor(), table, y)
     again = through(model, path)
     assert again.get_params() == model.get_params()
     assert same(again.predict(table, return_std=True), model.predict(table, return_std=True))
@@ -252,7 +253,7 @@ def test_the_automatic_models_come_back_with_encoder_committee_and_intervals(dat
     assert again.summary() == model.summary()
     assert again.relevance() == model.relevance()
     assert again.encoder_.describe() == model.encoder_.describe()
-    judge = AutoClassifier().fit(table, labels)
+    judge = fitted(AutoClassifier(), table, labels)
     again = through(judge, path)
     assert same(again.predict_proba(table), judge.predict_proba(table))
     assert again.predict(table).tolist() == judge.predict(table).tolist()
@@ -265,7 +266,7 @@ def test_a_model_of_a_table_comes_back(data, path, own):
     X, y, _ = data
     table = {"a": X[:, 0], "c": np.where(X[:, 1] > 0, "yes", "no").astype(object)}
     encoder = TableEncoder().fit(table)
-    inner = AutoRegressor().fit(table, y) if own else KernelRidgeCV(cv=5).fit(encoder.transform(table), y)
+    inner = fitted(AutoRegressor(), table, y) if own else KernelRidgeCV(cv=5).fit(encoder.transform(table), y)
     model = TableModel(inner, None if own else encoder, "y", "id", ("x",), {"error": 1.5, "notes": ["a", None]})
     again = through(model, path)
     assert same(again.predict(table), model.predict(table))

@@ -28,6 +28,7 @@ from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.container import dumps
 from model_mutants import joined, renamed, split, written_again
 from refusals import refusal, tells
+from remembered import fitted
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
@@ -37,7 +38,7 @@ OLD = Path(__file__).parent / "model_version_1.mercer"
 @pytest.mark.slow
 def test_equal_arrays_are_kept_once(data, path):
     X, y, _ = data
-    model = AutoRegressor().fit(X, y)
+    model = fitted(AutoRegressor(), X, y)
     mercer.save(model, path)
     _, _, arrays = split(path.read_bytes())
     assert sum(array.shape == X.shape for array in arrays.values()) == 1

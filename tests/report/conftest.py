@@ -11,6 +11,7 @@ from mercer.report.data import Origin
 from mercer.report.facts import gather
 from mercer.report.rendering import page
 from mercer.report.subject import subject_of
+from remembered import fitted
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +37,7 @@ def auto():
     """An automatic regression of few rows with its outer loop."""
     table, y = houses(45)
     del table[DOLLARS], table[HOSTILE]
-    model = mercer.AutoRegressor().fit(table, y)
+    model = fitted(mercer.AutoRegressor(), table, y)
     return model, table, y, model.evaluate(table, y, folds=3)
 
 
@@ -50,7 +51,7 @@ def auto_facts(auto):
 def labelled():
     """Three labels, one of them hostile."""
     table, y = classes()
-    model = mercer.AutoClassifier().fit(table, y)
+    model = fitted(mercer.AutoClassifier(), table, y)
     return model, table, y
 
 

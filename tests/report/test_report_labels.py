@@ -6,6 +6,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mercer import AutoClassifier, evaluate
 from mercer.report.labels import thresholds_of
+from remembered import fitted
 
 
 def rows(labels, n=90):
@@ -19,7 +20,7 @@ def rows(labels, n=90):
 @pytest.fixture(scope="module")
 def two():
     X, y = rows(["no", "yes"])
-    model = AutoClassifier(committee=False).fit(X, y)
+    model = fitted(AutoClassifier(committee=False), X, y)
     return y, model, evaluate(model, X, y).labels
 
 
