@@ -27,8 +27,8 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV
-from mercer.errors import IllConditionedWarning, InputError, SingularSystemWarning
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV, cross_validate
+from mercer.errors import IllConditionedWarning, InputError, MercerWarning, SingularSystemWarning
 from mercer.kernels import Custom, Gaussian, Laplacian, Linear, Precomputed
 from refits import grid
 
@@ -194,11 +194,19 @@ def test_two_or_three_rows_are_enough(n, rng):
     quietly(KernelRidgeCV(), X, y)
 
 
-def test_two_rows_of_two_classes_are_enough(rng):
-    """Each row is predicted by a model of the other class alone."""
-    search = quietly(KernelRidgeClassifierCV([Gaussian()], [0.1, 1.0]), rng.normal(size=(2, 1)), ["a", "b"])
-    assert search.best_score_ == 0.0
-    assert search.predict_proba([[0.0]]).shape == (1, 2)
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_training_parts_of_a_single_class_have_no_score(scoring, rng):
+    """As where each part is refitted: a classifier of one class is refused."""
+    X, y = rng.normal(size=(30, 1)), np.repeat(["a", "b"], 15)
+    splits = [(np.arange(15), np.arange(15, 30)), (np.arange(5, 25), np.r_[:5, 25:30])]
+    search = KernelRidgeClassifierCV([Gaussian()], [0.1, 1.0], cv=splits, scoring=scoring)
+    with pytest.raises(InputError, match=r"All scores are NaN \(the training rows of a split have a single class\)"):
+        search.fit(X, y)
+    with pytest.warns(MercerWarning, match="the training rows of a split have a single class"):
+        found = cross_validate(KernelRidgeClassifier(0.1, kernel=Gaussian()), X, y, cv=splits, scoring=scoring)
+    assert np.isnan(found.scores[0]).tolist() == [True, False]
+    with pytest.raises(InputError, match="a single class"):
+        KernelRidgeClassifierCV([Gaussian()], [0.1]).fit(X[:2], ["a", "b"])
 
 
 def test_a_fold_with_one_row(data):

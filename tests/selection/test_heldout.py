@@ -357,7 +357,7 @@ def test_refit_gives_the_condition_of_the_training_rows_alone(rng):
         Gaussian(), Rows(X), Problem(Y, None, False), Removals.of(folds.splits, 10), "refit", whole=False
     )
     train = folds.splits[1].train
-    values, found = system.refit(1, 0.1)
+    values, _, found = system.refit(1, 0.1)
     expected = held_out(Gaussian()(X), Y, 0.1, train, folds.splits[1].test)
     np.testing.assert_allclose(values[:, :1] * system.unit, expected, rtol=1e-12)
     real = np.linalg.cond(Gaussian()(X[train]) + 0.1 * np.eye(8))

@@ -55,15 +55,9 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
     splits = [(np.setdiff1d(np.arange(13), test), test) for test in folds]
     K = Gaussian(1.0)(X)
     expected = [r2_score(y[test], held_out(K, y, 0.1, train, test)[:, 0]) for train, test in splits[:4]] + [np.nan]
-    sentence = (
-        "r2 is not defined for a test set of one row; its score is NaN. Use folds of at least 2 rows, or another "
-        "scoring, such as 'neg_mean_squared_error'."
-    )
+    reason = "NaN.*r2 is not defined for a test set of one row"
     if how == "search":
-        sentence = (
-            "All scores are NaN (r2 is not defined for a test set of one row). Use another scoring or other folds."
-        )
-        with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        with pytest.raises(InputError, match=reason):
             KernelRidgeCV([Gaussian(1.0)], [0.1], cv=splits, scoring="r2").fit(X, y)
         return
     search, model = KernelRidgeCV([Gaussian(1.0)], [0.1], scoring="r2"), KernelRidge(0.1, kernel=Gaussian(1.0))
@@ -72,9 +66,8 @@ def test_a_test_set_of_one_row_has_no_r2_and_leaves_the_other_scores_as_they_are
         "refitted": lambda: cross_validate(Renamed(**vars(model)), X, y, cv=splits, scoring="r2"),
         "nested": lambda: nested_cross_validate(search, X, y, cv=splits, inner=KFold(3)),
     }[how]
-    with pytest.warns(MercerWarning) as told:
+    with pytest.warns(MercerWarning, match=reason):
         found = call()
-    assert sentence in {str(each.message) for each in told}
     np.testing.assert_allclose(found.scores[0], expected, rtol=1e-9)
     assert np.isnan(found.mean)
 

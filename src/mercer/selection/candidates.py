@@ -49,6 +49,8 @@ class Candidates:
         By which route.
     errors_only : bool, default=False
         Whether only differences between predictions and targets count where all candidates are tried.
+    ranks : bool, default=False
+        Whether the order and the equality of predictions count.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Candidates:
         plan: Plan,
         *,
         errors_only: bool = False,
+        ranks: bool = False,
     ) -> None:
+        self.ranks = ranks
         self.kernels, self.alphas = kernels, alphas
         self.rows, self.problem, self.removals = rows, problem, removals
         self.route, self.work, self.errors_only = plan.chosen.name, plan.work, errors_only
@@ -75,15 +79,17 @@ class Candidates:
     def _sets(self) -> UsedSets:
         return UsedSets(self.problem, self.removals)
 
-    def system(self, kernel: Kernel, *, errors_only: bool = False) -> TriedKernel:
-        """The matrices of one kernel; predictions have all their digits unless `errors_only` is asked for here."""
+    def system(self, kernel: Kernel, *, fast: bool = False) -> TriedKernel:
+        """The matrices of one kernel; predictions have all their digits, or with `fast` those that the scores need."""
         data = kernel, self.rows, self.problem, self.removals
         if self.iterated:
             return ITERATED[self.route](*data)
         side_by_side = self.route == "spectral" and self.work.batch(self.route) > 1
         with _one_thread(held=side_by_side):
             whole, sets = self.work.whole, self._sets
-            return KernelSystem(*data, self.route, whole=whole, sets=sets, errors_only=errors_only)
+            ranks = self.ranks or (self.problem.labels and not fast)
+            errors_only = self.errors_only and fast
+            return KernelSystem(*data, self.route, whole=whole, sets=sets, errors_only=errors_only, ranks=ranks)
 
     def held_out(self, system: TriedKernel, alpha: float) -> HeldOut:
         """Held-out predictions of one kernel and alpha.
@@ -103,7 +109,7 @@ class Candidates:
         Candidates of a few kernels run side by side, each on one thread; `by_kernel`, one kernel is completed before
         the next begins.
         """
-        make = partial(self.system, errors_only=self.errors_only)
+        make = partial(self.system, fast=True)
         wanted = [k for k in range(len(self.kernels)) if skip is None or not skip[k]]
         batch = 1 if by_kernel else self.work.batch(self.route)
         for start in range(0, len(wanted), batch):

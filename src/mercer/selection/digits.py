@@ -18,6 +18,8 @@ from mercer.selection.problem import Problem, Removals, UsedSets
 from mercer.solvers.route import EPS
 
 _LUCK = 2.0  # noise of one draw may be so much smaller than rounding
+_TIED = 100 * EPS  # predictions that differ by less than this share of the terms they are sums of are equal
+_TOO_LARGE = 1e6  # terms, in units of the targets, beyond which predictions have no digits to tell ties by
 _UNDECIDED = 0.01  # rounding may change the label of a prediction of which it may be this share
 
 
@@ -56,7 +58,7 @@ class Rounding:
         """Put noise of the size in which P is rounded in the last column of P V Y."""
         left.a[:, -1] = self._noise[1] * np.sqrt(np.abs(left.diagonal()))
 
-    def condition(self, left: Dual, values: Array) -> float:
+    def condition(self, left: Dual, values: Array, terms: Array | None) -> float:
         """Condition number of the system, or how much larger the terms are whose sums predictions are.
 
         Larger than the targets, for numbers. Of labels the sign counts: terms are held against the predictions
@@ -66,10 +68,10 @@ class Rounding:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             condition = min(left.condition, self._felt(left, values))
-            if self.problem.labels:
-                return lost_labels(values[:, : self.t], self._terms(left), condition)
-            terms = np.linalg.norm(self._roots[:, None] * left.a[:, : self.t], axis=0) * _size(self._roots)
-            lost = terms / _size(self.problem.Y)
+            if self.problem.labels and terms is not None:
+                return lost_labels(values[:, : self.t], terms, condition)
+            products = np.linalg.norm(self._roots[:, None] * left.a[:, : self.t], axis=0) * _size(self._roots)
+            lost = products / _size(self.problem.Y)
         return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
     @cached_property
@@ -112,7 +114,7 @@ class Rounding:
         felt = errors / (whole if problem.labels else np.minimum(whole, E / 2))
         return float(np.nan_to_num(felt, nan=1.0).max(initial=1.0))
 
-    def _terms(self, left: Dual) -> Array:
+    def terms(self, left: Dual) -> Array:
         """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and of the terms of b, for every tested row."""
         problem, removals, sets = self.problem, self.removals, self.sets
         a = np.abs(left.a[:, : self.t]).max(axis=1)
@@ -147,6 +149,35 @@ class Rounding:
 def _size(values: Array) -> Array:
     """Root of the mean square of each column."""
     return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+
+
+def tie(values: Array, terms: Array, groups: Array, *, across: bool) -> Array:
+    """Make predictions equal that differ by rounding alone, and those zero that are rounding alone.
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows, t)
+        Held-out predictions.
+    terms : ndarray of shape (rows,)
+        Sizes of the terms that each is the sum of, in units of the targets.
+    groups : ndarray of shape (rows,)
+        Rows that are compared with one another have the same number.
+    across : bool
+        Whether the columns of a row are compared with one another (decision values of several classes, of which the
+        largest counts), and not the rows of a column.
+    """
+    slack = np.where(terms < _TOO_LARGE, _TIED * terms, 0.0)
+    if across:
+        largest = values.max(axis=1, keepdims=True)
+        return np.where(values >= largest - slack[:, None], largest, values)
+    result = np.where(np.abs(values) <= slack[:, None], 0.0, values)
+    for column in result.T:
+        order = np.lexsort([column, groups])
+        ranked, near = column[order], slack[order]
+        apart = (np.diff(ranked) > np.maximum(near[1:], near[:-1])) | (np.diff(groups[order]) != 0)
+        starts = np.append(0, np.flatnonzero(apart) + 1)
+        column[order] = np.repeat(ranked[starts], np.diff(np.append(starts, len(ranked))))
+    return result
 
 
 def lost_labels(values: Array, terms: Array, condition: float) -> float:

@@ -10,12 +10,12 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel
-from mercer.selection.digits import Rounding, lost_labels
+from mercer.selection.digits import Rounding, lost_labels, tie
 from mercer.selection.leave_out import LeaveOut, SingularError
 from mercer.selection.leave_out_dual import Dual, Inverted, Spectral
 from mercer.selection.leave_out_primal import Explicit
 from mercer.selection.metrics import sizes
-from mercer.selection.problem import Problem, Removals, UsedSets, balanced, used_only
+from mercer.selection.problem import Problem, Removals, Twins, UsedSets, balanced, used_only
 from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
@@ -24,7 +24,6 @@ from mercer.solvers.route import EPS
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a
 # larger one, up to the second number.
 _FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
-_ALL_SMALL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +41,18 @@ class HeldOut:
         How many removals were refitted because the closed form does not hold there.
     spread : float
         Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
+    terms : ndarray of shape (tested rows,) or None
+        Sizes of the terms that each prediction is the sum of, where ties must not be broken by rounding.
     cancelled : bool
-        Whether some predictions are so much smaller than the targets that they have few digits, which is accepted where
-        only their differences from the targets count (`errors_only`).
+        Whether some predictions may have few digits, which is accepted where only their differences from the targets
+        count (`errors_only`), or labels alone.
     """
 
     values: Array
     condition: float
     refits: int
     spread: float = 0.0
+    terms: Array | None = None
     cancelled: bool = False
 
 
@@ -76,6 +78,9 @@ class KernelSystem:
     errors_only : bool, default=False
         Whether only the differences between predictions and targets count, so that digits of small predictions of rows
         left out alone are not worth computing.
+    ranks : bool, default=False
+        Whether the order and the equality of predictions count. Y - E rounds them by an error that depends on Y, so
+        every prediction is then computed by itself. Otherwise only those are that have lost digits.
     """
 
     def __init__(
@@ -89,8 +94,9 @@ class KernelSystem:
         whole: bool = False,
         sets: UsedSets | None = None,
         errors_only: bool = False,
+        ranks: bool = False,
     ) -> None:
-        self.errors_only = errors_only
+        self.errors_only, self.ranks = errors_only, ranks
         self.kernel, self.rows, self.removals, self.route, self.whole = kernel, rows, removals, route, whole
         self.sets = UsedSets(problem, removals) if sets is None else sets
         # targets in units of their size, so that no coefficient vanishes or overflows
@@ -102,12 +108,14 @@ class KernelSystem:
             if problem.intercept:  # which takes up any shift: features far from zero lose no digits
                 phi = phi - np.median(phi, axis=0)
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
+            self.twins = Twins(phi, self.problem, removals)
         else:
             self._prepare_dual()
 
     def _prepare_dual(self) -> None:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
+        self.twins = Twins(K, problem, self.removals)
         if problem.weights is not None:
             if len(problem.unused):
                 self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
@@ -128,14 +136,17 @@ class KernelSystem:
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
         found = self._refitted(alpha) if self.route == "refit" else self._left_out(alpha)
-        return replace(found, values=found.values[:, : self.targets] * self.unit)
+        values = self.twins.equalized(found.values[:, : self.targets])
+        if found.terms is not None:
+            across = self.problem.labels and self.targets > 1
+            values = tie(values, found.terms, self.twins.groups, across=across)
+        return replace(found, values=values * self.unit, terms=None)
 
     @cached_property
     def _dual(self) -> KernelSystem:
         problem = replace(self.problem, Y=self.problem.Y * self.unit)
-        return KernelSystem(
-            self.kernel, self.rows, problem, self.removals, "spectral", sets=self.sets, errors_only=self.errors_only
-        )
+        data = self.kernel, self.rows, problem, self.removals
+        return KernelSystem(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
 
     # -- closed forms ---------------------------------------------------------------------------------
 
@@ -156,7 +167,7 @@ class KernelSystem:
         problem = self.problem
         if self.route == "spectral":
             return Spectral(self.d, self.U, self.U2, self.K, alpha, problem, self.new, whole=self.whole)
-        certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered
+        certified, mirrored = self.kernel.verdict()[0] is True, self.sets.scattered or self.ranks
         return Inverted.of_matrix(
             self.K, alpha, problem, self.new, mirrored=mirrored, largest=self.largest, certified=certified
         )
@@ -179,14 +190,20 @@ class KernelSystem:
                     continue
                 e = found.get(i)
                 if e is None:
-                    values[removals.part(i)], condition = self.refit(i, alpha)
+                    values[removals.part(i)], _, condition = self.refit(i, alpha)
                     worst = max(worst, condition)
                     refits += i in found or i in sets.grouped
                 else:
                     values[removals.part(i)] = self._predictions(i, e, left, alpha)
-        condition = self.rounding.condition(left, values) if isinstance(left, Dual) else left.condition
-        cancelled = self.errors_only and bool(self._cancelled(values, left).any())
-        return HeldOut(values, max(worst, condition), refits, cancelled=cancelled)
+        condition, terms = left.condition, None
+        if isinstance(left, Dual):
+            terms = self.rounding.terms(left) if self.ranks or self.problem.labels else None
+            condition = self.rounding.condition(left, values, terms)
+        elif isinstance(left, Explicit) and (self.ranks or self.problem.labels):
+            terms = left.terms()[removals.rows]
+        cancelled = self.problem.labels and not self.ranks
+        cancelled |= self.errors_only and bool(self._cancelled(values, left).any())
+        return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> int:
         """Leave-one-out, all rows at once: Y - a / diag P. Returns how many rows were refitted."""
@@ -224,12 +241,14 @@ class KernelSystem:
         return done
 
     def _cancelled(self, values: Array, left: LeaveOut) -> Array:
-        """Rows with a prediction so much smaller than the targets that Y - E has too few digits of it."""
-        share = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED)
-        found = np.abs(values[:, : self.targets])
-        if self.problem.labels and found.mean() < _ALL_SMALL:  # what counts is how they compare with one another
-            share = _ALL_SMALL
-        return np.asarray((found < share * self._largest_target).any(axis=1))
+        """Rows of which Y - E has too few digits: predictions far smaller than the targets, labels that are close."""
+        if self.ranks:
+            return np.ones(len(values), dtype=bool)
+        share, values = min(max(_FEW_DIGITS, 10 * EPS * left.condition), _CANCELLED), values[:, : self.targets]
+        if self.problem.labels and self.targets > 1:
+            ranked = np.sort(values, axis=1)
+            return np.asarray(ranked[:, -1] - ranked[:, -2] < share)
+        return np.asarray((np.abs(values) < share * self._largest_target).any(axis=1))
 
     def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
@@ -262,13 +281,15 @@ class KernelSystem:
     def _refitted(self, alpha: float) -> HeldOut:
         removals = self.removals
         values, worst = np.empty((len(removals.rows), self.problem.Y.shape[1])), 1.0
+        terms = np.empty(len(values))
         for i in range(len(removals)):
-            values[removals.part(i)], condition = self.refit(i, alpha)
+            part = removals.part(i)
+            values[part], terms[part], condition = self.refit(i, alpha)
             worst = max(worst, condition)
-        return HeldOut(values, worst, len(removals))
+        return HeldOut(values, worst, len(removals), terms=terms)
 
-    def refit(self, i: int, alpha: float) -> tuple[Array, float]:
-        """Predictions of removal i by fitting the other rows anew, and their condition (see `HeldOut`)."""
+    def refit(self, i: int, alpha: float) -> tuple[Array, Array, float]:
+        """Predictions of removal i by fitting the other rows anew, their terms and condition (see `HeldOut`)."""
         problem, test, root = self.problem, self.removals.tests[i], self.problem.root
         mask = np.ones(problem.n, dtype=bool)
         mask[self.removals.sets[i]] = False
@@ -297,13 +318,13 @@ class KernelSystem:
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return self._predicted(against, solution)
 
-    def _predicted(self, against: Array, solution: Solution) -> tuple[Array, float]:
+    def _predicted(self, against: Array, solution: Solution) -> tuple[Array, Array, float]:
         values, condition = against @ solution.dual + solution.intercept, solution.route.condition
+        dual = solution.dual[:, : self.targets]
+        terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
         if self.problem.labels:
-            dual = solution.dual[:, : self.targets]
-            terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
             condition = lost_labels(values[:, : self.targets], terms, condition)
-        return values, condition
+        return values, terms, condition
 
     def _balanced(self, mask: Array) -> Array:
         """Weights of the training rows that have one; classes count, and so do their rows, whatever they weigh."""
@@ -313,7 +334,7 @@ class KernelSystem:
         weights = own * balanced(numbers, own)
         return np.asarray(weights[own > 0])
 
-    def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, float]:
+    def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, Array, float]:
         """Refit through explicit features; every row has a positive weight with this method."""
         problem = self.problem
         weights = None if problem.weights is None else problem.weights[train]
@@ -322,4 +343,5 @@ class KernelSystem:
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("Internal error: the primal solution has no weights.")
-        return phi[test] @ solution.primal + solution.intercept, solution.route.condition
+        terms = np.abs(phi[test]) @ np.abs(solution.primal).max(axis=1) + float(problem.intercept)
+        return phi[test] @ solution.primal + solution.intercept, terms, solution.route.condition

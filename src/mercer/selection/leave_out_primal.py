@@ -14,6 +14,7 @@ from mercer.solvers.primal import PrimalSolved
 
 # A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
 _CANCELLED = 1e-6
+_TOGETHER = 64  # rows of a block in which each is left out by itself
 
 
 class Explicit(LeaveOut):
@@ -116,7 +117,10 @@ class Explicit(LeaveOut):
         return self.y[rows] - E if found is None else found
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:
-        """z_i'Z_T'y_T / (1 - z_i'z_i), many rows at a time; with `base` set by set."""
+        """z_i'Z_T'y_T / (1 - z_i'z_i) for T all rows but i, block by block; with `base` set by set.
+
+        y_i has no part in it: sums over the other blocks come from both ends, and those inside the block leave i out.
+        """
         if base is not None:
             sets = [np.sort(np.append(base, row)) for row in rows]
             residuals = self.residuals(sets)
@@ -127,13 +131,24 @@ class Explicit(LeaveOut):
                     for S, R, row, e in pairs
                 ]
             )
-        pivots, found, every = self.diagonal(), np.empty(E.shape), self._rows(np.arange(len(self.y)))
-        for part in blocks(len(rows)):
-            some = rows[part]
-            shares = self._rows(some) @ every.T
-            shares[np.arange(len(some)), some] = 0.0
-            found[part] = shares @ self.y / pivots[some, None]
-        return found
+        n, t = len(self.y), E.shape[1]
+        parts = [np.arange(start, min(start + _TOGETHER, n)) for start in range(0, n, _TOGETHER)]
+        sums = np.stack([self._rows(part).T @ self.y[part, :t] for part in parts])
+        none = np.zeros_like(sums[:1])
+        before, after = np.concatenate([none, sums]), np.concatenate([none, sums[::-1]])
+        others = np.cumsum(before, axis=0)[:-1] + np.cumsum(after, axis=0)[-2::-1]
+        found = np.empty((n, t))
+        for part, rest in zip(parts, others, strict=True):
+            Z = self._rows(part)
+            own = Z @ Z.T
+            np.fill_diagonal(own, 0.0)
+            found[part] = Z @ rest + own @ self.y[part, :t]
+        return np.asarray((found / self.diagonal()[:, None])[rows])
+
+    def terms(self) -> Array:
+        """Sizes of the terms that the prediction at each row is the sum of: ||z_i|| ||y||."""
+        leverage = np.maximum(1.0 - self.diagonal(), 0.0)
+        return np.asarray(np.sqrt(leverage) * np.linalg.norm(self.y, axis=0).max())
 
     def _factor(self, block: Array) -> bool:
         from scipy.linalg.lapack import dpocon

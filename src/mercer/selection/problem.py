@@ -15,6 +15,8 @@ from mercer.errors import InputError, sentence
 
 Runs: TypeAlias = tuple[slice, ...]
 
+_ROUNDED = 8 * np.finfo(float).eps  # relative difference of entries of a kernel matrix that are equal but for rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -157,6 +159,78 @@ class Removals:
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.arange(len(order))
         return Removals([np.sort(place[rows]) for rows in self.sets], [place[test] for test in self.tests], self.bases)
+
+
+class Twins:
+    """Rows that a kernel cannot tell apart, whose held-out predictions are one number and must not differ by rounding.
+
+    Rows that are left out together have the same prediction if they are the same row to the kernel. Rows that are left
+    out one at a time have it if their targets and weights are the same, too.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, m)
+        Kernel matrix or features of all rows.
+    problem : Problem
+        Targets and weights.
+    removals : Removals
+        What is left out.
+
+    Attributes
+    ----------
+    groups : ndarray of int
+        For every tested row, the set it is scored with: its removal, or all rows that are left out one at a time.
+    """
+
+    _places: tuple[Array, Array] | None
+
+    def __init__(self, matrix: Array, problem: Problem, removals: Removals) -> None:
+        alone = np.array([len(rows) == 1 for rows in removals.sets])
+        of = np.where(alone, len(removals), np.arange(len(removals)))  # rows left out alone: all together
+        if removals.bases is not None:
+            alone = removals.bases >= 0
+            of = np.where(alone, len(removals) + 1 + removals.bases, of)
+        self.groups, self._places = np.repeat(of, removals.counts), None
+        first = equal_rows(matrix)
+        if np.array_equal(first, np.arange(len(first))):
+            return
+        weights = np.ones(problem.n) if problem.weights is None else problem.weights
+        same = np.unique(np.column_stack([first, problem.Y, weights]), axis=0, return_inverse=True)[1].ravel()
+        rows, alone = removals.rows, np.repeat(alone, removals.counts)
+        keys = np.column_stack([self.groups, np.where(alone, problem.n + same[rows], first[rows])])
+        _, place, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        self._places = place, inverse.ravel()
+
+    def equalized(self, values: Array) -> Array:
+        """Values at all tested rows, with that of the first twin for each."""
+        return values if self._places is None else values[self._places[0]][self._places[1]]
+
+
+def equal_rows(matrix: Array) -> Array:
+    """For each row of a matrix, the number of the first row that is equal to it up to the rounding of single entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection.problem import equal_rows
+    >>> equal_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    n, columns = matrix.shape
+    largest = np.abs(matrix).max(axis=1, initial=0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = matrix @ np.random.default_rng(0).uniform(0.5, 1.0, size=columns)
+        order = np.argsort(sums, kind="stable")
+        before, after = order[:-1], order[1:]
+        near = np.flatnonzero(np.abs(np.diff(sums[order])) <= _ROUNDED * columns * largest[before])
+    equal = np.zeros(max(n - 1, 0), dtype=bool)
+    for part in np.array_split(near, max(1, len(near) * columns // 2**20)):
+        apart = np.abs(matrix[before[part]] - matrix[after[part]]).max(axis=1, initial=0.0)
+        equal[part] = apart <= _ROUNDED * largest[before[part]]
+    starts = np.flatnonzero(np.append(True, ~equal)[:n])
+    first = np.empty(n, dtype=np.intp)
+    first[order] = np.repeat(np.minimum.reduceat(order, starts), np.diff(np.append(starts, n))) if n else order
+    return first
 
 
 class UsedSets:

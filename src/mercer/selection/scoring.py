@@ -18,17 +18,36 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning, nearest, sentence
-from mercer.selection.metrics import QUICK, accuracy, sizes
+from mercer.selection.metrics import QUICK, accuracy, mae, mse, r2, sizes
 from mercer.selection.problem import Removals, label_targets
 
 _LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_squared_error'."
-# Shares of the variance of y, which one row has not.
+_STRATIFY = "Use fewer or stratified folds, so that every training part has all classes."
+# Functions of sklearn.metrics that are shares of the variance of y, which one row has not.
 _OF_VARIANCE = {
     "r2_score",
     "explained_variance_score",
     "d2_absolute_error_score",
     "d2_pinball_score",
     "d2_tweedie_score",
+}
+# Functions of sklearn.metrics that are means over rows. All others are pooled where every test set is one row.
+_MEANS = {
+    "accuracy_score",
+    "brier_score_loss",
+    "hamming_loss",
+    "hinge_loss",
+    "log_loss",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_gamma_deviance",
+    "mean_pinball_loss",
+    "mean_poisson_deviance",
+    "mean_squared_error",
+    "mean_squared_log_error",
+    "mean_tweedie_deviance",
+    "top_k_accuracy_score",
+    "zero_one_loss",
 }
 
 
@@ -43,10 +62,12 @@ class Classes:
         """-1 and +1 for two classes, one column; one-hot columns for more."""
         return label_targets(self.numbers, len(self.labels))
 
-    def present(self, removals: Removals) -> Array:
-        """For each removal, which classes are left to train on."""
-        whole = np.bincount(self.numbers, minlength=len(self.labels))
-        gone = [np.bincount(self.numbers[rows], minlength=len(self.labels)) for rows in removals.sets]
+    def present(self, removals: Removals, weights: Array | None = None) -> Array:
+        """For each removal, which classes are left to train on, with a row that has weight."""
+        used = np.ones(len(self.numbers), dtype=np.intp) if weights is None else (weights > 0).astype(np.intp)
+        counts = len(self.labels)
+        whole = np.bincount(self.numbers, used, counts)
+        gone = [np.bincount(self.numbers[rows], used[rows], counts) for rows in removals.sets]
         return np.asarray(whole - np.array(gone) > 0)
 
     def decide(self, values: Array, present: Array) -> Array:
@@ -94,7 +115,14 @@ class Truth:
         if self.classes is None:
             return None
         fits = self.removals if self.fits is None else self.fits
-        return np.repeat(self.classes.present(fits), fits.counts, axis=0)
+        return np.repeat(self.classes.present(fits, self.weights), fits.counts, axis=0)
+
+    @cached_property
+    def untrainable(self) -> Array:
+        """For each test set, whether a model that predicts its rows had a single class to train on."""
+        if self.present is None:
+            return np.zeros(len(self.removals), dtype=bool)
+        return np.asarray(np.minimum.reduceat(self.present.sum(axis=1), self.removals.starts) < 2)
 
     def outcome(self, values: Array) -> Array:
         """What `predict` of the held-out models would have said."""
@@ -118,9 +146,10 @@ class Scoring:
         A user's loss of (y_true, y_pred).
     scorer : object or None
         A scikit-learn scorer.
+    pooled : bool
+        Whether the score is no mean over rows, so that test sets are scored together where each of them is one row.
     needs_many : bool
-        Whether the score of one row has no meaning. Test sets are pooled where each of them is one row; otherwise those
-        of one row score NaN.
+        Whether the score of one row has no meaning; a test set of one row among larger ones scores NaN.
     weighted : bool
         Whether the scorer asked for sample weights (`set_score_request`).
     """
@@ -129,6 +158,7 @@ class Scoring:
     quick: Callable[[Array, Array, Removals], Array] | None = None
     loss: Callable[[Array, Array], Any] | None = None
     scorer: Any = None
+    pooled: bool = False
     needs_many: bool = False
     weighted: bool = False
 
@@ -137,27 +167,36 @@ class Scoring:
         """Whether the scores of numbers depend on the differences between predictions and targets alone."""
         return self.quick is not None and self.quick is not accuracy
 
+    @property
+    def of_ranks(self) -> bool:
+        """Whether the scores may depend on the order of predictions, or on which of them are equal."""
+        return self.quick is None
+
     def pools(self, counts: Array) -> bool:
         """Whether test sets of these many rows are scored as one."""
-        return self.needs_many and bool((counts == 1).all())
+        return self.pooled and bool((counts == 1).all())
 
     def by_split(
         self, truth: Truth, values: Array, *, per_target: bool = False, failures: list[str] | None = None
     ) -> Array:
         """The score of every test set; with `per_target` a column for each target.
 
-        With `failures` a test set that the score refuses gets NaN, and the reason is put there; otherwise a warning
-        tells of test sets of one row that have no score.
+        Test sets of one row that have no score, and those whose model had a single class to train on, get NaN. With
+        `failures` a test set that the score refuses gets NaN, too, and the reasons are put there; otherwise a warning
+        tells them.
         """
         table = self._by_split(truth, values, failures, per_target=per_target)
-        single = truth.removals.counts == 1
-        if self.needs_many and single.any():
-            table[single] = np.nan
-            reason = f"{self.name} is not defined for a test set of one row"
-            if failures is not None:
-                failures += [reason] * int(single.sum())
-            else:
-                warnings.warn(f"{reason}; its score is NaN. {_LARGER}", MercerWarning, stacklevel=6)
+        single = (truth.removals.counts == 1) & self.needs_many
+        for missing, reason, way_out in (
+            (single, f"{self.name} is not defined for a test set of one row", _LARGER),
+            (truth.untrainable, "the training rows of a split have a single class", _STRATIFY),
+        ):
+            if missing.any():
+                table[missing] = np.nan
+                if failures is not None:
+                    failures += [reason] * int(missing.sum())
+                else:
+                    warnings.warn(f"Some scores are NaN: {reason}. {way_out}", MercerWarning, stacklevel=6)
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
@@ -178,11 +217,8 @@ class Scoring:
     def score_rows(self, y: Array, outcome: Array, weights: Array | None = None) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
-            warnings.warn(
-                f"{self.name} is not defined for a test set of one row; its score is NaN. {_LARGER}",
-                MercerWarning,
-                stacklevel=5,
-            )
+            reason = f"{self.name} is not defined for a test set of one row"
+            warnings.warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning, stacklevel=5)
             return float("nan")
         if self.quick is None:
             return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)
@@ -206,7 +242,7 @@ class Scoring:
         weights = None if truth.weights is None else truth.weights[truth.removals.rows]
         for i in range(len(scores)):
             part = truth.removals.part(i)
-            if self.needs_many and part.stop - part.start == 1:
+            if truth.untrainable[i] or (self.needs_many and part.stop - part.start == 1):
                 continue
             own = None if weights is None else weights[part]
             try:
@@ -320,13 +356,11 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         scoring = "accuracy" if classifier else "neg_mean_squared_error"
     if isinstance(scoring, str):
         if scoring in QUICK:
-            return Scoring(scoring, quick=QUICK[scoring], needs_many=scoring == "r2")
-        scorer = _named(scoring)
-        return Scoring(scoring, scorer=scorer, needs_many=_of_variance(scorer))
+            function = QUICK[scoring]
+            return Scoring(scoring, function, pooled=function not in (mse, mae, accuracy), needs_many=function is r2)
+        return _of_scorer(scoring, _named(scoring))
     if hasattr(scoring, "_score_func"):
-        return Scoring(
-            str(scoring), scorer=scoring, needs_many=_of_variance(scoring), weighted=_asks_for_weights(scoring)
-        )
+        return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
     if callable(scoring):
         _refuse_no_loss(scoring)
         return Scoring(f"minus {getattr(scoring, '__name__', 'loss')}", loss=scoring)
@@ -342,8 +376,12 @@ def _asks_for_weights(scorer: Any) -> bool:
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
-def _of_variance(scorer: Any) -> bool:
-    return getattr(_plain(scorer._score_func), "__name__", "") in _OF_VARIANCE  # noqa: SLF001 - scikit-learn has no other name for it
+def _of_scorer(name: str, scorer: Any, *, weighted: bool = False) -> Scoring:
+    """The score of a scorer; whether it is pooled and needs several rows, by the function that it calls."""
+    function = _plain(scorer._score_func)  # noqa: SLF001 - scikit-learn has no other name for it
+    metric, theirs = getattr(function, "__name__", ""), str(getattr(function, "__module__", "")).startswith("sklearn.")
+    pooled = theirs and metric not in _MEANS
+    return Scoring(name, scorer=scorer, pooled=pooled, needs_many=metric in _OF_VARIANCE, weighted=weighted)
 
 
 def _plain(function: Any) -> Any:

@@ -153,9 +153,10 @@ class Search:
         order, rows, problem = self._sorted
         # the best candidate's predictions are wanted to all their digits: done again, unless it is the only candidate
         many = removals is None and self.removals.single and len(kernels) * len(alphas) > 1
+        ranks = self.scoring.of_ranks or (removals is not None and problem.labels)  # nested predictions are kept
         errors_only = many and self.scoring.of_errors and self.classes is None
         sets = (removals or self.removals).renumbered(order)
-        return Candidates(kernels, alphas, rows, problem, sets, plan, errors_only=errors_only)
+        return Candidates(kernels, alphas, rows, problem, sets, plan, errors_only=errors_only, ranks=ranks)
 
     # -- the search -------------------------------------------------------------------------------------
 
