@@ -224,7 +224,7 @@ _DATES = [
         "moments whose hour matters",
         _hours_matter(),
         columns={"measured": ("date", ["2020-08-25T13:00", "2020-08-26T04:00"]), "site": ("category", ["north"])},
-        said=(r"(?s)\A(?!.*not better than the baseline)",),
+        said=(r"(?s)\A(?!.*not shown to be better than the baseline)",),
     ),
     Messy(
         "times of day, of 24 and of 12 hours",

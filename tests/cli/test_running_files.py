@@ -88,7 +88,7 @@ def test_classes_without_data_keep_their_probabilities(run, folder):
 def test_missing_numbers_can_get_the_mean_and_infinite_ones_be_missing(run, folder):
     rows = "".join(f"{'' if i % 10 == 3 else 'inf' if i == 7 else i},{i * 1.5}\n" for i in range(30))
     (folder / "gaps.csv").write_text("x,y\n" + rows)
-    said = run("fit", "gaps.csv", "--target", "y", *FAST, code=2).stderr
+    said = run("fit", "gaps.csv", "--target", "y", "--strict", *FAST, code=2).stderr
     assert "must be finite numbers; got 'inf' in line 9 of gaps.csv." in said
     said = run("fit", "gaps.csv", "--target", "y", "--missing", "mean", *FAST).stdout
     assert "Column 'x': 'inf' (1) taken as missing." in said
@@ -119,7 +119,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
     assert found["columns"][0]["used"]
     assert found["error"]["value"] < 0.5 * found["error"]["baseline"]
     said = run("fit", "flats.csv", "--target", "price", *TEXTS, "--as", "remark=drop").stdout
-    assert "not better than the baseline" in said
+    assert "not shown to be better than the baseline" in said
     run("fit", "flats.csv", "--target", "price", *TEXTS)
     answer = run("predict", "model.mercer", "-", given="remark,x\nrenovated,0\nruined old door,0\nxyz,0\n")
     high, low, _ = map(float, answer.stdout.split()[1:])
@@ -160,7 +160,7 @@ def test_the_address_of_a_scheduler_must_be_one(run):
 def test_a_file_too_large_for_memory_is_refused_before_it_is_read(run):
     said = run("fit", "houses.csv", "--target", "price", "--memory-limit", "1kB", code=2).stderr
     assert said.startswith("mercer: Reading houses.csv needs ")
-    assert "A Parquet table of more than 200000 rows is read block by block: turn it into one." in said
+    assert tells(said, "Parquet table of more than 200000 rows")
 
 
 # Outputs that are inputs

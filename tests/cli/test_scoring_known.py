@@ -59,7 +59,7 @@ def test_errors_of_labels_are_those_of_scikit_learn(run, sold):
     value = {name: each["value"] for name, each in found["measures"].items()}
     assert value["% wrong"] == pytest.approx(100 * np.mean(got["prediction"] != y))
     assert value["log loss"] == pytest.approx(metrics.log_loss(y == "yes", yes))
-    assert value["Brier score"] == pytest.approx(2 * metrics.brier_score_loss(y == "yes", yes))
+    assert value["Brier score"] == pytest.approx(metrics.brier_score_loss(y == "yes", yes))
     assert value["AUC of yes"] == pytest.approx(metrics.roc_auc_score(y == "yes", yes))
     per = {each["class"]: each for each in found["tables"]["Per class"]}
     assert per["yes"]["% found"] == pytest.approx(100 * metrics.recall_score(y == "yes", got["prediction"] == "yes"))

@@ -8,9 +8,7 @@ from mercer import AutoClassifier, AutoRegressor
 
 BOTH = pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
 QUICK = {"committee": False}
-NO_BETTER_LABEL = (
-    "The model is not better than the baseline (predicting the shares of the classes): no signal was found."
-)
+NO_BETTER = "The model is not shown to be better than the baseline"
 
 
 def smooth(n=60, noise=0.1, columns=3, rng=None):

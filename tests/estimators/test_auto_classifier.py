@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from auto_cases import NO_BETTER_LABEL, QUICK, rings, smooth
+from auto_cases import NO_BETTER, QUICK, rings, smooth
 
 from mercer import AutoClassifier
 from refusals import refusal
@@ -88,7 +88,7 @@ def test_labels_of_chance_are_no_better_than_the_most_common_one_and_said_to_be(
     X = rng.normal(size=(100, 4))
     y = rng.uniform(size=100) < 0.4
     model = fitted(AutoClassifier(), X, y)
-    assert NO_BETTER_LABEL in model.summary()
+    assert NO_BETTER in model.summary()
     assert np.abs(model.predict_proba(rng.normal(size=(50, 4)))[:, 1] - 0.5).max() < 0.35
 
 

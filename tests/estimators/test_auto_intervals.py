@@ -55,11 +55,10 @@ def test_cv_plus_is_made_of_members_tuned_and_fitted_without_the_fold(fitted):
     model, X, Y, new, _ = fitted
     committee = model.committee_
     Z, Z_new = model.encoder_.transform(X), model.encoder_.transform(new[:6])
-    weights = [m.weight for m in model.members_]
     at_new, errors = np.empty((6, len(X), 2)), np.empty((len(X), 2))
     for fold, pairs in enumerate(committee.by_fold):
         rest, own = committee.folds != fold, committee.folds == fold
-        found = votes(pairs, weights, Z[rest], Y[rest], np.vstack([Z_new, Z[own]]))
+        found = votes(pairs, committee.fold_weights[fold], Z[rest], Y[rest], np.vstack([Z_new, Z[own]]))
         at_new[:, own], errors[own] = found[:6, None], np.abs(Y[own] - found[6:])
     lower, upper = model.predict_interval(new[:6], 0.8, "cv+")
     for target in range(2):

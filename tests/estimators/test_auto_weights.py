@@ -138,7 +138,7 @@ def test_groups_are_held_out_whole_where_members_are_fitted_to_many_rows(rng, mo
 
 
 def committee(left_out, in_folds):
-    return Committee([], [], np.zeros((30, 1)), np.zeros(30, int), 30, [], left_out, in_folds)
+    return Committee([], [], np.zeros((30, 1)), np.zeros(30, int), 30, [], left_out=left_out, in_folds=in_folds)
 
 
 def test_growth_is_the_ratio_of_errors_and_never_above_one():
@@ -185,8 +185,9 @@ def test_z_is_that_of_paired_differences(rng):
 
 def test_the_baseline_of_a_row_is_the_mean_of_the_other_folds(rng):
     Y, residuals, folds = rng.normal(size=(30, 1)), 0.1 * rng.normal(size=(30, 1)), np.arange(30) % 3
+    held_out = Committee([], [], Y + residuals, folds, 30)
     gains = [(Y[i, 0] - Y[folds != folds[i]].mean()) ** 2 - residuals[i, 0] ** 2 for i in range(30)]
-    np.testing.assert_allclose(signal(residuals, Y, folds), paired(np.array(gains)[:, None]))
+    np.testing.assert_allclose(signal(held_out, Y), paired(np.array(gains)[:, None]))
 
 
 @pytest.mark.slow

@@ -247,7 +247,7 @@ def test_columns_that_do_not_vary_leave_a_report_of_the_mean(tmp_path):
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This model predicts y, a number, from 0 columns." in text
     assert "No column is used." in text
-    assert "The model is not better than the baseline." in text
+    assert "The model is not shown to be better than the baseline" in text
 
 
 def test_average_effects_and_single_rows_have_their_tables(search_facts, auto_facts, label_facts, pages):

@@ -171,6 +171,13 @@ def test_held_out_predictions_are_counted_by_hand():
     assert held.explained == pytest.approx(1 - (1.0 + 45.0**2) / np.sum((np.array([1, 2, 3, 4, 50]) - 12.0) ** 2))
 
 
+def test_residuals_are_told_on_the_basis_of_the_error():
+    y, predicted = np.array([1.0, 2.0, 3.0, 5.0]), np.array([2.0, 1.0, 4.0, 4.0])
+    plain, corrected = held_out_of(y, predicted), held_out_of(y, predicted, 0.5)
+    assert (plain.half, corrected.half) == (1.0, 0.5)
+    assert corrected.explained > plain.explained
+
+
 def test_predictions_that_are_all_right_have_no_outliers():
     held = held_out_of(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
     assert (held.outliers, held.explained, held.most) == ((), 1.0, 0.0)

@@ -81,22 +81,29 @@ def test_levels_seen_once_are_pooled_only_where_levels_are_many():
     assert TableEncoder().fit({"a": values}).columns_[0].pooled == ()
 
 
-def test_rare_levels_are_pooled_and_unseen_ones_are_zeros():
-    values = [f"common{i:02d}" for i in range(50) for _ in range(4)] + [f"rare{i}" for i in range(20)]
-    encoder = TableEncoder().fit({"a": values})
+def test_levels_beyond_three_hundred_share_a_column_with_unseen_ones():
+    values = [f"common{i:03d}" for i in range(300) for _ in range(4)] + [f"rare{i}" for i in range(20)]
+    encoder = TableEncoder(kinds={"a": "category"}).fit({"a": values})
     column = encoder.columns_[0]
-    assert len(column.levels) == 50
-    assert column.levels[0] == "common00"
+    assert len(column.levels) == 300
+    assert column.levels[0] == "common000"
     assert len(column.pooled) == 20
     assert encoder.names_out_[-1] == "a other"
-    new = encoder.encode({"a": ["rare3", "common00", "never", None]})
-    assert new.values.sum(axis=1).tolist() == [HALF, HALF, 0.0, 0.0]
-    assert new.values[0, 50] == HALF
+    new = encoder.encode({"a": ["rare3", "common000", "never", None]})
+    assert new.values.sum(axis=1).tolist() == [HALF, HALF, HALF, 0.0]
+    assert new.values[[0, 2], 300].tolist() == [HALF, HALF]
     assert (new.report.columns[0].unseen, new.report.columns[0].missing, new.report.columns[0].example) == (
         1,
         1,
         "never",
     )
+
+
+def test_levels_seen_once_have_a_column_of_their_own_and_unseen_ones_are_zeros():
+    """Pooling what is seen once would look at held-out rows to tell which levels these are."""
+    encoder = TableEncoder(kinds={"a": "category"}).fit({"a": [f"level{i}" for i in range(60)]})
+    assert (len(encoder.columns_[0].levels), encoder.columns_[0].pooled) == (60, ())
+    assert encoder.transform({"a": ["level7", "never"]}).sum(axis=1).tolist() == [HALF, 0.0]
 
 
 def test_three_and_three_point_zero_are_the_same_level():

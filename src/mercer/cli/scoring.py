@@ -11,7 +11,7 @@ import numpy as np
 from mercer.cli.choices import as_label
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.auto_intervals import root_mean_square
+from mercer.estimators.auto_evaluation import mean_with_error, root_mean_square
 from mercer.estimators.table_model import TableModel
 from mercer.tables.cells import Writing, read_cells, text_cells
 from mercer.tables.kinds import meant
@@ -134,12 +134,12 @@ def scores(
 
 def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
     off = predicted - y
-    (error,), (by,) = root_mean_square(off[:, None])
-    size, variance, few = np.abs(off), float(np.var(y)), len(y)
+    (error,), (by,) = root_mean_square(off[:, None], groups)
+    (bias, bias_by), variance = _mean(off, groups), float(np.var(y))
     measures = {
         "root mean squared error": (float(error), float(by)),
-        "mean absolute error": (float(size.mean()), float(size.std() / math.sqrt(few))),
-        "mean of prediction - target": (_no_dust(float(off.mean()), float(error)), float(off.std() / math.sqrt(few))),
+        "mean absolute error": _mean(np.abs(off), groups),
+        "mean of prediction - target": (_no_dust(bias, float(error)), bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
     }
     tables = {}
@@ -167,13 +167,14 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
     known = np.isin(y, labels)
     place = np.array([labels.index(label) if label in labels else 0 for label in y])
     p = np.clip(shares[np.arange(len(y)), place], _TINY, 1.0)[known]
-    measures = {"% wrong": _percent(wrong)}
+    measures = {"% wrong": _percent(wrong, groups)}
     if known.any():
+        groups_known = None if groups is None else groups[known]
         loss = -np.log(p)
         hits = np.eye(len(labels))[place[known]]
-        brier = ((shares[known] - hits) ** 2).sum(axis=1)
-        measures["log loss"] = float(loss.mean()), float(loss.std() / math.sqrt(len(loss)))
-        measures["Brier score"] = float(brier.mean()), float(brier.std() / math.sqrt(len(brier)))
+        brier = ((shares[known] - hits) ** 2).sum(axis=1) / (2.0 if len(labels) == 2 else 1.0)
+        measures["log loss"] = _mean(loss, groups_known)
+        measures["Brier score"] = _mean(brier, groups_known)
         if len(labels) == 2 and 0 < hits[:, 1].sum() < len(hits):
             measures[f"AUC of {labels[1]}"] = _auc(shares[known][:, 1], hits[:, 1] > 0)
     per = []
@@ -212,10 +213,16 @@ def _no_dust(value: float, size: float) -> float:
     return value if abs(value) > _DUST * size else 0.0
 
 
-def _percent(marks: Array) -> tuple[float, float]:
+def _mean(values: Array, groups: Array | None = None) -> tuple[float, float]:
+    """A mean and its standard error, over groups of dependent rows where there are some."""
+    (mean,), (by,) = mean_with_error(values.astype(np.float64)[:, None], groups)
+    return float(mean), float(by)
+
+
+def _percent(marks: Array, groups: Array | None = None) -> tuple[float, float]:
     """A share in percent, and its standard error."""
-    share = float(marks.mean())
-    return 100 * share, 100 * math.sqrt(share * (1 - share) / len(marks))
+    share, by = _mean(marks, groups)
+    return 100 * share, 100 * by
 
 
 def _share(right: int, of: Any) -> float:

@@ -15,9 +15,10 @@ import numpy as np
 
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
+from mercer.estimators.auto_evaluation import doubt
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
-from mercer.report.judging import Judgement, held_out_of
+from mercer.report.judging import Judgement
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
 
@@ -130,12 +131,11 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
         *([judged.all_rows_words] if judged.from_all_rows else []),
         f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}.",
     ]
-    held = held_out_of(y, judged.predicted)
+    held = judged.held_out(y)
     if not judged.useful:
-        lines.append(
-            "The model is not better than the baseline: the columns contain little information about "
-            f"{legible(target)}."
-        )
+        error = _number(judged, judged.error) + spread
+        numbers = () if held is None else (held.observed, held.predicted)
+        lines.append(doubt(error, _number(judged, judged.baseline), *numbers))
     elif held is not None:
         lines.append(
             f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
@@ -227,7 +227,7 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     }
     error["from_all_rows"] = judged.all_rows_words
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
-    held = held_out_of(table.target.values, judged.predicted)
+    held = judged.held_out(table.target.values)
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     told: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from mercer.data.checks import as_names, kind_of_names
 from mercer.data.rows import Array, Seed, row_count
 from mercer.errors import InputError, sentence
 
+_BLOCKS = 10  # of time, in which rows depend on one another
 # How None and what pandas and NumPy have for it are written.
 _MISSING = ("None", "nan", "<NA>", "NaT")
 
@@ -367,6 +368,11 @@ def in_order(times: Array, count: int) -> Array:
     before = np.cumsum(counts) - counts
     blocks = np.unique(before * count // max(len(times), 1), return_inverse=True)[1].ravel()
     return np.asarray(blocks[np.searchsorted(moments, times)])
+
+
+def clusters_of(groups: Array | None, times: Array | None) -> Array | None:
+    """Rows that depend on one another: groups, or ten blocks of time; None where all rows are independent."""
+    return groups if times is None else in_order(times, _BLOCKS)
 
 
 def dealt(

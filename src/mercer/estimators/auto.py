@@ -12,7 +12,20 @@ from mercer.data.checks import checked_size
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, growth, paired, said, signal
+from mercer.estimators.auto_evaluation import (
+    SIGNAL,
+    Evaluation,
+    corrected_error,
+    doubt,
+    error_spread,
+    fold_errors,
+    growth,
+    paired,
+    root_mean_square,
+    said,
+    signal,
+    stability_words,
+)
 from mercer.estimators.auto_intervals import (
     by_folds,
     by_gaussian,
@@ -20,7 +33,6 @@ from mercer.estimators.auto_intervals import (
     by_residuals,
     checked_auto_method,
     moments,
-    root_mean_square,
 )
 from mercer.estimators.auto_table import Beside, checked_targets
 from mercer.estimators.inputs import coverage_of
@@ -71,7 +83,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         times the ratio of the leave-one-out error to the error of the same folds, both with the parameters tuned on
         all rows. The first is that of models of two thirds of the rows; the ratio corrects for it.
     baseline_ : float, or ndarray of shape (n_targets,)
-        Root mean squared error of predicting the mean.
+        Root mean squared error of predicting the mean; with `time`, of predicting each fold by the mean or the last
+        value of the rows before it, whichever errs less.
     signal_ : float, or ndarray of shape (n_targets,)
         z of the paired difference between the squared errors of the baseline and of the out-of-fold predictions; above
         2 the model is better than the baseline. With `log_target`, that of the logarithms.
@@ -151,17 +164,23 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
-        held, truth = self._fresh or (self.committee_.held_out, self._Y)
+        committee = self.committee_
+        held, truth, clusters = self._fresh or (committee.held_out, self._Y, committee.clusters)
         factor = np.broadcast_to(1.0 if self._fresh else growth(self.committee_), Y.shape[1:])
         if hasattr(self, "log_factor_"):
             del self.log_factor_  # of the fit before
         if self.log_target:
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
-            error, give = root_mean_square(self.in_units(held) - self._targets(truth))
+            residuals = self.in_units(held) - self._targets(truth)
         else:
-            error, give = root_mean_square(self.scale_ * (held - truth))
-        self.error_, self.error_standard_error_ = self._one(error * factor, y), self._one(give * factor, y)
+            residuals = self.scale_ * (held - truth)
+        error, spread = (factor * each for each in root_mean_square(residuals, clusters))
+        self.fold_errors_ = np.empty((0, Y.shape[1])) if self._fresh else fold_errors(residuals, committee)
+        if committee.base is not None and not self.log_target:
+            self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
+        spread = error_spread(spread, self.fold_errors_, len(held))
+        self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
         self._residuals = self._out(factor**trusted * self.scale_ * (held - truth))
         del self._fresh
@@ -171,8 +190,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     def signal_(self) -> Any:
         """z of the paired difference between the squared errors of the baseline and of out-of-fold predictions."""
         check_is_fitted(self, "models_")
-        held = self.committee_
-        found = signal(held.held_out - self._Y, self._Y, held.folds)
+        found = signal(self.committee_, self._Y)
         return found if np.ndim(self.centre_) else float(found[0])
 
     def _losses(self, votes: Array, Y: Array) -> Array:
@@ -341,11 +359,14 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ]
         poor = np.atleast_1d(self.signal_) <= SIGNAL
         if poor.all():
-            lines.append("The model is not better than the baseline (predicting the mean): no signal was found.")
+            one = not np.ndim(self.centre_)
+            held = (self._targets(self._Y)[:, 0], self.in_units(self.committee_.held_out)[:, 0]) if one else ()
+            lines.append(doubt(error, said(self.baseline_), *held))
         elif poor.any():
             lines.append(
                 f"For target {', '.join(map(str, np.flatnonzero(poor)))} the model is not better than the baseline."
             )
+        lines += stability_words(getattr(self, "fold_errors_", np.empty((0, 1))), len(self.committee_.held_out))
         lines.append(self._relevance_text())
         return Text("\n".join([*lines, *self._left_out_columns()]))
 
@@ -379,18 +400,32 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         y = checked_targets(self, y)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         numbers = self._outer_folds(None, folds, len(y), beside)
-        predictions, errors, inside, base, gains = np.full(y.shape, np.nan), [], [], [], []
+        predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
         for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
-            mean = y[train].mean(axis=0) if self.log_target else model.centre_
-            mine, theirs = (predictions[test] - y[test]) ** 2, (y[test] - mean) ** 2
+            mine, theirs = (predictions[test] - y[test]) ** 2, _baseline_squares(y, train, test, beside.times)
             errors.append(mine.mean(axis=0))
             base.append(theirs.mean(axis=0))
             gains.append((theirs - mine).reshape(len(test), -1))
             inside.append(float(model.coverage(part, y[test])))
+            tested.append(test)
         each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
         error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))
         if y.ndim == 1:
             error, baseline = float(error), float(baseline)
-        z = self._one(paired(np.concatenate(gains)), y)
-        return Evaluation(error, corrected_error(each, share), baseline, each, float(np.mean(inside)), predictions, z)
+        rows = np.concatenate(tested)
+        clusters, spread = part_of(beside.clusters, rows), corrected_error(each, share)
+        if clusters is not None:
+            off = (predictions - y)[rows].reshape(len(rows), -1)
+            spread = self._one(root_mean_square(off, clusters)[1], y)
+        z = self._one(paired(np.concatenate(gains), clusters=clusters), y)
+        return Evaluation(error, spread, baseline, each, float(np.mean(inside)), predictions, z)
+
+
+def _baseline_squares(y: Array, train: Array, test: Array, times: Array | None) -> Array:
+    """Squared errors of predicting the mean of the training rows; in time, or their last value if that errs less."""
+    squares = [(y[test] - y[train].mean(axis=0)) ** 2]
+    if times is not None:
+        last = train[times[train] == times[train].max()]
+        squares.append((y[test] - y[last].mean(axis=0)) ** 2)
+    return np.asarray(min(squares, key=lambda losses: float(losses.mean())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,15 @@ from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
-from mercer.estimators.auto_evaluation import SIGNAL, Evaluation, corrected_error, paired
+from mercer.estimators.auto_evaluation import (
+    FEW_ROWS,
+    SIGNAL,
+    Evaluation,
+    corrected_error,
+    doubt,
+    mean_with_error,
+    paired,
+)
 from mercer.estimators.auto_table import Beside
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.classifier import at_least_two, checked_labels
@@ -55,9 +64,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         As for `AutoRegressor`.
     temperature_, costs_ : Temperature, ndarray of shape (n_classes,)
         How decision values become probabilities, and the cost of a wrong label by its true class.
-    error_, baseline_ : float
-        Share of wrong labels out of fold, and that of the best single label; with `class_weight`, every row counts with
-        the cost of its true class.
+    error_, error_standard_error_, baseline_ : float
+        Share of wrong labels out of fold, its standard error, and that of the best single label; with `class_weight`,
+        every row counts with the cost of its true class.
     signal_ : float
         z of the paired difference in log loss between the baseline, the shares of the classes, and the out-of-fold
         predictions; above 2 the model is better than the baseline.
@@ -133,8 +142,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             rest, own = folds != fold, folds == fold
             without = Temperature.leaning(held_out[rest], numbers[rest], part_of(weights, np.flatnonzero(rest)))
             found[own] = self.weighted(without, held_out[own]).argmax(axis=1)
-        self.error_ = wrong_share(found, numbers, self.costs_)
-        alone = [wrong_share(np.full(len(numbers), each), numbers, self.costs_) for each in range(len(self.classes_))]
+        self.error_, self.error_standard_error_ = wrong_share(found, numbers, self.costs_, self.committee_.clusters)
+        constants = (np.full(len(numbers), label) for label in range(len(self.classes_)))
+        alone = [wrong_share(label, numbers, self.costs_)[0] for label in constants]
         self.baseline_ = min(alone)
         return self
 
@@ -149,7 +159,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             rest, own = folds != fold, folds == fold
             found = Temperature.leaning(held_out[rest], numbers[rest]).probabilities(held_out[own])
             gains[own] = log_gains(found, np.bincount(numbers, minlength=count), numbers[own])
-        return float(paired(gains)[0])
+        return float(paired(gains, clusters=self.committee_.clusters)[0])
 
     def _losses(self, votes: Array, Y: Array) -> Array:
         found = self.weighted(self.temperature_, votes).argmax(axis=1)
@@ -217,8 +227,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "models_")
-        n, judged = len(self.models_[0].X_fit_), len(self.committee_.held_out)
-        error = float(np.sqrt(max(self.error_ * (1 - self.error_), 0.0) / judged))
+        n, error = len(self.models_[0].X_fit_), self.error_standard_error_
         shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
         out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
         lines = [
@@ -229,9 +238,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         if (self.costs_ != 1.0).any():
             lines[-1] = f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); baseline {common}."
         if self.signal_ <= SIGNAL:
-            lines.append(
-                "The model is not better than the baseline (predicting the shares of the classes): no signal was found."
-            )
+            lines.append(doubt(out, common))
         return Text("\n".join([*lines, *self._left_out_columns()]))
 
     def evaluate(
@@ -260,20 +267,26 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         costs = costs_of(self.class_weight, labels, classes)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         numbers = self._outer_folds(classes, folds, len(y), beside)
-        predictions, errors, base, gains = np.full(len(y), None, dtype=object), [], [], []
+        predictions, errors, base, gains, tested, marks = np.full(len(y), None, dtype=object), [], [], [], [], []
         for _, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
-            errors.append(wrong_share(np.searchsorted(labels, predictions[test].astype(y.dtype)), classes[test], costs))
+            places = np.searchsorted(labels, predictions[test].astype(y.dtype))
+            tested.append(test)
+            errors.append(wrong_share(places, classes[test], costs)[0])
+            marks.append(places != classes[test])
             counts = np.bincount(classes[trained_on(numbers, int(numbers[test[0]]))], minlength=len(labels))
-            base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs))
+            base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs)[0])
             mine = np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
             gains.append(log_gains(mine, np.bincount(classes), classes[test]))
-        each, share = np.array(errors), 1.0 / (int(numbers.max()) + 1)
-        return Evaluation(
-            float(each.mean()), corrected_error(each, share), float(np.mean(base)), each, None, predictions,
-            float(paired(np.concatenate(gains))[0]),
-        )  # fmt: skip
+        each, share, rows = np.array(errors), 1.0 / (int(numbers.max()) + 1), np.concatenate(tested)
+        clusters = part_of(beside.clusters, rows)
+        spread = corrected_error(each, share)
+        if clusters is not None:
+            labelled = np.where(np.concatenate(marks), -1, classes[rows])
+            spread = wrong_share(labelled, classes[rows], costs, clusters)[1]
+        z = float(paired(np.concatenate(gains), clusters=clusters)[0])
+        return Evaluation(float(each.mean()), spread, float(np.mean(base)), each, None, predictions, z)
 
 
 def costs_of(given: Any, labels: Array, numbers: Array) -> Array:
@@ -288,10 +301,15 @@ def costs_of(given: Any, labels: Array, numbers: Array) -> Array:
     return costs
 
 
-def wrong_share(found: Array, numbers: Array, costs: Array) -> float:
-    """Share of wrong labels, rows counted by the cost of their class."""
-    weights = costs[numbers]
-    return float(weights @ (found != numbers) / max(float(weights.sum()), 1e-300))
+def wrong_share(found: Array, numbers: Array, costs: Array, clusters: Array | None = None) -> tuple[float, float]:
+    """Share of wrong labels, rows counted by the cost of their class, and its standard error."""
+    weights = costs[numbers] / max(float(costs[numbers].mean()), 1e-300)
+    share = float(np.mean(weights * (found != numbers)))
+    # a share of 0 of n rows, or of all, is not known exactly: as if half a row more were wrong, and half a row right
+    count = len(numbers) if clusters is None else len(np.unique(clusters))
+    least = math.sqrt(0.25 / (count + 1) ** 2)
+    spread = float(mean_with_error((weights * ((found != numbers) - share))[:, None], clusters)[1][0])
+    return share, float(np.fmax(spread, least)) * math.sqrt(1.0 + FEW_ROWS / len(numbers))
 
 
 def log_gains(probabilities: Array, counts: Array, numbers: Array) -> Array:

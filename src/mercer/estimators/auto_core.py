@@ -31,7 +31,8 @@ from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_commit
 from mercer.tuning.descent import least_alpha
 from mercer.tuning.weights import convex_weights
 
-_FOLDS = 3
+# Folds that members are tuned without; of few rows, of which a third would be missed, more.
+_FOLDS, _MORE_FOLDS, _MOST_FOLDS = 3, (200, 5), (120, 10)
 # A member with fewer digits that can be trusted is named.
 _DIGITS = 6.0
 # Rows beyond which the committee is tuned and weighed on a random part of the table, and its members fitted to all.
@@ -60,7 +61,8 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     _recipes: tuple[Recipe, ...]
     _weigh = staticmethod(convex_weights)
     _squares = True  # whether losses are squared errors
-    _fresh: tuple[Array, Array] | None  # predictions and targets of rows held out to choose alpha for many rows
+    _fresh: tuple[Array, Array, Array | None] | None  # rows held out to choose alpha for many: predictions, targets,
+    # clusters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,7 +128,8 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         problem = Problem(Y, beside.weights, intercept=True)
         whole = Table(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
         table = whole.part(part)
-        folds = table.folds(_FOLDS, rng) if table.times is None else self._following(table.times, _FOLDS)
+        count = next((folds for rows, folds in (_MOST_FOLDS, _MORE_FOLDS) if len(table.rows) <= rows), _FOLDS)
+        folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
         part = part[folds >= 0]
         self.rows_used_ = part
         self.committee_ = fit_committee(
@@ -308,8 +311,8 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
 def for_all(
     members: list[Member], table: Table, rng: np.random.Generator, progress: Progress
-) -> tuple[list[Member], tuple[Array, Array]]:
-    """Members with alpha for many rows, downhill on some that are held out; predictions and targets of these.
+) -> tuple[list[Member], tuple[Array, Array, Array | None]]:
+    """Members with alpha for many rows, downhill on some that are held out; predictions, targets, clusters of these.
 
     alpha that is best for a part of the rows is too large for all. Rows of one group are held out together.
     """
@@ -329,7 +332,7 @@ def for_all(
         found.append(replace(member, alpha=alpha))
         votes += member.weight * values
         progress.step()
-    return found, (votes, held.problem.Y)
+    return found, (votes, held.problem.Y, held.clusters)
 
 
 def _best_on(member: Member, train: Table, held: Table) -> tuple[float, Array]:

@@ -1,13 +1,12 @@
 """Prediction intervals of a committee: what each method takes for the models that have not seen a row.
 
 All is in units of standardized targets. `jackknife+` leaves single rows out of the fitted members, in closed form:
-their widths, alphas and weights have seen the row. `cv+` takes the members that were tuned without a fold, fitted
-without it; only their weights have seen it. The guarantees of both are nominal for that.
+their widths, alphas and weights have seen the row. `cv+` takes the members that were tuned, fitted and weighed without
+a fold; only which of them have weight at all was decided with it. The guarantees of both are nominal for that.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -106,20 +105,14 @@ def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, co
     at_new = np.zeros((len(committee.by_fold), len(Z), Y.shape[1]))
     for fold, tuned in enumerate(committee.by_fold):
         train = taken(rows, problem, np.flatnonzero(committee.folds != fold))
-        for member, (kernel, alpha) in zip(committee.members, tuned, strict=True):
-            at_new[fold] += member.weight * predicted(kernel, alpha, *train, new)
+        weights = (
+            [m.weight for m in committee.members] if committee.fold_weights is None else committee.fold_weights[fold]
+        )
+        for weight, (kernel, alpha) in zip(weights, tuned, strict=True):
+            at_new[fold] += weight * predicted(kernel, alpha, *train, new)
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:
         for target in range(Y.shape[1]):
             yield target, at_new[committee.folds, part, target].T.copy()
 
     return held_out_bounds(np.abs(committee.held_out - Y), values, len(Z), confidence)
-
-
-def root_mean_square(residuals: Array) -> tuple[Array, Array]:
-    """Of each target, and its standard error."""
-    unit = np.maximum(np.abs(residuals).max(axis=0, initial=0.0), 1e-300)
-    scaled = residuals / unit
-    error = np.sqrt(np.mean(scaled**2, axis=0))
-    spread = np.std(scaled**2, axis=0) / math.sqrt(len(residuals))
-    return unit * error, unit * spread / np.maximum(2 * error, 1e-300)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     _num_samples,
 )
 
-from mercer.data.folds import checked_names
+from mercer.data.folds import checked_names, clusters_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.inputs import with_the_way_out
@@ -129,6 +129,11 @@ class Beside:
             _numbers(estimator, "groups", groups, n, least),
             _numbers(estimator, "time", time, n, least),
         )
+
+    @property
+    def clusters(self) -> Array | None:
+        """Rows that depend on one another; None where all rows are independent."""
+        return clusters_of(self.groups, self.times)
 
     def part(self, rows: Array) -> Self:
         """Of some rows."""

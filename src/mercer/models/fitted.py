@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,8 @@ MAY = (
     "_part_used",
     "costs_",
     "log_factor_",
+    "fold_errors_",
+    "error_standard_error_",
 )
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
@@ -201,6 +204,8 @@ def _auto_regressor(model: AutoRegressor) -> None:
     need(finite and _positive(model.scale_, several), "centre and scale must be finite")
     need(_positive(model.error_, several) and _positive(model.baseline_, several), "errors must be finite")
     need(_positive(model.error_standard_error_, several), "errors must be finite")
+    by_fold = vars(model).get("fold_errors_")
+    need(by_fold is None or is_finite_array(by_fold, None, t), "the errors of folds must be finite")
     factor = vars(model).get("log_factor_")
     need((factor is None or _positive(factor, several)), "the factor of exponentials must be finite")
 
@@ -220,6 +225,8 @@ def _auto_classifier(model: AutoClassifier) -> None:
     labels = count_labels(model.classes_, 2)
     need(t == target_columns(labels), "targets and classes are inconsistent")
     need(is_positive(model.error_) and is_positive(model.baseline_), "errors must be finite")
+    spread = model.error_standard_error_ = vars(model).get("error_standard_error_", math.nan)
+    need(is_number(spread), "errors must be finite")
     need(isinstance(model.temperature_, Temperature), "the calibration is missing")
     need(len(model.temperature_.shifts) in (0, labels), "calibration and classes are inconsistent")
     model.costs_ = vars(model).get("costs_", np.ones(labels))

@@ -198,7 +198,11 @@ class PartWriter(Writer):
                 "held_out": self.value(value.held_out, what),
                 "folds": self.value(value.folds, what),
                 "tuned_on": int(value.tuned_on),
-            } | ({"by_fold": self.value(value.by_fold, what)} if value.by_fold else {})
+            } | {
+                name: self.value(getattr(value, name), what)
+                for name in ("by_fold", "clusters", "base", "fold_weights")
+                if getattr(value, name) is not None and len(getattr(value, name))
+            }
         if isinstance(value, TableEncoder):
             if not hasattr(value, "columns_"):  # a parameter, which is never fitted
                 return {"is": "encoder settings", "record": dumps(value.settings.record())}
@@ -254,7 +258,16 @@ class PartReader(Reader):
         by_fold = self.value(given["by_fold"]) if "by_fold" in given else []
         if not _are_tuned(by_fold, int(folds.max(initial=-1)) + 1, len(members)):
             raise ModelFileError("the members of its folds are inconsistent.")
-        return Committee(members, tried, held_out, folds, given["tuned_on"], by_fold)
+        clusters = self.value(given["clusters"]) if "clusters" in given else None
+        if clusters is not None and not is_whole_array(clusters, len(held_out), 2**62):
+            raise ModelFileError("the clusters of its rows are inconsistent.")
+        base = self.value(given["base"]) if "base" in given else None
+        if base is not None and not is_finite_array(base, *held_out.shape):
+            raise ModelFileError("its baseline is inconsistent.")
+        weights = self.value(given["fold_weights"]) if "fold_weights" in given else None
+        if weights is not None and not is_finite_array(weights, int(folds.max(initial=-1)) + 1, len(members)):
+            raise ModelFileError("the weights of its folds are inconsistent.")
+        return Committee(members, tried, held_out, folds, given["tuned_on"], by_fold, clusters, base, weights)
 
     def _folds(self, given: dict[str, Any]) -> Folds:
         n, label, numbers = given["rows"], given["label"], [self.value(each) for each in given["numbers"]]

@@ -49,9 +49,9 @@ class SearchChoice:
     edges : tuple of str
         On which edges of the grid the best candidate is.
     agreed : tuple of int
+        How many outer folds chose exactly this winner, and how many there were.
     families : tuple of (str, int)
         The kinds of kernels that the outer folds chose, the most frequent first.
-        How many outer folds chose exactly this winner, and how many there were.
     digits : float
         Decimal digits that are correct.
     search : KernelRidgeCV or KernelRidgeClassifierCV

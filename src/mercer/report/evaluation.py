@@ -12,7 +12,7 @@ from mercer.insight.intervals import Coverage
 from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
 from mercer.report.data import Data, Origin, data_of
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
-from mercer.report.judging import HeldOutFacts, Judgement, held_out_of, judge, training_error
+from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import Influence, coverages, influences, refitted
 from mercer.report.subject import Subject, subject_of
@@ -196,7 +196,7 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
         data_of(subject, origin),
         judged,
         choice_of(subject, judged),
-        held_out_of(subject.y, judged.predicted),
+        judged.held_out(subject.y),
         labels_of(subject, judged) if subject.classifier else None,
         tuple(found),
         how,

@@ -83,6 +83,10 @@ class Judgement:
             return self.signal > SIGNAL
         return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)
 
+    def held_out(self, y: Array) -> HeldOutFacts | None:
+        """Predictions of unseen rows beside what was observed."""
+        return held_out_of(y, self.predicted, self.error if self.measure == "root mean squared error" else None)
+
     @property
     def all_rows_words(self) -> str:
         """The sentence about what was computed from all rows; empty where everything was computed in every fold."""
@@ -138,7 +142,7 @@ def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     predicted = np.full(len(y), None if classes else np.nan, dtype=object if classes else np.float64)
     predicted[rows] = _labels(model, held, y[rows]) if classes else held
     error = float(model.error_)
-    spread = math.sqrt(error * (1 - error) / len(rows)) if classes else float(model.error_standard_error_)
+    spread = float(model.error_standard_error_)
     how = f"{'out of fold' if classes else 'estimated out of fold'}: {model.how_judged()}"
     numbers = error, spread, float(model.baseline_)
     z = float(model.signal_)
@@ -250,8 +254,10 @@ class HeldOutFacts:
     outliers: tuple[int, ...]
 
 
-def held_out_of(y: Array, predicted: Array | None) -> HeldOutFacts | None:
+def held_out_of(y: Array, predicted: Array | None, error: float | None = None) -> HeldOutFacts | None:
     """Predictions of unseen rows beside what was observed; None for labels, and where none was kept.
+
+    Residuals are scaled to the root mean squared error that is told, which is corrected to that of a model of all rows.
 
     A residual stands out if it is more than eight times as far from the median as half of them are; of bell-shaped
     ones that is more than five standard deviations.
@@ -261,6 +267,9 @@ def held_out_of(y: Array, predicted: Array | None) -> HeldOutFacts | None:
     rows = np.flatnonzero(np.isfinite(predicted))
     observed, said = y[rows], predicted[rows]
     residual = observed - said
+    size = float(np.sqrt(np.mean(residual**2)))
+    if error is not None and size > 0:
+        residual = residual * (error / size)
     half, most = np.quantile(np.abs(residual), [0.5, 0.9])
     total = float(np.sum((observed - observed.mean()) ** 2))
     explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mercer.estimators.auto_evaluation import doubt
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.estimates import give_or_take, quantity
 from mercer.report.facts import Facts
@@ -49,7 +50,11 @@ def _how_good(facts: Facts) -> str:
     else:
         first = f"Out-of-sample score ({judged.measure}): {value}."
         second = f"Baseline (predicting the {common}): {base}."
-    return f"{first} {second}" if judged.useful else f"{first} {second} The model is not better than the baseline."
+    if judged.useful:
+        return f"{first} {second}"
+    held = facts.held
+    numbers = () if held is None else (held.observed, held.predicted)
+    return f"{first} {second} {doubt(value, base, *numbers)}"
 
 
 def _unit(facts: Facts) -> list[str]:

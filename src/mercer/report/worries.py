@@ -52,10 +52,10 @@ def _useless(facts: ModelEvaluation) -> Iterator[Worry]:
     if not facts.judged.useful:
         yield Worry(
             "serious",
-            "No better than the baseline",
-            f"The error is not lower than the baseline error (predicting {_baseline(facts)}) by more than one standard "
-            f"error. Either the columns contain little information about {legible(facts.data.target)}, or there are "
-            "too few rows.",
+            "Not shown to be better than the baseline",
+            f"The error is not lower than the baseline error (predicting {_baseline(facts)}) by more than chance would "
+            "make it. The columns may tell little about the target, there may be too few rows, or a few large targets "
+            "may dominate the squared error.",
         )
 
 

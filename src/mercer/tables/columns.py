@@ -9,7 +9,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import Cells, Writing, short, texts_of
-from mercer.tables.kinds import MOST_LEVELS, Kind
+from mercer.tables.kinds import Kind
 from mercer.tables.texts import FEWEST_WORDS, Parts, learn_parts, words_in
 from mercer.tables.values import NumberStyle, level_name
 
@@ -18,8 +18,7 @@ ONE_HOT = 1 / np.sqrt(2)
 # Two texts that have nothing in common are at a squared distance of 1/2 at most: a column of texts says nothing more
 # often than others do, and kernels with one width for all columns cannot learn to ignore it.
 _TEXT = 0.5
-# Levels that have a column of their own, at most; of more than MOST_LEVELS, those that are seen more than once.
-_MOST_KEPT = 300
+_MOST_KEPT = 300  # levels with a column of their own, the most frequent ones; the others share one
 _YEAR = 365.2425
 _MINUTE = 0.5 / 1440  # moments that differ by less have no time of the day to tell
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -133,9 +132,7 @@ def _learn_levels(column: Column, cells: Cells) -> Column:
     by_count = [level for _, level in sorted(zip((-count for count in counts), levels, strict=True))]
     if cells.family == "truth":
         by_count = list(_TRUTH)
-    several = int(np.sum(np.array(counts) > 1))
-    size = len(levels) if len(levels) <= MOST_LEVELS else min(max(several, MOST_LEVELS), _MOST_KEPT)
-    kept, rare = by_count[:size], by_count[size:]
+    kept, rare = by_count[:_MOST_KEPT], by_count[_MOST_KEPT:]
     named = cells.family != "text"
     return replace(column, levels=tuple(sorted(kept)), pooled=tuple(sorted(rare)), named=named)
 
@@ -261,13 +258,15 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
             name: place for name, place in zip(names, list(places.values()), strict=True) if names.count(name) == 1
         }
     gone = out.shape[1] - 1 if column.missing else -1
-    place = np.array([*(places.get(level, -1) for level in levels), gone], dtype=np.intp)[codes]
+    other = len(column.levels) if column.pooled else -1  # where rare levels share a column, new ones do, too
+    place = np.array([*(places.get(level, other) for level in levels), gone], dtype=np.intp)[codes]
+    known = np.array([*(level in places for level in levels), False])[codes]
     seen = place >= 0
     if len(column.outputs) == 1:
         out[:, 0] = np.where(seen, place, 0.5)
     else:
         out[np.flatnonzero(seen), place[seen]] = ONE_HOT
-    unseen = ~seen & ~cells.missing
+    unseen = ~known & ~cells.missing
     example = levels[int(codes[np.flatnonzero(unseen)[0]])] if unseen.any() else ""
     return Strangers(cells.missing & ~seen, unseen, np.zeros(len(seen), dtype=bool), example)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.data.folds import dealt, in_order
+from mercer.data.folds import clusters_of, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
@@ -104,6 +104,11 @@ class Table:
         groups = None if self.groups is None or len(np.unique(self.groups)) < 2 else self.groups
         return dealt(len(self.rows), count, rng, strata=self.strata, groups=groups)
 
+    @property
+    def clusters(self) -> Array | None:
+        """Rows that depend on one another; None where all rows are independent."""
+        return clusters_of(self.groups, self.times)
+
     def criterion(self, count: int, rng: np.random.Generator) -> HeldOutCriterion:
         """The held-out error of so many folds."""
         return HeldOutCriterion(self.rows, self.problem, self.folds(count, rng), self.share)
@@ -147,13 +152,20 @@ class Committee:
     tried : list of Member
         All; kernels of those without weight are as tuned in the last fold.
     held_out : ndarray of shape (n, t)
-        The committee's out-of-fold predictions.
+        The committee's out-of-fold predictions, weighted as the other folds would have it.
     folds : ndarray of shape (n,)
         Which fold each row was held out in.
     tuned_on : int
         Rows that widths were tuned on.
     by_fold : list of lists of (Kernel, float)
         For every fold the members with weight, as tuned without it.
+    clusters : ndarray of shape (n,) or None
+        Rows that depend on one another have the same number: groups, or blocks of time.
+    base : ndarray of shape (n, t) or None
+        Residuals of the baseline, the better of the mean and the last value of the rows before each fold; None where
+        folds do not follow in time.
+    fold_weights : ndarray of shape (folds, members) or None
+        Weights of the members by the other folds.
     left_out, in_folds : ndarray of shape (m, t) or None
         Residuals of the committee as it is, with every row left out in turn and with every fold left out (with groups,
         every group in turn): of all rows, or of those that widths were tuned on; None for rows in the order of time.
@@ -165,6 +177,9 @@ class Committee:
     folds: Array
     tuned_on: int
     by_fold: list[list[tuple[Kernel, float]]] = field(default_factory=list)
+    clusters: Array | None = None
+    base: Array | None = None
+    fold_weights: Array | None = None
     left_out: Array | None = None
     in_folds: Array | None = None
 
@@ -218,9 +233,7 @@ def fit_committee(
     last = work.on_all(kept, started + budget)
     alphas, left_out, in_folds = work.alphas(last)
     held_out = work.predictions(kept)[:, held]
-    mine = weigh(held_out, Y, of_rows)
-    mine = np.where(mine >= _LEAST, mine, 0.0)
-    mine /= mine.sum()
+    mine = _weights(weigh, held_out, Y, of_rows)
     rough[kept], weights = held_out, np.zeros(len(recipes))
     weights[kept] = mine
     errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
@@ -237,10 +250,39 @@ def fit_committee(
         for found, train in zip(work.by_fold, work.train, strict=True)
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
-    voted = np.tensordot(mine, held_out, axes=1)
+    voted, numbers, held_out = np.empty_like(Y), folds[held], held_out[mine > 0]
+    fold_weights = np.empty((work.count, len(chosen)))
+    for fold in range(work.count):  # what is weighed by a row must not be judged by it
+        rest, own = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
+        there = None if of_rows is None else of_rows[rest]
+        elsewhere = _weights(weigh, held_out[:, rest], Y[rest], there) if len(rest) else mine[mine > 0]
+        fold_weights[fold], voted[own] = elsewhere, np.tensordot(elsewhere, held_out[:, own], axes=1)
+    base = None
     if work.ordered:
-        without = []
-    return Committee([tried[i] for i in chosen], tried, voted, folds[held], len(work.tuned), without, *together)
+        without, base = [], past_residuals(table.problem.Y, folds, table.times)[held]
+    members, clusters = [tried[i] for i in chosen], None if table.clusters is None else table.clusters[held]
+    return Committee(members, tried, voted, numbers, len(work.tuned), without, clusters, base, fold_weights, *together)
+
+
+def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
+    """Targets less their baseline, the mean or the last value of the rows before each fold, whichever errs less."""
+    off = np.zeros((2, *Y.shape))
+    for fold in range(int(folds.max()) + 1):
+        past, own = np.flatnonzero(trained_on(folds, fold)), folds == fold
+        last = past[-1:] if times is None else past[times[past] == times[past].max()]
+        for place, rows in enumerate((past, last)):
+            off[place][own] = Y[own] - Y[rows].mean(axis=0)
+    better = np.argmin(np.sum(off**2, axis=1), axis=0)
+    return np.asarray(np.take_along_axis(off, better[None, None], axis=0)[0])
+
+
+def _weights(
+    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of: Array | None
+) -> Array:
+    """Weights of members from out-of-fold predictions; small ones are zero."""
+    found = weigh(held_out, Y, of)
+    found = np.where(found >= _LEAST, found, 0.0)
+    return np.asarray(found / found.sum())
 
 
 class _Work:
@@ -277,6 +319,11 @@ class _Work:
     def _some(self, rows: Array, most: int) -> Table:
         return self.table.part(self._drawn(rows, most))
 
+    def _held_out(self, fold: int, train: Rows) -> Rows:
+        """The rows of a fold as new ones: columns of levels that no training row has are zero, as for unseen levels."""
+        rows = self.table.part(self.test[fold]).rows
+        return Rows(np.where(train.values.any(axis=0), rows.values, 0.0), rows.names)
+
     def first(self, deadline: float) -> Array:
         """Every member tuned on a few hundred rows without each fold; its predictions there (members x n x t)."""
         parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
@@ -285,7 +332,7 @@ class _Work:
 
         def one(job: tuple[int, list[int]]) -> None:
             fold, chain = job
-            new = self.table.part(self.test[fold]).rows
+            new = self._held_out(fold, parts[fold].rows)
             for i in chain:
                 recipe = self.recipes[i]
                 end = self._tuned(criteria[fold], recipe, self.by_fold[fold], deadline)
@@ -398,7 +445,7 @@ class _Work:
         """alpha for all rows, from that with the least error on a fold, predicted from others (if ordered, earlier)."""
         place = -1 if self.ordered else 0
         train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
-        predict = Predictor(end.kernel, train.rows, train.problem, test.rows)
+        predict = Predictor(end.kernel, train.rows, train.problem, self._held_out(place, train.rows))
         ends = least_alpha(len(train.rows)), math.inf
         weights = test.problem.root[:, None] ** 2
 
@@ -414,7 +461,8 @@ class _Work:
 
         def one(job: tuple[int, int]) -> None:
             fold, place = job
-            train, new = self.table.part(self.train[fold]), self.table.part(self.test[fold]).rows
+            train = self.table.part(self.train[fold])
+            new = self._held_out(fold, train.rows)
             end = self.by_fold[fold][self.recipes[members[place]].name]
             predict = Predictor(end.kernel, train.rows, train.problem, new)
             values[place][self.test[fold]] = predict(_for_more(end, len(train.rows)))
