@@ -197,7 +197,7 @@ def test_of_many_rows_the_error_out_of_fold_is_told(run, folder):
     assert (
         "\nComputed once from all rows, held-out rows included: the encoding of the columns (means and standard "
         "deviations of numbers, medians and standard deviations of dates, levels of categories, which columns are "
-        "dropped); the weights of the committee's members; the mean and standard deviation of the target.\n"
+        "dropped); the mean and standard deviation of the target.\n"
     ) in said
     assert "In units of price: half of the predictions are off by less than " in said
 

@@ -32,7 +32,14 @@ def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
     X, y = smooth(40)
     y = targets_for(kind, y)
     model = kind(committee=False, random_state=3)
-    settings = {"committee": False, "encoder": None, "random_state": 3, "time_budget": None, "verbose": 0}
+    settings = {
+        "committee": False,
+        "copies": None,
+        "encoder": None,
+        "random_state": 3,
+        "time_budget": None,
+        "verbose": 0,
+    }
     if kind is AutoClassifier:
         settings["class_weight"] = None
     else:

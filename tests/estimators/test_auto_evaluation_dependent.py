@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer import AutoClassifier, AutoRegressor
+from mercer import AutoClassifier, AutoRegressor, KernelRidgeCV
+from mercer.errors import MercerWarning
 from mercer.estimators.auto_evaluation import doubt, error_spread, mean_with_error, paired, root_mean_square
+from mercer.kernels import Gaussian
 from remembered import fitted
 
 pytestmark = pytest.mark.slow
@@ -43,7 +45,7 @@ def test_noise_that_groups_share_is_no_signal(kind):
         model = fitted(kind(committee=False), X, y, groups=groups)
         signals.append(model.signal_)
         errors.append(model.error_standard_error_ / model.error_)
-        assert model.committee_.clusters is not None
+        assert "The standard error is that of only 15 groups" in model.summary()
     assert max(signals) < 2
     assert min(errors) > 0.08  # of 15 groups; of 120 independent rows it would be 0.06
 
@@ -114,3 +116,54 @@ def test_levels_seen_once_do_not_make_the_error_look_small(seed):
     model = AutoRegressor(committee=False).fit(table, y)
     true = np.sqrt(np.mean((model.predict(new) - truth) ** 2))
     assert 0.75 < model.error_ / true < 1.4  # 0.6 to 0.7 where levels seen once were pooled
+
+
+# -- copies of rows ------------------------------------------------------------------------------------------------
+
+
+def doubled(seed=0, n=60):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n)
+    return np.vstack([X, X]), np.r_[y, y]
+
+
+def test_copies_that_are_no_chance_are_kept_in_one_fold():
+    X, y = doubled()
+    model, apart = (
+        fitted(AutoRegressor(committee=False), X, y),
+        fitted(AutoRegressor(committee=False, copies=False), X, y),
+    )
+    assert (model.committee_.folds[:60] == model.committee_.folds[60:]).all()
+    assert apart.error_ < 0.6 * model.error_
+    assert "60 of 120 rows (50 %) are copies" in model.summary()
+    assert "copies" not in apart.summary()
+    single = fitted(AutoRegressor(committee=False), X[:60], y[:60])
+    assert model.error_ == pytest.approx(single.error_, rel=0.25)
+
+
+def test_rows_of_a_few_categories_repeat_by_chance():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.integers(0, 2, 80), rng.integers(0, 3, 80)]).astype(float)
+    y = np.where(rng.random(80) < 0.3 + 0.2 * X[:, 0], "yes", "no")
+    model = fitted(AutoClassifier(committee=False), X, y)
+    assert model.copies_ == ""
+    forced = fitted(AutoClassifier(committee=False, copies=True), X, y)
+    assert "copies are kept in one fold" in forced.summary()
+
+
+@pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
+def test_the_outer_loop_keeps_copies_together(kind):
+    X, y = doubled(2, 40)
+    y = y if kind is AutoRegressor else np.where(y > 0, "a", "b")
+    with_copies = kind(committee=False).evaluate(X, y, folds=4).error
+    without = kind(committee=False, copies=False).evaluate(X, y, folds=4).error
+    assert with_copies > 1.3 * without
+
+
+def test_a_search_warns_of_copies_unless_it_has_groups():
+    X, y = doubled()
+    search = KernelRidgeCV(Gaussian(1.0), [0.1, 1.0], cv=3)
+    with pytest.warns(MercerWarning, match=r"60 of 120 rows \(50 %\) are copies"):
+        search.fit(X, y)
+    search.fit(X, y, groups=np.tile(np.arange(60), 2))

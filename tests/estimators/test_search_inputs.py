@@ -230,6 +230,7 @@ def test_duplicated_rows_and_alpha_zero_give_the_shortest_solutions(rng):
     assert np.isfinite(condition[[1, 3]]).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*are copies of other rows:mercer.errors.MercerWarning")
 def test_a_singular_winner_is_warned_about(rng):
     X = np.repeat(np.linspace(0, 1, 10), 2)[:, None]
     with (

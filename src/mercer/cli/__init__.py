@@ -1,4 +1,4 @@
-"""The command line: `mercer fit | predict | explain | certify | inspect`."""
+"""The command line: `mercer fit | predict | score | explain | certify | inspect | lab`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import errno
 import io
 import os
 import sys
+import time
+
+clock: dict[str, float] = {}  # when the command began: a time budget counts imports, too
 
 
 class _Closed(io.TextIOBase):
@@ -36,6 +39,7 @@ def _mend_streams() -> None:
 
 def main() -> None:
     """Run the command line; where its packages are missing, say how to install them."""
+    clock["begun"] = time.monotonic()
     _mend_streams()
     try:
         import click  # noqa: F401 - only to see whether it is there

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from mercer.cli import clock
 from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
@@ -47,7 +48,8 @@ class FitOptions:
     without_data: bool = False
     class_weight: str | None = None
     log_target: bool = False
-    begun: float = field(default_factory=time.monotonic)
+    copies: str | None = None
+    begun: float = field(default_factory=lambda: clock.pop("begun", time.monotonic()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,7 @@ def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
         "--time": table.times is not None,
         "--class-weight": asked.class_weight and name.startswith("Nystroem"),
         "--log-target": asked.log_target,
+        "--copies": asked.copies is not None,
     }
     for option, given in unwanted.items() if not name.startswith("Auto") else ():
         if given:
@@ -137,13 +140,14 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     }
     how |= {"class_weight": asked.class_weight} if asked.class_weight else {}
     how |= {"log_target": True} if asked.log_target else {}
+    how |= {"copies": asked.copies == "together"} if asked.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model = getattr(mercer, name)(**how).fit(table.features, y, **beside)
     result = model.evaluate(table.features, y, folds=folds, **beside) if folds else None
     judged = judge(subject_of(model, table.features, y, target=""), result)
     if result is not None:
         return model, judged
-    shared = [encoding_words(table), "the weights of the committee's members"]
+    shared = [encoding_words(table)]
     shared += [] if table.target.task == "classification" else ["the mean and standard deviation of the target"]
     return model, replace(judged, from_all_rows=tuple(shared))
 

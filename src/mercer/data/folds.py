@@ -15,6 +15,7 @@ from mercer.data.checks import as_names, kind_of_names
 from mercer.data.rows import Array, Seed, row_count
 from mercer.errors import InputError, sentence
 
+_COPIED = 0.01  # share of rows that are copies, above which they are no chance
 _BLOCKS = 10  # of time, in which rows depend on one another
 # How None and what pandas and NumPy have for it are written.
 _MISSING = ("None", "nan", "<NA>", "NaT")
@@ -368,6 +369,53 @@ def in_order(times: Array, count: int) -> Array:
     before = np.cumsum(counts) - counts
     blocks = np.unique(before * count // max(len(times), 1), return_inverse=True)[1].ravel()
     return np.asarray(blocks[np.searchsorted(moments, times)])
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Rows that are identical to earlier ones in all columns and the target.
+
+    Attributes
+    ----------
+    groups : ndarray of int
+        The number of the distinct row that each row is.
+    count : int
+        Rows that are copies of earlier ones.
+    by_chance : bool
+        Whether rows may repeat because there are few that differ: no column and no target has mostly distinct values,
+        or at most one row in a hundred is a copy.
+    """
+
+    groups: Array
+    count: int
+    by_chance: bool
+
+    @classmethod
+    def among(cls, X: Array, y: Array) -> Copies:
+        """The copies in a table of numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.data.folds import Copies
+        >>> x = np.random.default_rng(0).normal(size=(20, 1))
+        >>> doubled = Copies.among(np.vstack([x, x]), np.zeros(40))
+        >>> doubled.count, doubled.by_chance
+        (20, False)
+        >>> Copies.among(np.zeros((40, 1)), np.arange(40) % 2).by_chance
+        True
+        """
+        table = np.column_stack([X, np.reshape(y, (len(X), -1))])
+        distinct, groups = np.unique(table, axis=0, return_inverse=True)
+        count = len(table) - len(distinct)
+        rare = count <= _COPIED * len(table)
+        varied = any(len(np.unique(column)) > len(distinct) / 2 for column in distinct.T) and len(distinct) > 1
+        return cls(groups.ravel(), count, rare or not varied)
+
+    def words(self) -> str:
+        """How many rows are copies."""
+        share = 100.0 * self.count / len(self.groups)
+        return f"{self.count} of {len(self.groups)} rows ({share:.0f} %) are copies of other rows, target included"
 
 
 def clusters_of(groups: Array | None, times: Array | None) -> Array | None:

@@ -64,6 +64,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     log_target : bool, default=False
         True fits the logarithm of targets, which must be positive; predictions then are, too. They are exponentials,
         times the factor with which out-of-fold predictions add up to the targets: that of a mean, not of a median.
+    copies : bool, default=None
+        Whether rows that are identical in all columns and the target are kept in one fold. None does so where they
+        cannot be chance: more than one row in a hundred is a copy, although a column or the target has mostly distinct
+        values.
     encoder : TableEncoder, default=None
         How columns are read, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it is fitted to the
         table, and again in every fold of `evaluate`; None detects the kind of every column.
@@ -113,6 +117,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         committee: bool = True,
         time_budget: float | None = None,
         log_target: bool = False,
+        copies: bool | None = None,
         encoder: TableEncoder | None = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -120,6 +125,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self.committee = committee
         self.time_budget = time_budget
         self.log_target = log_target
+        self.copies = copies
         self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
@@ -399,6 +405,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         y = checked_targets(self, y)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
+        beside = self._copies_of(X, y, beside)
         numbers = self._outer_folds(None, folds, len(y), beside)
         predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
         for train, test, part, model in self._outer(X, y, numbers, beside):

@@ -53,7 +53,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     class_weight : dict, "balanced" or None, default=None
         Cost of a wrong label by its true class: 1 (None), n / (n_classes * rows of the class) ("balanced"), or as in
         the dict. It changes the labels of `predict` and `error_`, not the fit.
-    committee, time_budget, encoder, random_state, verbose
+    committee, time_budget, copies, encoder, random_state, verbose
         As for `AutoRegressor`.
 
     Attributes
@@ -92,6 +92,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         class_weight: Any = None,
         committee: bool = True,
         time_budget: float | None = None,
+        copies: bool | None = None,
         encoder: TableEncoder | None = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -99,6 +100,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self.class_weight = class_weight
         self.committee = committee
         self.time_budget = time_budget
+        self.copies = copies
         self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
@@ -266,6 +268,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         checked_class_weight(type(self).__name__, self.class_weight)
         costs = costs_of(self.class_weight, labels, classes)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
+        beside = self._copies_of(X, y, beside)
         numbers = self._outer_folds(classes, folds, len(y), beside)
         predictions, errors, base, gains, tested, marks = np.full(len(y), None, dtype=object), [], [], [], [], []
         for _, test, part, model in self._outer(X, y, numbers, beside):

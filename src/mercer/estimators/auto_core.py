@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.folds import dealt, in_order
+from mercer.data.folds import Copies, dealt, in_order
 from mercer.data.rows import Array, Rows
-from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, printable, sentence
+from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, MercerWarning, printable, sentence
 from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
 from mercer.estimators.importance import HeldOut, rises
@@ -33,6 +33,8 @@ from mercer.tuning.weights import convex_weights
 
 # Folds that members are tuned without; of few rows, of which a third would be missed, more.
 _FOLDS, _MORE_FOLDS, _MOST_FOLDS = 3, (200, 5), (120, 10)
+_ENOUGH = 20  # groups from which on a standard error over them is taken as it is
+_FEWEST_DISTINCT = 4  # rows that folds of distinct rows can be made of
 # A member with fewer digits that can be trusted is named.
 _DIGITS = 6.0
 # Rows beyond which the committee is tuned and weighed on a random part of the table, and its members fitted to all.
@@ -51,6 +53,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     committee: bool
     time_budget: float | None
+    copies: bool | None
     encoder: TableEncoder | None
     random_state: int
     verbose: int
@@ -88,7 +91,30 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
+        beside, self.copies_ = self._with_copies(Z, y, beside)
         return Z, y, beside
+
+    def _with_copies(self, Z: Array, y: Array, beside: Beside) -> tuple[Beside, str]:
+        """Copies of rows as groups, unless there are groups or times, and the sentence about it; empty without copies.
+
+        A copy in another fold gives the target of a held-out row away.
+        """
+        numbers = y if y.dtype.kind in "biuf" else np.unique(y, return_inverse=True)[1]
+        if beside.groups is not None or beside.times is not None or self.copies is False:
+            return beside, ""
+        found = Copies.among(Z, numbers)
+        if not found.count or (found.by_chance and not self.copies) or found.groups.max() + 1 < _FEWEST_DISTINCT:
+            return beside, ""
+        return replace(beside, groups=found.groups), f"{found.words()}; copies are kept in one fold."
+
+    def _copies_of(self, X: Any, y: Array, beside: Beside) -> Beside:
+        """What is known beside a table that is not encoded yet, with its copies as groups."""
+        refuse_lengths(X, y)
+        encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+        with warnings.catch_warnings():  # every fold tells it
+            warnings.simplefilter("ignore", MercerWarning)
+            Z = encoder.fit_transform(X)
+        return self._with_copies(Z, y, beside)[0]
 
     def _settled(self) -> None:
         """Validate parameters."""
@@ -272,7 +298,13 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
-        lines = [
+        lines = [getattr(self, "copies_", "")] if getattr(self, "copies_", "") else []
+        clusters = self.committee_.clusters
+        count = _ENOUGH if clusters is None else len(np.unique(clusters))
+        if count < _ENOUGH:
+            what = "blocks of time" if self._ordered else "groups"
+            lines.append(f"The standard error is that of only {count} {what}, and itself uncertain.")
+        lines += [
             f"Left out: {printable(c.name)} ({printable(c.why)})." for c in self.encoder_.columns_ if not c.outputs
         ]
         for member, model in zip(self.members_, self.models_, strict=True):

@@ -8,17 +8,19 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf
 
 from mercer.errors import InputError
+from mercer.runtime import single_threaded_blas, thread_count
 from mercer.runtime.progress import duration
 
-# Seconds on a machine that factors 40 GFlop in a second, from fits on two threads. Tuning, 8 columns: 100 rows 0.7, 200
-# rows 0.9, 400 rows 1.6, 1000 rows 2.7. The rest, with a time budget of next to nothing: 1000 rows 1.3, 2000 rows 2.6,
-# 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
-_RATE = 40e9
+# Seconds on a machine that factors 25 GFlop in a second on one thread, from fits on two threads. Tuning, 8 columns: 100
+# rows 0.7, 200 rows 0.9, 400 rows 1.6, 1000 rows 2.7. The rest, with a time budget of next to nothing: 1000 rows 1.3,
+# 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
+_RATE = 25e9
 _START, _EACH = 0.6, 0.0022
 # Rows that widths are tuned on; up to which folds choose alpha; up to which systems are factored.
 _TUNED_ON, _WEIGHED, _FACTORED = 1200, 8000, 12_000
 _LATE = 1.2  # times a budget is still kept
-_PROBE = 1000  # rows of a system that is solved to see how fast the machine is
+_PROBE = 1000  # rows of a system that is factored to see how fast the machine is
+_PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
 
 
 def tuning_seconds(n: int) -> float:
@@ -55,11 +57,17 @@ def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
 
 
 def _slowness() -> float:
-    """How many times as long a factor takes here as where the rates were taken; at least half."""
-    A = np.eye(_PROBE) + 0.5 / _PROBE
-    fastest = np.inf
-    for _ in range(3):
-        begin = time.perf_counter()
-        dpotrf(A)
-        fastest = min(fastest, time.perf_counter() - begin)
-    return max(0.5, fastest * 3 * _RATE / _PROBE**3)
+    """How many times as long a factor takes here as where the rates were taken; at least half.
+
+    The fastest of a few factors on one thread: threads of BLAS that wait for a busy core take ten times as long, which
+    says nothing about a fit that runs for seconds.
+    """
+    A, seconds = np.eye(_PROBE) + 0.5 / _PROBE, []
+    with single_threaded_blas():
+        for _ in range(_PROBES):
+            begin = time.perf_counter()
+            dpotrf(A)
+            seconds.append(time.perf_counter() - begin)
+            time.sleep(_PAUSE)
+    one_core = 1.5 if thread_count() == 1 else 1.0
+    return max(0.5, one_core * min(seconds) * 3 * _RATE / _PROBE**3)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.data.checks import checked_gram, checked_weights
-from mercer.data.folds import Folds, by_chance, draw
+from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import forget, set_kernel_params
@@ -181,13 +181,31 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self
         """
         search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
-        choice = self._choose(search, kernels, alphas)
-        chosen = [float(self.alphas_[a]) for a in choice.alphas]
-        self.alpha_ = np.array(chosen) if search.per_target and search.y.ndim == 2 else chosen[0]
-        spread = chosen if search.per_target else chosen * search.problem.Y.shape[1]
-        values, _ = search.values(self.best_kernel_, spread, self.plan_)
-        self._finish(search, X, values)
+        if groups is None:
+            self._warn_of_copies(search)
+        with np.errstate(under="ignore"):
+            choice = self._choose(search, kernels, alphas)
+            chosen = [float(self.alphas_[a]) for a in choice.alphas]
+            self.alpha_ = np.array(chosen) if search.per_target and search.y.ndim == 2 else chosen[0]
+            spread = chosen if search.per_target else chosen * search.problem.Y.shape[1]
+            values, _ = search.values(self.best_kernel_, spread, self.plan_)
+            self._finish(search, X, values)
         return self
+
+    def _warn_of_copies(self, search: Search) -> None:
+        """Warn where rows are copies of others that may be in another fold."""
+        rows = search.rows
+        if search.problem.gram or rows.objects or rows.sparse or rows.values.dtype.kind not in "biuf":
+            return
+        found = Copies.among(rows.values, search.problem.Y)
+        if not found.by_chance:
+            way_out = "Drop the copies, or pass groups= with one label for each distinct row."
+            warnings.warn(
+                f"{found.words()}. A copy in a training part gives the target of a held-out row away, so that scores "
+                f"are too good. {way_out}",
+                MercerWarning,
+                stacklevel=3,
+            )
 
     def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
         """Score the candidates, extend or tune them if asked to, and choose."""

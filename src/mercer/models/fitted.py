@@ -102,8 +102,8 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # Parameters that the first files do not name; they are named where they are not as usual.
 YOUNGER: dict[str, tuple[str, ...]] = {
-    "AutoRegressor": ("encoder", "log_target"),
-    "AutoClassifier": ("encoder", "class_weight"),
+    "AutoRegressor": ("copies", "encoder", "log_target"),
+    "AutoClassifier": ("copies", "encoder", "class_weight"),
     "TableModel": ("style",),
 }
 MAY = (
@@ -116,6 +116,7 @@ MAY = (
     "costs_",
     "log_factor_",
     "fold_errors_",
+    "copies_",
     "error_standard_error_",
 )
 # What follows from the rest, or is not kept.
