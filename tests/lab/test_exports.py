@@ -10,6 +10,7 @@ from mercer.cli.commands import cli
 from mercer.errors import InputError
 from mercer.lab.exports import MODULES, bundled, export, page_text, write_static
 from mercer.lab.jobs import Jobs
+from refusals import refusal, tells
 
 X = np.linspace(0.0, 6.0, 25)[:, None]
 Y = np.sin(X[:, 0])
@@ -73,6 +74,20 @@ def test_the_static_edition_is_three_files_and_replaces_nothing(tmp_path, capsys
     with pytest.raises(InputError, match="must be a new or an empty folder"):
         write_static(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_page_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path):
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))  # as a disk that is full after the first files
+        for folder in (tmp_path / "course" / "lab", empty):
+            assert tells(refusal(write_static, folder), "page", "cannot be written")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
 
 
 def test_the_bundle_has_every_module_once_and_no_links_between_them():

@@ -1,5 +1,7 @@
 """The static edition in a browser, from a disk and without a server: its numbers are the library's."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,13 @@ def static(browser, tmp_path_factory):
 
 def asked(page, what, question):
     return page.evaluate("([what, question]) => mercerLab.engine.ask(what, question)", [what, question])
+
+
+def opened(page, state):
+    """Open the page anew with a state in its address, and wait until it is drawn or refused."""
+    page.goto(page.url.partition("#")[0] + "#" + state)
+    page.reload()
+    page.wait_for_function("mercerLab.data && !mercerLab.busy && !mercerLab.looking")
 
 
 def same(found, expected, scale=None):
@@ -87,6 +96,77 @@ def test_errors_of_all_alphas_and_eigenvalues_are_those_of_the_library(static, t
                 np.array(asked(static, "surface", question)["errors"])[:, well],
                 answer("surface", question)["errors"][:, well],
             )
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    ["Gaussian(width=0.05)", "Laplacian(width=0.02)", "Matern(width=0.006, nu=1.5)", "0.5 * Gaussian(width=0.02)"],
+)
+def test_labels_left_out_of_narrow_kernels_are_those_of_the_library(static, text, intercept):
+    """Predictions are far smaller than the labels, and have no digits as the difference from them."""
+    rng = np.random.default_rng(len(text))
+    for n in (25, 60, 61):
+        X = rng.normal(size=(n, 2)).round(3)
+        y = np.where(X[:, 0] + X[:, 1] / 2 + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+        points = {"x": X.tolist(), "y": y.tolist(), "labels": True}
+        question = {"points": points, "kernel": text, "alpha": 1e-3, "intercept": intercept, "at": [[0.1, 0.2]]}
+        found, expected = asked(static, "fit", question), answer("fit", question)
+        assert found["left_out"] == pytest.approx(expected["left_out"], abs=1e-12)
+        same(found["curve"], expected["curve"])
+        errors = asked(static, "overview", question)["errors"]
+        assert np.allclose(errors, answer("overview", question)["errors"], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Linear()", "Linear() ** 2", "Cosine()", "Polynomial(degree=2, offset=1, scale=1)",
+        "Polynomial(degree=3, offset=1, scale=1)", "Linear() * (Linear() + Constant(value=2))",
+        "(Linear() + Constant(value=1)).normalized()", "Gaussian(width=30) + Linear()", "Gaussian(width=1) * Linear()",
+        "Gaussian(width=10) * Polynomial(degree=2, offset=1, scale=1)",
+        "0.1 * Gaussian(width=30) + Polynomial(degree=2, offset=1, scale=1)",
+        "30 * Gaussian(width=30) + Gaussian(width=60) * Periodic(width=1, period=1)",
+    ],
+)  # fmt: skip
+def test_years_have_as_many_digits_as_in_the_library(static, text, intercept):
+    x = np.linspace(1958.2, 2001.9, 60).round(2)
+    y = 0.03 * (x - 1958) ** 1.5 + 315 + 2 * np.sin(2 * np.pi * x)
+    points = {"x": x[:, None].tolist(), "y": y.tolist()}
+    for alpha in (1e-4, 1.0, 100.0):
+        question = {"points": points, "kernel": text, "alpha": alpha, "intercept": intercept, "at": [[1999.5], [2010]]}
+        found, expected = asked(static, "fit", question), answer("fit", question)
+        assert found["digits"] == pytest.approx(expected["digits"], abs=0.7)
+        digits = min(expected["digits"], 8.0)
+        assert np.allclose(found["curve"], expected["curve"], rtol=10 ** (1 - digits))
+        scale = expected["training"] if digits > 3 else np.abs(y).max()
+        for name in ("training", "left_out") if digits > 3 else ("training",):
+            assert found[name] == pytest.approx(expected[name], abs=10 ** (2 - digits) * scale + 1e-9 * np.abs(y).max())
+
+
+def test_the_page_shows_the_digits(static):
+    opened(static, "problem=co2&kernel=Gaussian(width%3D10)*Polynomial()&alpha=100")
+    state = static.evaluate("mercerLab.question({at: [[2000]]})")
+    expected = answer("fit", state)
+    assert float(static.get_attribute("#number-digits", "data-value")) == pytest.approx(expected["digits"], abs=0.7)
+    assert static.inner_text("#number-digits").startswith(("1 of", "2 of"))
+    shown = float(static.get_attribute("#number-training", "data-value"))
+    assert shown == pytest.approx(expected["training"], rel=0.5)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "problem=greetings&points=" + "~".join(f"{'abcdefghij' * 100}{i}_{2 * (i % 2) - 1}" for i in range(100)),
+        "problem=greetings&kernel=Spectrum(length%3D2)" + ".normalized()" * 11,
+        "problem=sinusoid&n=300&kernel=" + "%2B".join(["Gaussian()"] * 180),
+    ],
+)
+def test_no_address_keeps_the_page_busy(static, address):
+    begin = time.monotonic()
+    opened(static, address)
+    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize("text", WORDS)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -200,14 +201,73 @@ def test_a_client_that_leaves_and_one_that_never_ends_do_no_harm(served):
     assert alive(served)
 
 
+HALVES = {
+    "nothing": "",
+    "half a head": "GET /{token}/ HTTP/1.1\r\nHost: ",
+    "a request and half a head": "GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\nGET /",
+    "a request without its body": "GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 9\r\n\r\n{{",
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_request_of_which_only_a_part_comes_is_given_up(served, monkeypatch, half):
+    monkeypatch.setattr("mercer.lab.server._PATIENCE", 0.1)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=3) as client:
+        client.sendall(HALVES[half].format(token=served.lab.token, port=served.port).encode())
+        found = b""
+        while piece := client.recv(65536):  # until the server closes the connection
+            found += piece
+    assert found.startswith(b"HTTP/1.1 200") == half.startswith("a request")
+    assert alive(served)
+
+
+def test_no_more_than_two_tables_are_held_until_they_are_read(served, monkeypatch):
+    reading, go_on = threading.Semaphore(0), threading.Event()
+
+    def read(raw, name):
+        reading.release()
+        go_on.wait(10)
+        raise InputError(name)
+
+    monkeypatch.setattr(served.lab.uploads, "read", read)
+    sent = {"kind": "application/octet-stream"}
+    with ThreadPoolExecutor(2) as pool:
+        held = [pool.submit(served.post, "table", b"a,b\n1,2\n", **sent) for _ in range(2)]
+        try:
+            for _ in held:
+                assert reading.acquire(timeout=10)
+            assert served.post("table", b"a,b\n1,2\n", **sent)[0] == 503
+        finally:
+            go_on.set()
+        assert [future.result()[0] for future in held] == [200, 200]
+    assert served.post("table", b"a,b\n1,2\n", **sent)[0] == 200
+
+
+COMMAND = [sys.executable, "-c", "from mercer.cli import main; main()", "lab", "--no-browser"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_command_leaves_no_folder_when_it_is_asked_to_end(tmp_path, name):
+    variables = os.environ | {"TMPDIR": str(tmp_path)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(COMMAND, env=variables, **pipes) as process:  # noqa: S603
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(getattr(signal, name))
+        assert process.wait(timeout=15) == 0
+        assert process.stdout.read().splitlines()[-1] == "Stopped."
+        assert process.stderr.read() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_command_serves_until_it_is_interrupted(tmp_path, busy):
     table = tmp_path / "flats.csv"
     table.write_text("area,rent\n" + "\n".join(f"{40 + i},{500 + 11 * i}" for i in range(30)))
     opened = []
-    command = [sys.executable, "-c", "from mercer.cli import main; main()", "lab", str(table), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen([*COMMAND, str(table)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         assert len(address.rstrip("/").rpartition("/")[2]) >= 20

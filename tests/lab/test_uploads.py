@@ -1,6 +1,8 @@
 """Tables of one's own as points."""
 
 import io
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 
 from mercer.errors import InputError
 from mercer.lab.uploads import LARGEST, Uploads
+from refusals import refusal, tells
 
 CSV = "area,rooms,town,sold,same\n" + "\n".join(
     f"{50 + i},{i % 4},{'Rome' if i % 3 else 'Oslo'},{'yes' if i % 2 else 'no'},7" for i in range(40)
@@ -107,14 +110,58 @@ def test_a_target_that_is_the_same_in_all_whole_rows_is_refused():
         Uploads().read(b"a,b\n1,\n,2\n3,\n,4\n", "x")[1].points(["a"], "b", others=False)
 
 
-def test_tables_that_are_far_too_wide_or_packed_are_refused_before_they_are_read():
-    with pytest.raises(InputError, match="at most 1000 columns"):
-        Uploads().read(",".join(f"c{i}" for i in range(5000)).encode() + b"\n" + b",".join([b"1"] * 5000), "x")
+def as_parquet(how=None, **columns):
     packed = io.BytesIO()
-    pq.write_table(pa.table({"a": pa.array(np.zeros(6_000_000)), "b": pa.array(np.zeros(6_000_000))}), packed)
-    with pytest.raises(InputError, match="at most 10 million cells"):
-        Uploads().read(packed.getvalue(), "x")
-    assert Uploads().told() == []
+    pq.write_table(pa.table(columns), packed, **(how or {}))
+    return packed.getvalue()
+
+
+LARGE = [
+    (lambda: ",".join(f"c{i}" for i in range(5000)).encode() + b"\n" + b",".join([b"1"] * 5000), "1000 columns"),
+    (lambda: b"a,b\n" + b"1,2\n" * 1_000_001, "1000000 rows; got 1000001"),
+    (lambda: b"a,b\r" + b"1,2\r" * 1_000_001, "1000000 rows; got 1000001"),
+    (lambda: b"a,b\n1,2\n" + b"\n" * 19_000_000, "1000000 rows; got 19000001"),
+    (lambda: b"a|b" + b"|c" * 98 + b"\n" + (b"1|2" + b"|3" * 98 + b"\n") * 60_000, "5000000 cells"),
+    (lambda: as_parquet(**{f"c{i}": np.zeros(2) for i in range(1001)}), "1000 columns; got 1001"),
+    (lambda: as_parquet(a=np.zeros(1_000_001), b=np.zeros(1_000_001)), "1000000 rows; got 1000001"),
+    (lambda: as_parquet(**{f"c{i}": np.zeros(900_000) for i in range(6)}), "5000000 cells; got 5400000"),
+]
+
+
+@pytest.mark.parametrize(("make", "most"), LARGE)
+def test_tables_that_are_too_large_are_refused_before_they_are_read(make, most, monkeypatch):
+    raw, uploads = make(), Uploads()
+    monkeypatch.setattr("mercer.lab.uploads.read_table", None)
+    assert tells(refusal(uploads.read, raw, "x"), f"at most {most}")
+    assert uploads.told() == []
+
+
+@pytest.mark.parametrize("stored", ["PLAIN", "RLE_DICTIONARY", "DELTA_BYTE_ARRAY"])
+def test_texts_that_are_packed_into_few_bytes_are_counted(stored, monkeypatch):
+    how = {} if stored == "RLE_DICTIONARY" else {"use_dictionary": False, "column_encoding": {"a": stored}}
+    raw = as_parquet(how, a=["x" * 100_000 + str(i) for i in range(20)], b=range(20), c=range(20))
+    assert len(raw) < 200_000
+    Uploads().read(raw, "x")
+    monkeypatch.setattr("mercer.lab.uploads._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("mercer.lab.uploads.read_table", None)
+    assert tells(refusal(Uploads().read, raw, "x"), "at most 1.0 MB of memory; got", "MB")
+
+
+def test_tables_are_read_one_after_the_other(monkeypatch):
+    inside, most, uploads = [], [], Uploads()
+
+    def read(_):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+        raise InputError("refused")
+
+    monkeypatch.setattr("mercer.lab.uploads.read_table", read)
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(uploads.read, CSV.encode(), "x") for _ in range(4)]
+    assert all(isinstance(each.exception(), InputError) for each in found)
+    assert most == [1, 1, 1, 1]
 
 
 def test_numbers_that_are_far_too_large_are_missing():

@@ -1,14 +1,22 @@
 """The pool of threads: how many, what runs where, and what is put back afterwards."""
 
+import multiprocessing
 import os
+import sys
 import threading
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
+import joblib
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - so that both BLAS libraries are loaded before anything is counted
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
+from mercer import KernelRidgeCV
+from mercer.kernels import Gaussian
 from mercer.runtime import run, single_threaded_blas, thread_count, threads
 from mercer.runtime.threads import _Limit
 from mercer.runtime.threads import each as each_in_order
@@ -213,6 +221,78 @@ def test_results_with_one_thread_and_two_agree(rng):
 # -- BLAS -------------------------------------------------------------------------------------------
 
 
+def here(work):
+    return [work()]
+
+
+def in_a_second_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return [pool.submit(work).result()]
+
+
+def two_at_once(work):
+    with ThreadPoolExecutor(2) as pool:
+        return [future.result() for future in [pool.submit(work), pool.submit(work)]]
+
+
+def in_a_joblib_pool(work):
+    return joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(work)() for _ in range(4))
+
+
+def after_a_fork(work):
+    context = multiprocessing.get_context("fork")
+    inbox, outbox = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: outbox.send(work()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        process.start()
+    outbox.close()
+    result = inbox.recv()
+    process.join()
+    return [result]
+
+
+@contextmanager
+def another_thread_inside():
+    """A function that lets another thread leave, which is inside until then."""
+    entered, left = threading.Event(), threading.Event()
+
+    def stay():
+        with single_threaded_blas():
+            entered.set()
+            left.wait(10)
+
+    def leave():
+        left.set()
+        other.join()
+
+    other = threading.Thread(target=stay)
+    other.start()
+    entered.wait(10)
+    try:
+        yield leave
+    finally:
+        leave()
+
+
+SITUATIONS = [here, in_a_second_thread, two_at_once, in_a_joblib_pool, after_a_fork]
+A = np.random.default_rng(0).normal(size=(150, 150))  # a product of such matrices has other bits on two threads of BLAS
+
+
+def product():
+    """The bits of products that the pool computes, and the numbers of threads that BLAS had meanwhile."""
+    with threads(2):
+        found = list(each_in_order(lambda _: ((A @ A).tobytes(), blas()), [1, 2, 3]))
+    return {bits for bits, _ in found}, {count for _, counts in found for count in counts}
+
+
+def fit_on_one_thread():
+    """The bits of a fitted search and of its predictions, and the numbers of threads that BLAS has."""
+    with threads(1):
+        search = KernelRidgeCV([Gaussian(1.0), Gaussian(4.0)], [0.1, 10.0], cv=3, random_state=0).fit(A[:, :4], A[:, 5])
+        return search.cv_results_["mean_test_score"].tobytes() + search.predict(A[:, :4]).tobytes(), set(blas())
+
+
 @pytest.mark.usefixtures("two_blas_threads")
 class TestBlas:
     def test_it_runs_on_one_thread_inside_the_pool_and_on_as_many_as_before_afterwards(self):
@@ -260,21 +340,6 @@ class TestBlas:
         two.__exit__(None, None, None)
         assert set(blas()) == {2}
 
-    def test_contexts_of_several_threads_that_overlap_restore_it_at_the_end(self):
-        gate = threading.Barrier(3, timeout=10)
-
-        def visit(wait):
-            gate.wait()
-            with single_threaded_blas():
-                time.sleep(wait)
-
-        pool = [threading.Thread(target=visit, args=(wait,)) for wait in (0.0, 0.01, 0.02)]
-        for each in pool:
-            each.start()
-        for each in pool:
-            each.join()
-        assert set(blas()) == {2}
-
     def test_it_stays_on_one_thread_until_the_last_job_has_ended(self):
         seen = []
         started = threading.Event()
@@ -292,18 +357,125 @@ class TestBlas:
         assert {count for each in seen for count in each} == {1}
         assert set(blas()) == {2}
 
-    def test_a_library_that_is_loaded_later_is_found(self, monkeypatch):
+    def test_a_library_that_is_loaded_later_is_held_too(self, monkeypatch):
         limit = _Limit()
-        monkeypatch.delitem(__import__("sys").modules, "scipy.linalg")
-        with limit:
-            first = limit.controller
+        first = Loaded(ThreadpoolController().select(user_api="blas").lib_controllers[:1])
+        monkeypatch.setattr(ThreadpoolController, "select", lambda *_, **__: first)
+        monkeypatch.delitem(sys.modules, "scipy.linalg")
+        limit.enter(1)
+        assert sorted(blas()) == [1, 2]
         monkeypatch.undo()
-        with limit:
-            assert limit.controller is not first
-            again = limit.controller
-            assert isinstance(again, ThreadpoolController)
-        with limit:
-            assert limit.controller is again
+        limit.enter(2)
+        assert set(blas()) == {1}
+        limit.leave(1)
+        assert set(blas()) == {1}
+        limit.leave(2)
+        assert set(blas()) == {2}
+
+    @pytest.mark.parametrize("situation", SITUATIONS)
+    def test_it_runs_on_one_thread_with_equal_bits_in_every_situation(self, situation):
+        expected = product()
+        assert expected[1] == {1}
+        assert all(result == expected for result in situation(product))
+        assert set(blas()) == {2}
+
+    @pytest.mark.parametrize("situation", SITUATIONS)
+    def test_a_fit_on_one_thread_has_equal_bits_in_every_situation(self, situation):
+        expected = fit_on_one_thread()
+        assert expected[1] == {1}
+        assert all(result == expected for result in situation(fit_on_one_thread))
+        assert set(blas()) == {2}
+
+    def test_a_thread_that_leaves_after_the_first_one_restores_it(self):
+        with another_thread_inside() as leave:
+            with single_threaded_blas():
+                pass
+            assert set(blas()) == {1}
+            with single_threaded_blas():
+                leave()
+                assert set(blas()) == {1}
+            assert set(blas()) == {2}
+
+    def test_other_threads_can_set_it_afterwards(self):
+        done, leave = threading.Event(), threading.Event()
+
+        def stay_alive():
+            with single_threaded_blas():
+                pass
+            done.set()
+            leave.wait(10)
+
+        other = threading.Thread(target=stay_alive)
+        other.start()
+        done.wait(10)
+        with threadpool_limits(1, user_api="blas"):
+            assert set(blas()) == {1}
+        leave.set()
+        other.join()
+
+    def test_the_child_of_a_fork_does_not_wait_for_threads_of_its_parent(self):
+        with another_thread_inside():
+            assert after_a_fork(lambda: (set(blas()), product()[1], set(blas()))) == [({2}, {1}, {2})]
+            assert set(blas()) == {1}
+        assert set(blas()) == {2}
+
+    def test_a_fork_inside_a_block_stays_inside_it(self):
+        def forked():
+            with single_threaded_blas():
+                process = os.fork()
+                held = set(blas()) == {1}
+            if not process:
+                os._exit(0 if held and set(blas()) == {2} else 1)
+            return os.waitpid(process, 0)[1]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            assert forked() == 0
+        assert set(blas()) == {2}
+
+
+class Loaded:
+    """What a controller has selected."""
+
+    def __init__(self, libraries):
+        self.lib_controllers = libraries
+
+
+class OfThread:
+    """A library that has a setting for each thread, as MKL has it."""
+
+    filepath = "libmkl_rt.so"
+
+    def __init__(self):
+        self.here = threading.local()
+
+    def get_num_threads(self):
+        return getattr(self.here, "count", 4)
+
+    def set_num_threads(self, count):
+        self.here.count = count
+
+
+def test_a_library_with_a_setting_for_each_thread_is_held_and_restored_in_each(monkeypatch):
+    library, limit = OfThread(), _Limit()
+    monkeypatch.setattr(ThreadpoolController, "select", lambda *_, **__: Loaded([library]))
+    monkeypatch.setattr(sys.modules["mercer.runtime.threads"], "_limit", limit)
+    gate = threading.Barrier(2, timeout=10)
+
+    def look(_):
+        gate.wait()
+        return library.get_num_threads()
+
+    def visit():
+        with single_threaded_blas():
+            inside = look(None)
+        return inside, library.get_num_threads()
+
+    assert two_at_once(visit) == [(1, 4), (1, 4)]
+    with threads(2):
+        assert list(each_in_order(look, [1, 2])) == [1, 1]
+    assert library.get_num_threads() == 4
+    assert (limit.inside, limit.before) == ({}, {})
 
 
 def test_few_results_wait_for_whoever_asks_for_them():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.lab.jobs import Job
 from mercer.lab.questions import Question, read_question
 from mercer.report import write_report
+from mercer.runtime.disk import write_whole
 
 # The modules of the page, each after those that it imports.
 MODULES = (
-    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "local.js", "draw.js", "views.js", "hand.js",
-    "play.js", "select.js", "tours.js", "app.js",
+    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "systems.js", "local.js", "draw.js",
+    "views.js", "hand.js", "play.js", "select.js", "tours.js", "app.js",
 )  # fmt: skip
 _LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)", re.MULTILINE)
 _SCRIPT = '<script type="module" src="app.js"></script>'
@@ -88,19 +90,30 @@ EXPORTS: dict[str, Callable[[Question, Job | None, Path | None], bytes]] = {
 def write_static(folder: Path) -> list[str]:
     """The page and its tours as plain files that need no server; the names of what was written.
 
-    Nothing that is there is replaced: the folder must be new or empty.
+    Nothing that is there is replaced: the folder must be new or empty. Either all of it is written or nothing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{str(folder)!r} must be a new or an empty folder, so that nothing is replaced.")
-    folder.mkdir(parents=True, exist_ok=True)
     page = page_text("index.html").replace('data-edition="server"', 'data-edition="static"')
     written = {
         "index.html": page.replace(_SCRIPT, '<script defer src="lab.js"></script>'),
         "style.css": page_text("style.css"),
         "lab.js": bundled(),
     }
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in written.items():
+            write_whole(folder / name, [text.encode()], "page")
+    except BaseException as problem:  # a page of which a part is missing is none
+        for name in written:
+            (folder / name).unlink(missing_ok=True)
+        for each in new:
+            with suppress(OSError):
+                each.rmdir()
+        if isinstance(problem, OSError):
+            raise InputError(f"The folder {str(folder)!r} cannot be made: {problem.strerror or problem}.") from None
+        raise
     return list(written)
 
 

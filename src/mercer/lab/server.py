@@ -7,6 +7,7 @@ import errno
 import json
 import queue
 import secrets
+import signal
 import socket
 import tempfile
 import threading
@@ -28,6 +29,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from threadpoolctl import threadpool_limits
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mercer.errors import InputError, MercerError
 from mercer.lab.answers import ANSWERS, answer, plain
@@ -40,7 +42,7 @@ FILES = {"": "index.html", "style.css": "style.css"} | {name: name for name in (
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _LONGEST = 2_000_000  # bytes of a question
 _AT_ONCE, _WAITING = 2, 64  # questions
-_UPLOADS = 2  # that are on their way
+_UPLOADS = 2  # that are on their way or being read
 _PATIENCE = 60  # seconds until all of a request has come
 _QUICK = ("start", "progress", "stop", "kernel")  # that wait for no other question
 POLICY = (
@@ -95,6 +97,37 @@ class Guard:
         if any(site not in ("none", "same-origin") for site in found.get("sec-fetch-site", [])):
             return "Pages from elsewhere are not answered."
         return ""
+
+
+class Connection(H11Protocol):
+    """A connection that is closed where the head of a request has not come in time; the body is waited for later."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _wait(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(_PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
 
 
 class Workers:
@@ -169,18 +202,25 @@ class Lab:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ("application/octet-stream" if what == "table" else "application/json"):
             return _told("The request must be JSON, or the bytes of a table.", 415)
-        if what == "table" and self._coming >= _UPLOADS:
+        if what != "table":
+            return await self._received(what, request, _LONGEST)
+        if self._coming >= _UPLOADS:
             return _told("Two tables are on their way. Wait a moment.", 503)
-        self._coming += what == "table"
+        self._coming += 1
+        try:
+            return await self._received(what, request, LARGEST)
+        finally:
+            self._coming -= 1
+
+    async def _received(self, what: str, request: Request, most: int) -> Response:
+        """The answer, once a request of at most so many bytes has come."""
         try:
             with anyio.fail_after(_PATIENCE):
-                raw = await _body(request, LARGEST if what == "table" else _LONGEST)
+                raw = await _body(request, most)
         except TimeoutError:
             return _told("The request took too long to arrive.", 408)
         except ClientDisconnect:
             return Response(status_code=400)
-        finally:
-            self._coming -= what == "table"
         if raw is None:
             return _told("This is too large: a table may have 20 MB, a request 2 MB.", 413)
         if self._waiting >= _WAITING:
@@ -297,7 +337,7 @@ def server_of(lab: Lab, listening: socket.socket) -> tuple[uvicorn.Server, str]:
     """A server of the page at this socket, and its address."""
     port = listening.getsockname()[1]
     app = lab.app({f"{LOOPBACK}:{port}", f"localhost:{port}"})
-    config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, http=Connection, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
     return uvicorn.Server(config), f"http://{LOOPBACK}:{port}/{lab.token}/"
 
 
@@ -318,9 +358,23 @@ def running(lab: Lab) -> Iterator[str]:
             lab.jobs.close()
 
 
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """End the block as Ctrl-C does when the process is asked to end, so that nothing is left behind."""
+    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.getsignal(each) for each in asked if signal.getsignal(each) == signal.SIG_DFL}
+    for each in before:
+        signal.signal(each, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
-    with bound(port) as listening, tempfile.TemporaryDirectory() as folder:
+    with ended_by_signals(), bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
         server, address = server_of(lab, listening)
         try:

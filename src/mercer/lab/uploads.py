@@ -15,13 +15,17 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.lab.questions import MOST_ROWS
+from mercer.runtime import readable
+from mercer.tables.delimited import SEPARATORS
+from mercer.tables.parquet import bytes_held, opened
 from mercer.tables.reading import read_table
 
 LARGEST = 20_000_000  # bytes of an upload
 _KEPT = 4
 _MOST_ROWS = 100_000  # that a table keeps of each column
 _MOST_COLUMNS = 8  # of points
-_MOST_WIDE, _MOST_CELLS = 1000, 10_000_000  # columns and cells of a table
+_MOST_WIDE, _MOST_LONG, _MOST_CELLS = 1000, 1_000_000, 5_000_000  # columns, rows and cells of a table
+_MOST_BYTES = 500_000_000  # that a Parquet file takes in memory
 _LONGEST = 1_000_000  # bytes of a first line that are looked at
 _LARGEST_CELL = 1e100
 
@@ -116,7 +120,7 @@ class Uploads:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
         self._tables: OrderedDict[str, Upload] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
 
     def read(self, raw: bytes, name: str) -> tuple[str, Upload]:
         """A table from the bytes of a file; they go through a file of our own, whatever the name says."""
@@ -124,21 +128,23 @@ class Uploads:
             raise InputError(f"A table must have at most {LARGEST // 10**6} MB; got {len(raw)} bytes.")
         parquet = raw[:4] == b"PAR1"
         if not parquet:
-            _refuse_columns(max(raw[:_LONGEST].split(b"\n", 1)[0].count(sign) for sign in (b",", b";", b"\t", b"|")))
+            _refuse_text(raw)
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             path = Path(folder, "upload.parquet" if parquet else "upload.csv")
             path.write_bytes(raw)
             return self.open(path, name)
 
     def open(self, path: Path, name: str) -> tuple[str, Upload]:
-        """A table from a file, kept under a name of its own."""
-        try:
-            if path.suffix == ".parquet":
-                _refuse_large(path)
-            reading = read_table(str(path))
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
-        upload, key = _upload(reading, name), secrets.token_hex(8)
+        """A table from a file, kept under a name of its own; tables are read one after the other."""
+        with self._reading:
+            try:
+                if path.suffix == ".parquet":
+                    _refuse_parquet(path)
+                reading = read_table(str(path))
+            except InputError as error:
+                raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
+            upload, key = _upload(reading, name), secrets.token_hex(8)
+            del reading
         with self._lock:
             while len(self._tables) >= _KEPT:
                 self._tables.popitem(last=False)
@@ -157,23 +163,53 @@ class Uploads:
         return found
 
 
-def _refuse_columns(count: int) -> None:
-    if count > _MOST_WIDE:
-        raise InputError(f"A table for this page may have at most {_MOST_WIDE} columns.")
+def _refuse_text(raw: bytes) -> None:
+    """Refuse delimited text that is too large; separators inside of quotes are counted, too."""
+    signs = [sign.encode() for sign in SEPARATORS]
+    first = raw[:_LONGEST].replace(b"\r", b"\n").split(b"\n", 1)[0]
+    rows = max(raw.count(b"\n"), raw.count(b"\r")) - 1  # beside the header
+    _refuse_size(max(map(first.count, signs)), rows, rows + max(map(raw.count, signs)))
 
 
-def _refuse_large(path: Path) -> None:
-    """Parquet packs tables that fill the memory into few bytes: its footer says how large they are."""
+def _refuse_parquet(path: Path) -> None:
+    """Refuse a Parquet file that is too large by its footer: few bytes can stand for a table that fills the memory."""
     from pyarrow import ArrowException
-    from pyarrow.parquet import read_metadata
 
-    try:
-        found = read_metadata(path)
-    except (ArrowException, OSError):
-        return  # the reader says what is wrong
-    _refuse_columns(found.num_columns)
-    if found.num_rows * found.num_columns > _MOST_CELLS:
-        raise InputError(f"A table for this page may have at most {_MOST_CELLS // 10**6} million cells.")
+    with opened(path) as file:
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        _refuse_size(columns, rows, rows * columns)
+        try:
+            held = _bytes_at_most(file)
+        except (ArrowException, OSError, ValueError):
+            return  # the reader says what is wrong
+    if held > _MOST_BYTES:
+        most, got = readable(_MOST_BYTES), readable(held)
+        raise InputError(f"A table for this page may take at most {most} of memory; got {got}. Open a part of it.")
+
+
+def _bytes_at_most(file: Any) -> int:
+    """Bytes that a Parquet file may take in memory.
+
+    A text that is stored by how it differs from the one before is no longer than all that is stored.
+    """
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    stored = sum(int(group.total_byte_size) for group in groups)
+    if stored > _MOST_BYTES:
+        return stored
+    held, places = bytes_held(file), range(file.metadata.num_columns)  # which refuses damaged descriptions of columns
+    chunks = (group.column(place) for group in groups for place in places)
+    shared = [chunk for chunk in chunks if "DELTA_BYTE_ARRAY" in chunk.encodings]
+    return held + sum(int(chunk.num_values * chunk.total_uncompressed_size) for chunk in shared)
+
+
+def _refuse_size(columns: int, rows: int, cells: int) -> None:
+    for count, most, what in (
+        (columns, _MOST_WIDE, "columns"),
+        (rows, _MOST_LONG, "rows"),
+        (cells, _MOST_CELLS, "cells"),
+    ):
+        if count > most:
+            raise InputError(f"A table for this page may have at most {most} {what}; got {count}. Open a part of it.")
 
 
 def _upload(reading: Any, name: str) -> Upload:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, TypeVar
 from mercer.errors import InputError, sentence
 
 if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import LibController
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 _asked: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
 _inside_pool = threading.local()
+_PROCESS = 0  # stands for all threads where thread identifiers, which are never 0, are keys
 
 
 def thread_count() -> int:
@@ -50,6 +51,9 @@ def thread_count() -> int:
 def threads(count: int) -> Iterator[None]:
     """Use `count` threads inside the with block.
 
+    With one thread BLAS runs on one thread too in all of the block. Two fits at once, each in such a block, have the
+    same bits as one after the other; with more threads either may find BLAS at one thread because of the other.
+
     Examples
     --------
     >>> from mercer.runtime import thread_count, threads
@@ -57,9 +61,11 @@ def threads(count: int) -> Iterator[None]:
     ...     thread_count()
     1
     """
-    token = _asked.set(_positive("The number of threads", count))
+    asked = _positive("The number of threads", count)
+    token = _asked.set(asked)
     try:
-        yield
+        with single_threaded_blas() if asked == 1 else nullcontext():
+            yield
     finally:
         _asked.reset(token)
 
@@ -75,45 +81,108 @@ def _positive(what: str, value: object) -> int:
 
 
 class _Limit:
-    """BLAS at one thread while anyone is inside; the previous setting once the last one has left.
+    """BLAS at one thread for every thread inside; the previous setting once they have left.
 
-    Counting matters: two callers that each saved and restored the setting could leave it at one.
+    Some libraries have one setting for the process: the first thread to enter saves it and the last one to leave sets
+    it back, because two threads that both saved and restored it could leave it at one. Other libraries have one setting
+    for each thread, which every thread saves and sets back for itself.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
+        self.lock = threading.RLock()
         self.known = 0
-        self.controller: ThreadpoolController | None = None
+        self.of_process: list[LibController] = []
+        self.of_thread: list[LibController] = []
+        self.inside: Counter[int] = Counter()  # entries by thread, and of all threads together
+        self.before: dict[int, dict[str, tuple[LibController, int]]] = {}  # by the same keys and by library
 
-    def __enter__(self) -> None:
+    def enter(self, thread: int) -> None:
+        """Hold the libraries to one thread; those that were loaded since another thread entered are included."""
         with self.lock:
-            self.inside += 1
-            if self.inside == 1:
-                self.held = self._current().limit(limits=1, user_api="blas")
+            self._find_libraries()
+            for scope, libraries in ((_PROCESS, self.of_process), (thread, self.of_thread)):
+                self.inside[scope] += 1
+                before = self.before.setdefault(scope, {})
+                new = [library for library in libraries if library.filepath not in before]
+                before.update({library.filepath: (library, library.get_num_threads()) for library in new})
+                _set_blas_threads((library, 1) for library in new)
 
-    def __exit__(self, *_: object) -> None:
+    def leave(self, thread: int) -> None:
+        """Set back the libraries that nobody holds any more."""
         with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.held.restore_original_limits()
+            for scope in (_PROCESS, thread):
+                self._count_out(scope, 1)
 
-    def _current(self) -> ThreadpoolController:
-        """The BLAS libraries loaded now; SciPy brings its own when it is first imported."""
+    def leave_for_lost_threads(self) -> None:
+        """Leave for all threads but this one, which alone goes on in the child of a fork."""
+        thread = threading.get_ident()
+        lost = self.inside[_PROCESS] - self.inside[thread]
+        for scope in set(self.inside) - {_PROCESS, thread}:
+            del self.inside[scope], self.before[scope]
+        if lost:
+            self._count_out(_PROCESS, lost)
+        self.lock.release()
+
+    def _count_out(self, scope: int, entries: int) -> None:
+        self.inside[scope] -= entries
+        if not self.inside[scope]:
+            del self.inside[scope]
+            _set_blas_threads(self.before.pop(scope).values())
+
+    def _find_libraries(self) -> None:
+        """Look for the BLAS libraries loaded now; SciPy brings its own when it is first imported."""
         loaded = 1 + ("scipy.linalg" in sys.modules)
-        if self.controller is None or self.known != loaded:
-            from threadpoolctl import ThreadpoolController
+        if self.known == loaded:
+            return
+        from threadpoolctl import ThreadpoolController
 
-            self.controller, self.known = ThreadpoolController(), loaded
-        return self.controller
+        libraries = [
+            library
+            for library in ThreadpoolController().select(user_api="blas").lib_controllers
+            if library.get_num_threads()
+        ]
+        before = [library.get_num_threads() for library in libraries]
+        _set_blas_threads((library, 1) for library in libraries)
+        with ThreadPoolExecutor(1) as other:  # sees the number of the process, or one of its own
+            seen = list(other.map(lambda library: library.get_num_threads(), libraries))
+        _set_blas_threads(zip(libraries, before, strict=True))
+        self.of_process = [library for library, count in zip(libraries, seen, strict=True) if count == 1]
+        self.of_thread = [library for library, count in zip(libraries, seen, strict=True) if count != 1]
+        self.known = loaded
+
+
+def _set_blas_threads(counts: Iterable[tuple[LibController, int]]) -> None:
+    """Set the number of threads of every library, from whichever thread.
+
+    threadpoolctl 3.8 lets one thread alone set OpenBLAS until it gives control back, and ignores the others.
+    """
+    from threadpoolctl import OpenBLASController
+
+    give_control_back = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
+    for library, count in counts:
+        give_control_back(force=True)
+        library.set_num_threads(count)
+    give_control_back(force=True)
 
 
 _limit = _Limit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_limit.lock.acquire,
+        after_in_parent=_limit.lock.release,
+        after_in_child=_limit.leave_for_lost_threads,
+    )
 
 
-def single_threaded_blas() -> _Limit:
-    """Context in which BLAS runs on one thread; contexts may overlap."""
-    return _limit
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread inside the with block; blocks of all threads may overlap."""
+    thread = threading.get_ident()
+    _limit.enter(thread)
+    try:
+        yield
+    finally:
+        _limit.leave(thread)
 
 
 def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
@@ -138,7 +207,8 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
     def guarded(job: Job) -> Result:
         _inside_pool.yes = True
         try:
-            return work(job)
+            with single_threaded_blas():
+                return work(job)
         finally:
             _inside_pool.yes = False
 

@@ -1,6 +1,12 @@
-// Symmetric matrices as rows of Float64Array: Cholesky factors, inverses, eigenvalues and eigenvectors.
+// Matrices as rows of Float64Array: Cholesky factors, inverses, eigenvalues, singular values, condition numbers.
 
 export const zeros = (n, m) => Array.from({ length: n }, () => new Float64Array(m));
+
+export const dotOf = (a, b) => {
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
+  return sum;
+};
 
 // L with A = L L', or null where A is not positive definite.
 export function cholesky(A) {
@@ -21,13 +27,47 @@ export function cholesky(A) {
   return L;
 }
 
-// A^-1 of a symmetric matrix: by its Cholesky factor, or by elimination with pivots where it has none.
-export function inverse(A) {
-  const L = cholesky(A);
-  return L ? fromFactor(L) : eliminated(A);
+// A^-1 b from A = L L'.
+export function solveWith(L, b) {
+  const n = L.length;
+  const x = Float64Array.from(b);
+  for (let i = 0; i < n; i += 1) {
+    const row = L[i];
+    let sum = x[i];
+    for (let k = 0; k < i; k += 1) sum -= row[k] * x[k];
+    x[i] = sum / row[i];
+  }
+  for (let i = n - 1; i >= 0; i -= 1) {
+    x[i] /= L[i][i];
+    const row = L[i];
+    for (let k = 0; k < i; k += 1) x[k] -= row[k] * x[i];
+  }
+  return x;
 }
 
-function fromFactor(L) {
+// The condition number of A, or of A scaled to a diagonal of ones if that is smaller, by power iteration.
+export function conditionNumber(A, solve) {
+  const n = A.length;
+  const times = (v) => Float64Array.from(A, (row) => dotOf(row, v));
+  const largest = (apply) => {
+    let v = Float64Array.from({ length: n }, (_, i) => 1 + Math.SQRT2 * Math.sign(Math.sin((i + 1) ** 2 * 0.7071)));
+    let best = 0;
+    for (let step = 0; step < 6; step += 1) {
+      const before = Math.hypot(...v);
+      v = apply(v.map((each) => each / before));
+      best = Math.max(best, Math.hypot(...v));
+    }
+    return best;
+  };
+  const scale = A.map((row, i) => 1 / Math.sqrt(row[i]));
+  const plain = largest(times) * largest(solve);
+  const by = (v) => v.map((each, i) => each * scale[i]);
+  const over = (v) => v.map((each, i) => each / scale[i]);
+  return Math.max(1, Math.min(plain, largest((v) => by(times(by(v)))) * largest((v) => over(solve(over(v))))));
+}
+
+// A^-1 from A = L L'.
+export function inverseFrom(L) {
   const n = L.length;
   const M = zeros(n, n); // L^-1, column by column as rows: M[j][i] for i >= j
   for (let j = 0; j < n; j += 1) {
@@ -53,27 +93,37 @@ function fromFactor(L) {
   return G;
 }
 
-function eliminated(A) {
-  const n = A.length;
-  const left = A.map((row) => Float64Array.from(row));
-  const right = zeros(n, n);
-  for (let i = 0; i < n; i += 1) right[i][i] = 1;
-  for (let k = 0; k < n; k += 1) {
-    let best = k;
-    for (let i = k + 1; i < n; i += 1) if (Math.abs(left[i][k]) > Math.abs(left[best][k])) best = i;
-    if (Math.abs(left[best][k]) < 1e-300) return null;
-    [left[k], left[best]] = [left[best], left[k]];
-    [right[k], right[best]] = [right[best], right[k]];
-    for (let i = 0; i < n; i += 1) {
-      if (i === k) continue;
-      const by = left[i][k] / left[k][k];
-      if (!by) continue;
-      for (let j = k; j < n; j += 1) left[i][j] -= by * left[k][j];
-      for (let j = 0; j < n; j += 1) right[i][j] -= by * right[k][j];
+// U, s and V of F = U diag(s) V', all as columns, by rotations of pairs of columns until all are orthogonal: small
+// columns keep their digits beside large ones. Singular values that are rounding are left out.
+export function singular(columns) {
+  const F = columns.map((column) => Float64Array.from(column));
+  const V = F.map((_, j) => Float64Array.from({ length: F.length }, (__, i) => Number(i === j)));
+  const turn = (a, b, c, s) => {
+    for (let k = 0; k < a.length; k += 1) {
+      const kept = a[k];
+      a[k] = c * kept - s * b[k];
+      b[k] = s * kept + c * b[k];
     }
+  };
+  let turned = true;
+  for (let sweep = 0; turned && sweep < 40; sweep += 1) {
+    turned = false;
+    for (let i = 0; i < F.length; i += 1)
+      for (let j = i + 1; j < F.length; j += 1) {
+        const [a, b, g] = [dotOf(F[i], F[i]), dotOf(F[j], F[j]), dotOf(F[i], F[j])];
+        if (!(Math.abs(g) > 4 * Number.EPSILON * Math.sqrt(a) * Math.sqrt(b))) continue;
+        const z = (b - a) / (2 * g);
+        const t = (z < 0 ? -1 : 1) / (Math.abs(z) + Math.hypot(1, z));
+        const c = 1 / Math.hypot(1, t);
+        turn(F[i], F[j], c, c * t);
+        turn(V[i], V[j], c, c * t);
+        turned = true;
+      }
   }
-  for (let i = 0; i < n; i += 1) for (let j = 0; j < n; j += 1) right[i][j] /= left[i][i];
-  return right;
+  const s = F.map((column) => Math.sqrt(dotOf(column, column)));
+  const least = Number.EPSILON * Math.max(F.length, F[0]?.length ?? 0) * Math.max(...s, 0);
+  const kept = [...s.keys()].filter((k) => s[k] > least);
+  return { U: kept.map((k) => F[k].map((each) => each / s[k])), s: kept.map((k) => s[k]), V: kept.map((k) => V[k]) };
 }
 
 // Eigenvalues, smallest first, and eigenvectors as rows: Householder reflections to three diagonals, then QL steps.

@@ -297,6 +297,7 @@ class App {
       ["training", "Training error", fit.training, error, how],
       ["left-out", "Leave-one-out error", fit.left_out, error, how],
       ["degrees", "Effective degrees of freedom", fit.degrees, (value) => shown(value, 4), `of ${data.points.y.length} points`],
+      ["digits", "Correct digits", fit.digits, (value) => String(Math.floor(value)), "of about 15, in predictions"],
     ];
     byId("numbers").innerHTML = list.map(([id, name, value, say, more]) => `<div><dt>${name}</dt><dd id="number-${id}" data-value="${value}">${say(value)} <span class="hint">${more}</span></dd></div>`).join("");
   }

@@ -298,6 +298,15 @@ export const hasWidth = (node) => (node.type === "kernel" && "width" in node.arg
 
 // -- values ---------------------------------------------------------------------------------------------------------
 
+// A function of a point that works out every point once: kernels inside kernels would ask for it again and again.
+const remembered = (f) => {
+  const known = new Map();
+  return (x) => {
+    if (!known.has(x)) known.set(x, f(x));
+    return known.get(x);
+  };
+};
+
 export function kernelFunction(node) {
   const parts = partsOf(node).map(kernelFunction);
   switch (node.type) {
@@ -316,14 +325,72 @@ export function kernelFunction(node) {
     case "on": {
       const columns = [node.columns].flat();
       if (columns.some((each) => !Number.isInteger(each))) throw new KernelError(".on(...) takes numbers of columns on this page, such as .on(0).");
-      const cut = (x) => columns.map((each) => x[each]);
+      const cut = remembered((x) => columns.map((each) => x[each]));
       return (x, z) => parts[0](cut(x), cut(z));
     }
-    default:
+    default: {
+      const own = remembered((x) => parts[0](x, x));
       return (x, z) => {
-        const size = Math.sqrt(parts[0](x, x) * parts[0](z, z));
+        const size = Math.sqrt(own(x) * own(z));
         return size > 0 ? parts[0](x, z) / size : 0;
       };
+    }
+  }
+}
+
+// -- features -----------------------------------------------------------------------------------------------------------
+
+const choose = (n, k) => {
+  let found = 1;
+  for (let i = 1; i <= k; i += 1) found = (found * (n - k + i)) / i;
+  return found;
+};
+
+// All monomials of a degree in some numbers, each with the root of how often it occurs: their products are (x'z)^degree.
+function monomials(numbers, degree) {
+  if (numbers.length === 1) return [numbers[0] ** degree];
+  const found = [];
+  for (let k = 0; k <= degree; k += 1) {
+    const factor = Math.sqrt(choose(degree, k)) * numbers[0] ** k;
+    for (const each of monomials(numbers.slice(1), degree - k)) found.push(factor * each);
+  }
+  return found;
+}
+
+const unit = (list) => {
+  const size = Math.sqrt(dot(list, list));
+  return size > 0 ? list.map((each) => each / size) : list;
+};
+
+// Explicit features of a kernel on rows of so many columns: how many, and those of a row; null where they are not finite.
+export function featuresOf(node, width) {
+  const parts = partsOf(node).map((part) => featuresOf(part, node.type === "on" ? [node.columns].flat().length : width));
+  if (parts.includes(null)) return null;
+  const [first, second] = parts;
+  switch (node.type) {
+    case "kernel": {
+      const { degree, offset, scale, value } = node.args;
+      if (node.name === "Linear") return { count: width, of: (x) => x };
+      if (node.name === "Cosine") return { count: width, of: unit };
+      if (node.name === "Constant") return { count: 1, of: () => [Math.sqrt(value)] };
+      if (node.name !== "Polynomial") return null;
+      const all = (x) => [...(offset ? [Math.sqrt(offset)] : []), ...x.map((each) => Math.sqrt(scale) * each)];
+      return { count: choose(width + Boolean(offset) + degree - 1, degree), of: (x) => monomials(all(x), degree) };
+    }
+    case "sum":
+      return { count: first.count + second.count, of: (x) => [...first.of(x), ...second.of(x)] };
+    case "product":
+      return { count: first.count * second.count, of: (x) => first.of(x).flatMap((a) => second.of(x).map((b) => a * b)) };
+    case "scaled":
+      return { count: first.count, of: (x) => first.of(x).map((each) => Math.sqrt(node.factor) * each) };
+    case "power":
+      return { count: choose(first.count + node.exponent - 1, node.exponent), of: (x) => monomials(first.of(x), node.exponent) };
+    case "on":
+      return { count: first.count, of: (x) => first.of([node.columns].flat().map((each) => x[each])) };
+    case "normalized":
+      return { count: first.count, of: (x) => unit(first.of(x)) };
+    default:
+      return null;
   }
 }
 

@@ -2,6 +2,11 @@
 
 import { PROBLEMS } from "./problems.js";
 
+// What an address may bring, as the server has it: more would keep the page busy.
+const MOST_POINTS = 300;
+const MOST_WORDS = 60;
+const LONGEST_WORD = 40;
+
 const digits = (value) => String(Number(value.toPrecision(5)));
 
 export function fresh(problem = "sinusoid") {
@@ -48,7 +53,7 @@ function editedPoints(text, words, columns, labels) {
   if (!text) return null;
   const x = [];
   const y = [];
-  for (const each of text.split("~").slice(0, 300)) {
+  for (const each of text.split("~", MOST_POINTS)) {
     const parts = each.split("_");
     const target = Number(parts.pop());
     if (words) x.push(decoded(parts.join("_")));
@@ -56,7 +61,8 @@ function editedPoints(text, words, columns, labels) {
     y.push(target);
   }
   const small = (value) => Math.abs(value) < 1e9;
-  const fine = y.every(labels ? (each) => Math.abs(each) === 1 : small) && (words || x.every((each) => each.length === columns && each.every(small)));
+  const known = words ? x.length <= MOST_WORDS && x.every((each) => each.length <= LONGEST_WORD) : x.every((each) => each.length === columns && each.every(small));
+  const fine = known && y.every(labels ? (each) => Math.abs(each) === 1 : small);
   return fine && y.length > 1 ? { x, y } : null;
 }
 
