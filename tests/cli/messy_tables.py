@@ -1,4 +1,4 @@
-"""Forty small tables as new users have them, each with what `mercer fit` has to make of it.
+"""Small tables as new users have them, each with what `mercer fit` has to make of it.
 
 A case is right in one of two ways. It is read: every column in `columns` is of the kind given and begins with the cells
 given, and every pattern of `said` is found in what is printed. Or it is refused, in a sentence that `refused` matches
@@ -271,6 +271,19 @@ _DATES = [
         columns={"worked": ("number", [26.5 / 24, 8.25 / 24]), "waited": ("number", [26 / 24, 0.75 / 24])},
     ),
     Messy(
+        "days with one in another format, and one that is none",
+        _beside(
+            44,
+            sold=_cells(["2020-08-25", "7.3.2020"], lambda row: f"{_day(row)}"),
+            seen=_cells(["2020-08-25", "2020-02-30"], lambda row: f"{_day(row)}"),
+        ),
+        columns={"sold": ("identifier", ["2020-08-25"]), "seen": ("identifier", ["2020-08-25"])},
+        said=(
+            r"(?m)^Warning: Column 'sold' .*in one format.*'7.3.2020' in line 3 ",
+            r"(?m)^Warning: Column 'seen' .*2.5 % .*'2020-02-30' in line 3 ",
+        ),
+    ),
+    Messy(
         "what looks like dates and times and is none",
         _beside(
             11,
@@ -438,6 +451,43 @@ _NUMBERS = [
         _beside(25, weight=["12 kg", "3 lb", "7 kg", "5 lb", "9 kg"] * 8),
         columns={"weight": ("category|text", ["12 kg", "3 lb"])},
         refused=r"'weight'.*(unit|number).*--as",
+    ),
+    Messy(
+        "numbers with a few codes and ranges",
+        _beside(
+            41,
+            beds=_cells(["3.5", "ask"], lambda row: f"{7919 * row % 300 / 10}" if row != 9 else "10-20"),
+            cost=_cells(["7", "8", "POA"], lambda row: str(7 + row % 18)),
+        ),
+        columns={"beds": ("identifier", ["3.5", "ask"]), "cost": ("category", ["7", "8", "POA"])},
+        said=(
+            r"(?m)^Warning: Column 'beds' was left out: 5 % of its values \(2 of 40\) .*'ask' in line 3 .*--as beds=",
+            r"(?s)\A(?!.*Warning: Column 'cost')",
+        ),
+    ),
+    Messy(
+        "numbers with a few codes, and a strict reader",
+        _beside(41, beds=_cells(["3.5", "ask"], lambda row: f"{7919 * row % 300 / 10}")),
+        flags=("--strict",),
+        refused=r"'beds'.*'ask' in line 3.*--as",
+    ),
+    Messy(
+        "numbers with a few codes in the target",
+        _table({"size": _around(42)[0], "y": _cells(["3.5", "ask"], lambda row: f"{7919 * row % 300 / 10}")}),
+        refused=r"'y'.*'ask' in line 3",
+    ),
+    Messy(
+        "an infinite number",
+        _beside(43, rate=_cells(["0.5", "inf"], lambda row: f"{7919 * row % 300 / 10}")),
+        columns={"rate": ("identifier", ["0.5", "inf"])},
+        said=(r"(?m)^Warning: Column 'rate' .*2.5 % .*finite.*'inf' in line 3 .*--missing",),
+    ),
+    Messy(
+        "an infinite number that is taken as missing",
+        _beside(43, rate=_cells(["0.5", "inf"], lambda row: f"{7919 * row % 300 / 10}")),
+        flags=("--missing", "mark"),
+        columns={"rate": ("number", [0.5, None])},
+        said=(r"'rate'.*taken as missing",),
     ),
     Messy(
         "codes that stay categories",

@@ -1,5 +1,6 @@
-"""Forty messy tables, as new users have them: read right, or refused with the way out."""
+"""Messy tables, as new users have them: read right, or refused with the way out."""
 
+import json
 import re
 
 import numpy as np
@@ -75,3 +76,29 @@ def test_new_rows_are_read_in_the_format_of_training(tmp_path, monkeypatch):
     assert refused.exit_code == 2
     said = "Column 'size' must be numbers with 'kg' after them, as in the training table; got '5,000.5 lb' in line 2"
     assert said in " ".join(refused.stderr.split())
+
+
+@pytest.mark.slow
+def test_a_column_with_odd_cells_is_warned_of_once_and_new_rows_follow(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sizes, prices = rng.integers(1, 25, size=60), rng.normal(10, 3, size=60).round(2).astype(str)
+    prices[4] = "ask"
+    codes = [f"{size}" for size in sizes]
+    codes[7:9] = ["B7", "12-14"]
+    lines = [f"{s},{p},{c},{s + 0.5}" for s, p, c in zip(sizes, prices, codes, strict=True)]
+    (tmp_path / "t.csv").write_text("size,price,code,y\n" + "\n".join(lines) + "\n")
+    run, words = CliRunner(), ["t.csv", "--target", "y", "--as", "code=category"]
+    for command in (["fit", *words, "--quiet"], ["fit", *words, "--kernel", "linear"], ["explain", *words]):
+        said = run.invoke(cli, command).stderr
+        assert said.count("Column 'price'") == 1
+        assert re.search(r"(?m)^Warning: Column 'price' was left out: .*\(1 of 60\).*'ask' in line 6 of t.csv", said)
+        refused = run.invoke(cli, [*command, "--strict"])
+        assert refused.exit_code == 2
+        assert "Column 'price' must be numbers" in refused.stderr
+    told = json.loads(run.invoke(cli, ["fit", *words, "--json"]).stdout)
+    assert sum("'price'" in warning for warning in told["warnings"]) == 1
+    (tmp_path / "new.csv").write_text("size,price,code\n3,soon,B7\n3,9.5,12-14\n")
+    found = run.invoke(cli, ["predict", "model.mercer", "new.csv"])
+    assert found.exit_code == 0, found.output
+    assert not re.search("price|code", found.stderr)

@@ -13,6 +13,7 @@ from mercer.cli.preparing import Said, prepare
 from mercer.errors import InputError
 from mercer.models import load
 from mercer.tables.parquet import LongTable
+from refusals import tells
 
 FAST = ("--kernel", "gaussian(2)", "--alphas", "0.01,1", "--folds", "4", "--quiet")
 
@@ -124,6 +125,22 @@ def test_infinite_cells_are_found_in_their_block(run, long, monkeypatch):
     sizes = np.array(made.column("size")).copy()
     sizes[777] = np.inf
     parquet.write_table(made.set_column(0, "size", pa.array(sizes)), "endless.parquet")
-    said = run("fit", "endless.parquet", "--target", "price", *FAST, code=2).stderr
+    said = run("fit", "endless.parquet", "--target", "price", "--strict", *FAST, code=2).stderr
     assert "inf" in said
     assert "row 178 of the block of endless.parquet that begins with row 601" in said
+    said = run("fit", "endless.parquet", "--target", "price", *FAST).stderr
+    assert said.count("Warning: Column 'size'") == 1
+    assert tells(said, "1 of 900", "'inf' in row 778 of endless.parquet", "--missing")
+    assert "size" not in load("model.mercer").kinds
+
+
+def test_odd_cells_of_the_sample_are_named_by_their_rows(run, long, monkeypatch):
+    monkeypatch.setattr("mercer.cli.preparing_long._SAMPLE", 90)
+    made = table()
+    sizes = [f"{size:.3f}" for size in made.column("size").to_pylist()]
+    sizes[550] = "ask"
+    parquet.write_table(made.set_column(0, "size", pa.array(sizes)), "odd.parquet")
+    said = run("fit", "odd.parquet", "--target", "price", *FAST).stderr
+    assert tells(
+        said, "Warning: Column 'size' was left out", "1 of 90", "'ask' in row 551 of odd.parquet", "--as size="
+    )

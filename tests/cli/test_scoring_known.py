@@ -100,6 +100,17 @@ def test_short_intervals_are_warned_of(run, sold):
     assert "90 % intervals held 46 % of the rows that were held out in training. Expect those of new rows" in said
 
 
+def test_standard_errors_of_groups_take_their_rows_as_dependent(run, sold):
+    run("fit", "train.csv", "--target", "price", "--drop", "dear", *FAST)
+    by_row, by_town = (
+        json.loads(run("score", "model.mercer", "test.csv", "--drop", "dear", *more, "--json").stdout)["measures"]
+        for more in ((), ("--group", "town"))
+    )
+    for name in ("root mean squared error", "mean absolute error"):
+        assert by_row[name]["value"] == by_town[name]["value"]
+        assert by_row[name]["standard_error"] != by_town[name]["standard_error"]
+
+
 def test_labels_that_training_did_not_have_count_as_wrong(run, sold):
     run("fit", "train.csv", "--target", "dear", "--drop", "price", *FAST)
     (sold / "new.csv").write_text("size,town,dear\n10,Bonn,no\n10,Bonn,perhaps\n")

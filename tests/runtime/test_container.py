@@ -6,7 +6,7 @@ import pytest
 
 from mercer.errors import InputError, ModelFileError
 from mercer.runtime import container
-from mercer.runtime.container import LONGEST, MOST_VALUES, Header, read_header
+from mercer.runtime.container import LONGEST, MOST_VALUES, Entry, Header, read_arrays, read_header
 from refusals import refusal, tells
 
 TOO_MUCH = "its header must have at most 16777216 bytes and 1048576 values; got more."
@@ -53,3 +53,11 @@ def test_a_file_that_ends_within_its_header_is_cut_off():
     data = Header("x" * 200, ()).packed()
     with pytest.raises(ModelFileError, match=r"^it is truncated\.$"):
         read_header(io.BytesIO(data[:-8]), len(data))
+
+
+@pytest.mark.parametrize("shape", [(0, 2**39, 2**39), (2**39, 2**39, 0, 2), (2**39, 0, 2**39)])
+def test_an_empty_array_that_numpy_cannot_make_is_refused(shape):
+    data = Header("{}", (Entry("0" * 64, "F64", shape),)).packed()
+    assert len(data) <= 280
+    with pytest.raises(ModelFileError):
+        read_arrays(io.BytesIO(), read_header(io.BytesIO(data), len(data)))

@@ -5,13 +5,14 @@ import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mercer.errors import ModelFileError
+from mercer.errors import InputError, ModelFileError
 from mercer.runtime import disk
-from mercer.runtime.disk import try_place, write_whole
+from mercer.runtime.disk import SourceStamp, try_place, write_whole
 from refusals import refusal, tells
 
 
@@ -204,3 +205,28 @@ def test_a_name_that_is_too_long_is_refused_in_a_sentence(tmp_path):
     path = Path(tmp_path / ("a" * 256))
     said = refusal(write_whole, path, [b"new"], kind=ModelFileError)
     assert tells(said, f"The model file {path}", "file name too long")
+
+
+def test_a_file_of_the_same_size_and_time_in_place_of_another_is_found_out(tmp_path):
+    path, other = tmp_path / "rows", tmp_path / "others"
+    path.write_bytes(b"one")
+    stamp = SourceStamp.of(path)
+    stamp.check()
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_bytes(b"two")
+    os.utime(path, ns=times)
+    assert tells(refusal(stamp.check, kind=InputError), "rows")
+    stamp = SourceStamp.of(path)
+    other.write_bytes(b"six")
+    os.utime(other, ns=times)
+    other.replace(path)
+    assert tells(refusal(stamp.check, kind=InputError), "rows")
+
+
+def test_a_shared_file_may_have_another_number_on_another_machine(tmp_path):
+    path = tmp_path / "rows"
+    path.write_bytes(b"one")
+    stamp = SourceStamp.of(path)
+    replace(stamp, machine="elsewhere", inode=1, stamped=2).check()
+    assert tells(refusal(replace(stamp, machine="elsewhere", size=4).check, kind=InputError), "rows")
+    assert repr(replace(stamp, machine="elsewhere", inode=1)) == repr(stamp)  # by which a checkpoint knows it again

@@ -177,6 +177,21 @@ def test_a_file_that_changes_between_passes_is_found_out(tmp_path, table):
             list(source.blocks(100))
 
 
+def test_a_part_that_is_replaced_during_a_pass_is_found_out(tmp_path, table):
+    folder = parquet_folder(table, tmp_path)
+    source = as_source(folder, ["y1", "y2"], sample_weight="w", groups="g")
+    blocks = source.blocks(90)
+    next(blocks)
+    part = folder / "1.parquet"
+    before = part.stat()
+    (tmp_path / "new").write_bytes(part.read_bytes())
+    os.utime(tmp_path / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (tmp_path / "new").replace(part)
+    with pytest.raises(InputError) as refused:
+        list(blocks)
+    assert tells(str(refused.value), repr(str(part)))
+
+
 def test_damaged_files_are_refused(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 nonsense")
     assert "is not a readable Parquet file" in refusal(tmp_path / "t.parquet")
@@ -185,12 +200,10 @@ def test_damaged_files_are_refused(tmp_path):
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
     assert "is not a readable .npy file" in refusal(tmp_path / "o.npy")
     parquet.write_table(pa.table({"a": np.arange(9000.0)}), tmp_path / "t.parquet", compression="zstd")
-    source = as_source(tmp_path / "t.parquet")
     raw = bytearray((tmp_path / "t.parquet").read_bytes())
     raw[30:3000] = bytes(2970)
     (tmp_path / "t.parquet").write_bytes(raw)
-    stamp = source.parts[0].stamp
-    os.utime(tmp_path / "t.parquet", ns=(stamp.changed, stamp.changed))
+    source = as_source(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="is a damaged Parquet file"):
         list(source.blocks(1000))
 

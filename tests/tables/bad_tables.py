@@ -43,7 +43,8 @@ def slowly(text, separator):
 def agrees(reading, raw):
     """Whether a table that was read holds the cells that a slow reader finds."""
     sign = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}[reading.kind]
-    comma = "Numbers have decimal commas." in reading.notes
+    decimal = "," if "Numbers have decimal commas." in reading.notes else "."
+    grouped = decimal == "," or any("commas between thousands" in note for note in reading.notes)
     old = any("Windows-1252" in note for note in reading.notes)
     rows = [
         row
@@ -55,22 +56,35 @@ def agrees(reading, raw):
         return len(header) == 1 and len(rows) <= reading.rows  # empty lines are empty cells there
     for place, column in enumerate(reading.columns.values()):
         for row, value in zip(rows, column.values.tolist(), strict=True):
-            if not _same(row[place].strip(), value, column, comma):
+            if not _same(row[place].strip(), value, column, decimal, grouped):
                 return False
     return True
 
 
-def _same(cell, value, column, comma):
+def _same(cell, value, column, decimal, grouped):
     if column.family == "text":
         return cell == [*column.levels, ""][value]
     if np.isnan(value):
         return cell.lower() in {"", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."}
     if column.family == "number":
-        plain = cell.replace(".", "").replace(",", ".") if comma else cell
-        return np.isfinite(value) and float(plain) == value and "_" not in cell
+        return np.isfinite(value) and slow_number(cell, decimal, grouped, column.writing) == value
     if column.family == "truth":
         return cell.lower() == str(bool(value)).lower()
     return str(np.datetime64(int(np.floor(value)), "D")) == cell[:10]
+
+
+def slow_number(cell, decimal, grouped, around):
+    """The number that a cell is, with its sign before the currency or the number itself; None if it is none."""
+    minus = cell.startswith("-")
+    bare = cell.removeprefix("-" if minus else "+").strip()
+    bare = bare.removeprefix(around.before).removesuffix(around.after).strip()
+    digits, mark, power = bare.lower().partition("e")
+    whole, point, part = digits.partition(decimal)
+    first, *others = whole.split({".": ",", ",": "."}[decimal]) if grouped else [whole]
+    if others and not (1 <= len(first) <= 3 and all(len(group) == 3 for group in others)):
+        return None
+    plain = first + "".join(others) + point.replace(decimal, ".") + part + mark + power
+    return None if set(plain) - set("0123456789.e+-") else (-1 if minus else 1) * float(plain)
 
 
 def mutant(rng, raw):

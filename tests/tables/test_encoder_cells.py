@@ -21,7 +21,7 @@ CELLS = (
     | st.integers(-99, 99).map(str)
     | st.integers(-99, 99).map(lambda n: str(n + 0.5))
     | st.dates().map(str)
-    | st.sampled_from(["red", "x1", "007", ""])
+    | st.sampled_from(["red", "x1", "007", "inf", ""])
 )
 
 
@@ -31,20 +31,21 @@ CELLS = (
     st.lists(CELLS, min_size=3, max_size=9)
     | st.lists(st.sampled_from([*WORDS[:4], "1", "2", "2.5"]), min_size=3, max_size=9)
 )
-@pytest.mark.filterwarnings("ignore::mercer.errors.LeftOutWarning")
-def test_a_column_of_texts_means_the_same_in_a_file_and_in_a_table(tmp_path, cells):
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_a_column_of_texts_means_the_same_in_a_file_and_in_a_table(tmp_path, strict, cells):
     """Kind, levels, missing cells and numbers are the same, or both are refused."""
     path = tmp_path / "t.csv"
     path.write_text("x;n\n" + "".join(f'"{cell}";1\n' for cell in cells))
     table = {"x": cells, "n": [1.0] * len(cells)}
     try:
-        columns = read_table(str(path)).columns
-        from_file = TableEncoder().fit(columns)
+        columns = read_table(str(path), strict=strict).columns
+        from_file = TableEncoder(strict=strict).fit(columns)
     except InputError:
         with pytest.raises(InputError):
-            TableEncoder().fit(table)
+            TableEncoder(strict=strict).fit(table)
         return
-    from_table = TableEncoder().fit(table)
+    from_table = TableEncoder(strict=strict).fit(table)
     one, other = from_file.columns_[0], from_table.columns_[0]
     assert (one.kind, one.missing, one.levels, one.outputs) == (other.kind, other.missing, other.levels, other.outputs)
     np.testing.assert_array_equal(from_file.transform(columns), from_table.transform(table))

@@ -128,7 +128,10 @@ def test_columns_that_are_gone_or_new_are_named():
         ({"a": 3}, "Column 'a' must be a sequence of values; got int."),
         ({"a": "text"}, "Column 'a' must be a sequence of values; got str."),
         ({"a": np.ones((2, 2))}, "Column 'a' must be one value per row; got 2 dimensions."),
-        ({"a": [1.0, np.inf]}, "Column 'a' must be finite numbers; got 'inf' in row 1. Correct the value, or leave"),
+        (
+            np.array([[1.0], [np.inf]]),
+            "Column 'x1' must be finite numbers; got 'inf' in row 1. Correct the value, or leave",
+        ),
         (
             {"a": ["1", "1e400"]},
             "Column 'a' must be numbers below 1.8e308 in absolute value (the float64 range); got '1e400' in row",

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mercer import TableEncoder
+from mercer.errors import MercerWarning
 from refusals import refusal, tells
 
 
@@ -108,16 +109,63 @@ def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
     assert kind_of(["1,5", "2,5", "3,25"], kinds={"a": "category"}) == "category"
 
 
-def test_text_among_numbers_is_named_and_not_guessed_about():
-    assert tells(
-        refusal(TableEncoder().fit, {"a": ["1", "2", "3", "oops", "5.5", "", "6"]}), "Column 'a'", "got 'oops' in row 3"
-    )
-    assert tells(
-        refusal(TableEncoder().fit, {"a": ["2020-01-01", "2020-02-30", "2020-01-03", "2020-01-04", "2020-01-05"]}),
-        "Column 'a'",
-        "got '2020-02-30' in row 1",
-    )
-    assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"  # few levels: a rating
+NUMBERS, DATES = [f"{row / 4}" for row in range(20)], [f"2020-01-{row + 1:02d}" for row in range(20)]
+ODD = {
+    "a code": (["1", "2", "3", "oops", "5.5", "", "6"], "'oops' in row 3", "1 of 6", "identifier"),
+    "a range": ([*NUMBERS[:9], "3-4", *NUMBERS, "5-6"], "'3-4' in row 9", "2 of 31", "category"),
+    "an infinite text": ([*NUMBERS, "inf", "-inf"], "'inf' in row 20", "2 of 22", "identifier"),
+    "an infinite number": ([1.5, np.inf, 2.5, 1.5, 2.5, 1.5], "'inf' in row 1", "1 of 6", "category"),
+    "an infinite float64": (np.array([np.nan, 1, 2, 3, -np.inf]), "'-inf' in row 4", "1 of 4", "identifier"),
+    "no day": (["2020-02-30", *DATES], "'2020-02-30' in row 0", "1 of 21", "identifier"),
+    "a day in another format": ([*DATES, "25.8.2020", *DATES[:9]], "'25.8.2020' in row 20", "1 of 30", "category"),
+    "no time": (["07:45", "8:10", "11:11", "noon", "23:00"], "'noon' in row 3", "1 of 5", "identifier"),
+}
+
+
+@pytest.mark.parametrize(("cells", "first", "count", "kind"), ODD.values(), ids=ODD)
+def test_a_column_of_numbers_or_dates_with_odd_cells_is_a_text_with_a_warning_or_refused(cells, first, count, kind):
+    table = {"a": cells, "b": np.linspace(0, 1, len(cells)) ** 2}
+    with pytest.warns(MercerWarning) as caught:
+        encoder = TableEncoder().fit(table)
+    (said,) = [str(each.message) for each in caught]
+    assert tells(said, "Column 'a'", count, first, "TableEncoder(")
+    assert encoder.columns_[0].kind == kind
+    assert encoder.transform(table).shape[1] == len(encoder.names_out_)
+    assert tells(refusal(TableEncoder(strict=True).fit, table), "Column 'a'", first)
+    for asked in ("category", "text"):
+        assert TableEncoder({"a": asked}, strict=True).fit(table).columns_[0].kind == asked
+    assert TableEncoder(drop=["a"], strict=True).fit(table).columns_[0].kind == "dropped"
+
+
+def test_numbers_that_could_be_read_in_two_ways_are_refused_whatever_is_said():
+    for strict in (False, True):
+        for cells in (["1.5", "2,25", "3"], ["1,234", "1.234", "7"], ["1/2/2024", "3/4/2024"]):
+            assert tells(refusal(TableEncoder(strict=strict).fit, {"a": cells}), "Column 'a'")
+
+
+def test_infinite_numbers_in_arrays_are_refused_as_scikit_learn_has_it():
+    for cells in (np.array([[1.0], [np.inf]]), [[1.0], [np.inf]], np.array([[np.inf], [np.inf]])):
+        assert tells(refusal(TableEncoder().fit, cells), "Column 'x1'", "'inf' in row")
+
+
+def test_new_rows_are_read_as_training_decided():
+    with pytest.warns(MercerWarning):
+        encoder = TableEncoder().fit({"a": ["1.5", "2", "ask", "1.5", "2", "7", "1.5", "9", "8", "6", "5"]})
+    assert encoder.columns_[0].kind == "category"
+    again = TableEncoder.from_state(*encoder.state())
+    for made in (encoder, again):
+        rows = [made.transform({"a": cells}) for cells in (["2", "ask"], [2, "ask"], ["2.0", "ask"])]
+        np.testing.assert_array_equal(rows[0], rows[1])
+        assert rows[0].any(axis=1).tolist() == [True, True]
+        np.testing.assert_array_equal(made.transform({"a": [2.0, 1.5]}), made.transform({"a": ["2", "1.5"]}))
+        assert made.encode({"a": ["new", "inf"]}).report.columns[0].unseen == 2
+    numbers = TableEncoder().fit({"a": ["1.5", "2", "7"]})
+    assert tells(refusal(numbers.transform, {"a": ["2", "ask"]}), "Column 'a'", "got 'ask' in row 1")
+    assert tells(refusal(numbers.transform, {"a": [2.0, np.inf]}), "Column 'a'", "got 'inf' in row 1")
+
+
+def test_few_levels_are_a_rating_and_no_reason_to_warn():
+    assert kind_of(["1", "2", "3", "4", "many"] * 20) == "category"
 
 
 def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
@@ -143,6 +191,7 @@ def test_asking_for_what_cannot_be_is_refused_by_row_and_column():
         ({"decimal": ";"}, "decimal of TableEncoder must be '.' or ','; got ';'."),
         ({"decimal": ",", "thousands": ","}, "thousands of TableEncoder must be"),
         ({"thousands": "x"}, "thousands of TableEncoder must be"),
+        ({"strict": "no"}, "strict of TableEncoder must be True or False; got 'no'."),
     ],
 )
 def test_bad_settings_are_refused(settings, said):

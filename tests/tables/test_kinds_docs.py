@@ -1,12 +1,13 @@
 """The table of rules in the docs is what happens, in a file and in a dict."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from mercer import TableEncoder
-from mercer.errors import InputError
+from mercer.errors import InputError, LeftOutWarning
 from mercer.tables.reading import read_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "tables.rst"
@@ -25,13 +26,23 @@ def test_every_kind_has_an_example():
     assert len(rules()) == 21
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("in_file", [False, True])
 @pytest.mark.parametrize(("cells", "taken"), rules())
-def test_the_docs_say_what_a_column_is_taken_for(tmp_path, cells, taken):
+def test_the_docs_say_what_a_column_is_taken_for(tmp_path, cells, taken, in_file, strict):
     cells = [cell.strip() for cell in cells]
     (tmp_path / "t.csv").write_text("a;n\n" + "".join(f"{cell};1\n" for cell in cells))
-    for read in (lambda: {"a": cells, "n": [1] * len(cells)}, lambda: read_table(str(tmp_path / "t.csv")).columns):
-        if taken.startswith("refused"):
-            with pytest.raises(InputError, match=r"^Column 'a' (must be numbers|must be finite numbers|is ambiguous)"):
-                TableEncoder().fit(read())
-        else:
-            assert taken.startswith(f"``{TableEncoder().fit(read()).columns_[0].kind}``")
+
+    def fit():
+        table = {"a": cells, "n": [1] * len(cells)}
+        table = read_table(str(tmp_path / "t.csv"), strict=strict).columns if in_file else table
+        return TableEncoder(strict=strict).fit(table)
+
+    odd = "with a warning" in taken
+    if taken.startswith("refused") or (odd and strict):
+        with pytest.raises(InputError, match=r"^Column 'a' (must be numbers|must be finite numbers|is ambiguous)"):
+            fit()
+        return
+    with pytest.warns(LeftOutWarning) if odd and not in_file else nullcontext():
+        encoder = fit()
+    assert taken.startswith(f"``{encoder.columns_[0].kind}``")

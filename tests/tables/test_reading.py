@@ -1,6 +1,6 @@
 """Tables are read right, or refused with one sentence that says where.
 
-Covers: tables.delimited, tables.parquet.
+Covers: tables.delimited.
 """
 
 import io
@@ -418,6 +418,20 @@ def test_durations_and_dates_far_away_are_read_right_or_refused(read):
     assert len(set(read(close, "t.parquet", unused=["x"]).exactly("x"))) == 2
 
 
+@pytest.mark.parametrize(
+    ("cell", "number"), [(b"1,550", 1550), (b"- 4e2", -400), (b"-\t4", -4), (b"+1.5", 1.5), (b"1.250,5", None)]
+)
+def test_the_slow_reader_reads_numbers_as_the_fast_one_does(read, cell, number):
+    for raw in (b"a\tb\n1.5\t2\n%b\t3\n" % cell.replace(b"\t", b" "), b"a;b\n1.5;2\n%b;3\n" % cell):
+        try:
+            found = read(raw)
+        except InputError:
+            assert number is None
+        else:
+            assert found.columns["a"].values.tolist() == [1.5, number]
+            assert agrees(found, raw)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("original", [GOOD, SEMICOLONS, QUOTED, GOOD.replace(b",", b"\t")])
 def test_a_thousand_mutants_are_read_right_or_refused(read, rng, original):
@@ -426,7 +440,7 @@ def test_a_thousand_mutants_are_read_right_or_refused(read, rng, original):
     for _ in range(1000):
         raw = mutant(rng, original)
         try:
-            found = read(raw)
+            found = read(raw, strict=bool(rng.integers(2)))
         except InputError as refusal:
             said.append(str(refusal))
         else:

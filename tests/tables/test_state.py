@@ -16,7 +16,8 @@ from refusals import refusal
 def test_the_state_gives_the_same_encoder_back():
     table = mixed()
     table.loc[2, ["size", "city", "sold"]] = [np.nan, None, pd.NaT]
-    encoder = TableEncoder(kinds={"rooms": "category"}, drop=["key"], decimal=",", thousands=".").fit(table)
+    encoder = TableEncoder(kinds={"rooms": "category"}, drop=["key"], decimal=",", thousands=".", strict=True)
+    encoder = encoder.fit(table)
     record, arrays = encoder.state()
     again = TableEncoder.from_state(json.loads(json.dumps(record)), arrays)
     assert again.columns_ == encoder.columns_

@@ -86,12 +86,22 @@ _COLUMNS = _options(
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
         help="Missing values: fill with the median and add an indicator (mark, the default), fill with the mean, drop "
-        "the rows, or stop with an error (refuse). Infinite values are an error, unless "
-        "--missing mark, mean or drop is given explicitly: then they count as missing.",
+        "the rows, or stop with an error (refuse). Infinite values count as missing if --missing mark, mean or drop is "
+        "given explicitly; otherwise their column is not used as a number (see --strict).",
     ),
     click.option(
         "--missing-target", type=click.Choice(["drop", "refuse"]), default="refuse", show_default=True,
         help="Rows without a target: drop them, or stop with an error (refuse).",
+    ),
+    click.option(
+        "--strict", is_flag=True,
+        help="Stop with an error at a column of numbers or dates with a few other or infinite values. Default: such a "
+        "column is a category or text, or dropped, with a warning.",
+    ),
+    click.option(
+        "--copies", type=click.Choice(["together", "apart"]),
+        help="Whether rows that are identical, target included, are kept in one fold. Default: where they cannot be "
+        "chance.",
     ),
     click.option(
         "--log-target", is_flag=True,

@@ -16,6 +16,7 @@ from mercer.errors import InputError, LeftOutWarning, sentence
 from mercer.tables import TableEncoder
 from mercer.tables.alike import alike
 from mercer.tables.cells import Cells
+from mercer.tables.kinds import odd_warning
 from mercer.tables.reading import Reading, read_table
 from mercer.tables.state import EncoderSettings
 from mercer.tables.values import is_word_for_missing
@@ -45,6 +46,7 @@ class Said:
     encoding: str | None = None
     time: str | None = None
     missing_target: str = "refuse"
+    strict: bool = False
 
     @property
     def read_as(self) -> dict[str, str]:
@@ -91,6 +93,8 @@ class Prepared:
         Columns that are not learned from.
     notes : list of str
         What should be told.
+    warned : list of str
+        What should be warned of.
     stream : callable or None
         Starts a pass over blocks of all rows, for a table of which only a sample is held here.
     """
@@ -104,6 +108,7 @@ class Prepared:
     weights: Array | None
     ignored: tuple[str, ...]
     notes: list[str]
+    warned: list[str]
     times: Array | None = None
     stream: Callable[[], Iterator[Any]] | None = None
 
@@ -155,7 +160,8 @@ def prepare(source: str, said: Said) -> Prepared:
         infinite=infinite_cells(said),
         date_format=said.date_format,
         encoding=said.encoding,
-        too_large=f"A Parquet table of more than {LONG} rows is read block by block: turn it into one.",
+        strict=said.strict or said.always_there,
+        too_large=f"Drop long texts, or make it a Parquet table of more than {LONG} rows, which is read in blocks.",
     )
     names = learned_from(said, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
@@ -170,7 +176,14 @@ def prepare(source: str, said: Said) -> Prepared:
     times = checked_times(table, said.time, rows)
     notes += structure_words(said, groups, weights, times)
     ignored = tuple(name for name in table.raw if name not in features and name != said.target)
-    return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, times)
+    warned = odd_words(encoder, features)
+    return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, times)
+
+
+def odd_words(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
+    """Warnings of columns that are mostly numbers or dates and were taken for something else."""
+    warned = (odd_warning(column, features[column.name]) for column in encoder.columns_)
+    return [warning.worded(flags) for warning in warned if warning is not None]
 
 
 def structure_words(said: Said, groups: Array | None, weights: Array | None, times: Array | None) -> list[str]:
@@ -198,7 +211,7 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, no
     if said.time is not None and said.time in features and features[said.time].family == "number":
         kinds.setdefault(said.time, "number")  # row numbers, too, if time goes by them
     missing = "mean" if said.missing == "mean" else "mark"
-    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format)
+    settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format, said.strict)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LeftOutWarning)
         encoder = TableEncoder.from_settings(settings).fit(features)

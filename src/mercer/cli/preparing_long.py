@@ -17,12 +17,14 @@ from mercer.cli.preparing import (
     fitted_encoder,
     infinite_cells,
     learned_from,
+    odd_words,
     rows_left_out,
     structure_words,
 )
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest
 from mercer.tables import TableEncoder
+from mercer.tables.cells import number_texts
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Rules, arrow_reading
 from mercer.tables.values import NumberStyle
@@ -81,13 +83,15 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     names, named = learned_from(said, column, table.names, table.what), said.always_there
     endless = infinite_cells(said) == "missing"
     survey = table.survey(named, names if said.missing in {"drop", "refuse"} else [], _SAMPLE, endless=endless)
+    strict = said.strict or frozenset(said.always_there)
     how = Rules(
-        said.read_as, frozenset(said.unused), decimal=said.decimal, endless=endless, date_format=said.date_format
-    )
-    sample = arrow_reading(survey.sample, table.what, how)
+        said.read_as, frozenset(said.unused), decimal=said.decimal, endless=endless, date_format=said.date_format,
+        strict=strict,
+    )  # fmt: skip
+    sample = arrow_reading(survey.sample, table.what, how, table.declared, survey.rows.tolist())
     # one style for all blocks, so that none is read in a style of its own
-    how = replace(how, decimal=None, style=sample.style or NumberStyle())
-    whole = arrow_reading(survey.whole, table.what, how)
+    how = replace(how, decimal=None, style=sample.style or NumberStyle(), strict=True)
+    whole = arrow_reading(survey.whole, table.what, how, table.declared)
     notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
     gaps = {name: whole.gaps(name) for name in named}
     for name, (blank, words) in survey.gaps.items():  # words such as NA are missing among numbers and dates alone
@@ -96,7 +100,11 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     rows = np.flatnonzero(kept)
     notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
     drawn = np.flatnonzero(kept[survey.rows])
-    features = {name: sample.columns[name][drawn] for name in names}
+    columns = dict(sample.columns)
+    for name in names:
+        if name in survey.infinite and not (endless or said.strict or name in said.read_as):
+            columns[name] = replace(number_texts(columns[name]), odd=survey.infinite[name])
+    features = {name: columns[name][drawn] for name in names}
     encoder = fitted_encoder(features, said, sample, notes)
     target = chosen_task(whole, said, rows, notes)
     groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
@@ -111,6 +119,7 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
         weights,
         tuple(name for name in table.names if name not in features and name != said.target),
         notes,
+        odd_words(encoder, features),
         None,
         Passes(table, encoder, how, kept, target.values, weights, groups),
     )

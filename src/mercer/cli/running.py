@@ -49,7 +49,7 @@ def run_fit(options: dict[str, Any]) -> None:
             say(data_words(table, target) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked)
-        found = replace(found, warned=[*given_away(table, target, found.judgement), *found.warned])
+        found = replace(found, warned=[*table.warned, *given_away(table, target, found.judgement), *found.warned])
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[2K")  # what is left of the last line of progress
         sys.stderr.flush()
@@ -71,14 +71,18 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
     if speak:
         say(choice_words(found))
         say(error_words(found.judgement, options["target"], table.target.values))
-    for warning in found.warned:
-        say(warning, head="Warning:", colour="yellow", err=True)
+    _warn(found.warned)
     if speak:
         size = readable(Path(out).stat().st_size)
         place = printable(out)
         say(f"Written to {place} ({size}). Next: mercer predict {shlex.quote(place)} NEW_TABLE")
         if options["report"]:
             say(f"The report is in {printable(options['report'])}; it opens in a browser.")
+
+
+def _warn(words: list[str]) -> None:
+    for warning in words:
+        say(warning, head="Warning:", colour="yellow", err=True)
 
 
 def _save(table: Prepared, model: Any, options: dict[str, Any], summary: dict[str, Any]) -> Any:
@@ -148,6 +152,7 @@ def _said(options: dict[str, Any]) -> Said:
         encoding=options["encoding"],
         time=options["time"],
         missing_target=options["missing_target"],
+        strict=options["strict"],
     )
 
 
@@ -170,7 +175,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
             hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
             raise InputError(f"Unknown scoring {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
-    given = {name: options[name] for name in (*names, "class_weight", "log_target")}
+    given = {name: options[name] for name in (*names, "class_weight", "copies", "log_target")}
     return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
 
@@ -226,6 +231,7 @@ def run_explain(options: dict[str, Any]) -> None:
         name, why = choose_model(table.target.task, vars(asked), len(table.target.values), streamed=streamed)
         refuse_unsupported(table, asked, name)
         say(data_words(table, options["target"]) + f"\n\n{name} ({why}).")
+        _warn(table.warned)
         if name.startswith("Auto"):
             say(auto_plan(table, asked))
             return

@@ -195,6 +195,8 @@ def _entry(name: str, given: dict[str, Any]) -> Entry:
     axes = isinstance(shape, list) and len(shape) <= _MOST_AXES and all(type(axis) is int for axis in shape)
     if not _NAME.fullmatch(name) or code not in DTYPES or not axes or not all(0 <= n < _LONGEST_AXIS for n in shape):
         raise ModelFileError("its header describes an invalid array.")
+    if math.prod(max(axis, 1) for axis in shape) * np.dtype(DTYPES[code]).itemsize >= LARGEST:
+        raise ModelFileError("its header describes an array that no machine can hold.")  # NumPy has none, even if empty
     return Entry(name, code, tuple(shape))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
 import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
@@ -22,6 +24,53 @@ except ImportError:  # pragma: no cover - not on every system
     fcntl = None
 
 _LETTERS = 40  # of a file's name in the name of the file beside it, which must stay below 255 bytes
+
+
+@dataclass(frozen=True)
+class SourceStamp:
+    """What tells that a file is still the one that was opened.
+
+    Attributes
+    ----------
+    path : str
+        Where it is.
+    size : int
+        Its bytes.
+    changed, stamped : int
+        When its contents were changed, which whoever writes can set, and when anything of it was, which nobody can.
+    inode : int
+        Its number on the disk: another file of the same name has another one.
+    machine : str
+        Who counts the inodes; files that are shared may have other ones elsewhere. Neither is part of `repr`, by which
+        checkpoints know a file again.
+    """
+
+    path: str
+    size: int
+    changed: int
+    stamped: int
+    inode: int = field(repr=False)
+    machine: str = field(repr=False)
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> SourceStamp:
+        """The stamp of a file as it is now."""
+        status = Path(path).stat()
+        times = status.st_mtime_ns, status.st_ctime_ns
+        return cls(str(Path(path).absolute()), status.st_size, *times, status.st_ino, platform.node())
+
+    def check(self) -> None:
+        """Refuse a file that has changed since."""
+        try:
+            now = SourceStamp.of(self.path)
+        except OSError as problem:
+            raise InputError(f"{self.path!r} can no longer be read: {problem.strerror or problem}.") from None
+        if now.machine != self.machine:
+            now = replace(now, stamped=self.stamped, inode=self.inode, machine=self.machine)
+        if now != self:
+            raise InputError(
+                f"{self.path!r} was changed while it was in use. Every pass must read the same rows; start again."
+            )
 
 
 def checked_path(path: Any, what: str = "model file") -> Path:

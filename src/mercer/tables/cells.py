@@ -33,18 +33,21 @@ class Where:
     Examples
     --------
     >>> from mercer.tables.cells import Where
-    >>> Where()(2), Where("t.csv", [2, 3, 5])(2), Where("t.parquet")(2)
-    ('row 2', 'line 5 of t.csv', 'row 3 of t.parquet')
+    >>> Where()(2), Where("t.csv", [2, 3, 5])(2), Where("t.parquet")(2), Where("t.parquet", rows=[0, 7, 14])(2)
+    ('row 2', 'line 5 of t.csv', 'row 3 of t.parquet', 'row 15 of t.parquet')
     """
 
     what: str = ""
     lines: Sequence[int] | None = None
+    rows: Sequence[int] | None = None
 
     def __call__(self, row: int) -> str:
         """Where a row is."""
         if not self.what:
             return f"row {row}"
-        return f"row {row + 1} of {self.what}" if self.lines is None else f"line {self.lines[row]} of {self.what}"
+        if self.lines is not None:
+            return f"line {self.lines[row]} of {self.what}"
+        return f"row {(row if self.rows is None else self.rows[row]) + 1} of {self.what}"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,35 @@ class Writing:
     dates: str = ""
     before: str = ""
     after: str = ""
+
+
+@dataclass(frozen=True)
+class OddCells:
+    """Cells of a column whose other cells are all numbers or all dates.
+
+    Attributes
+    ----------
+    what : str
+        What the others are: `numbers`, `finite numbers`, `dates` or `dates in one format`.
+    count, total : int
+        How many are odd, of how many that are not missing.
+    first : str
+        The first one, with its place.
+    """
+
+    what: str
+    count: int
+    total: int
+    first: str
+
+    @property
+    def share(self) -> str:
+        """The share of odd cells in percent.
+
+        >>> OddCells("numbers", 1, 30, "'ask' in row 2").share
+        '3.3 %'
+        """
+        return f"{100 * self.count / self.total:.2g} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +116,8 @@ class Cells:
         How the file that they come from writes numbers, where its reader has found out what the cells mean.
     writing : Writing
         How texts wrote these numbers or dates.
+    odd : OddCells or None
+        Why these texts are not numbers or dates, where most of them are.
     """
 
     name: str
@@ -97,6 +131,7 @@ class Cells:
     gone: str = ""
     style: Any = None
     writing: Writing = field(default_factory=Writing)
+    odd: OddCells | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -169,7 +204,8 @@ def read_cells(name: str, raw: Any, where: Where | None = None, *, endless: bool
     where : Where, default=None
         Where its rows are.
     endless : bool, default=False
-        Whether infinite numbers are taken as missing; otherwise they are refused.
+        Whether infinite numbers are taken as missing; otherwise a column that has some is text, which nobody takes for
+        numbers.
 
     Examples
     --------
@@ -234,23 +270,21 @@ def _values(raw: Any) -> tuple[Array, bool]:
 
 
 def _finite(cells: Cells, *, endless: bool) -> Cells:
-    """Numbers of which the infinite ones are taken as missing, or refused."""
+    """Numbers of which the infinite ones are taken as missing; otherwise, if there are some, texts."""
     infinite = np.isinf(cells.values)
     if not infinite.any():
         return cells
-    row, count = int(np.argmax(infinite)), int(infinite.sum())
     if not endless:
-        raise refused_endless(cells, str(cells.values[row]), count, row)
+        return number_texts(cells)
+    count = int(infinite.sum())
     gone = f"{count} infinite value{'s' * (count > 1)}"
     return replace(cells, values=np.where(infinite, np.nan, cells.values), missing=cells.missing | infinite, gone=gone)
 
 
-def refused_endless(cells: Cells, first: str, count: int, row: int) -> InputError:
-    """The error for infinite numbers."""
-    place = cells.where(row)
-    got = f"{first!r} in {place}" if count == 1 else f"{count} infinite values, the first {first!r} in {place}"
-    hint = "Correct the value, or leave the cell empty$missing."
-    return InputError(sentence(f"Column {cells.name!r}", "finite numbers", got), hint=hint)
+def number_texts(cells: Cells) -> Cells:
+    """Numbers as texts, each written in one way."""
+    codes, levels = texts_of(cells)
+    return replace(cells, family="text", values=codes, levels=levels, numbers=dict.fromkeys(levels, True))
 
 
 def is_rounded(number: Any) -> bool:
@@ -411,10 +445,15 @@ def text_cells(name: str, texts: Iterable[str], where: Where | None = None) -> C
     """Texts as cells, empty where missing; white space around them does not count."""
     found: dict[str, int] = {}
     codes = np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.intp)
+    return coded_cells(name, list(found), codes, where)
+
+
+def coded_cells(name: str, texts: Sequence[str], codes: Array, where: Where | None = None) -> Cells:
+    """Texts as cells: the different ones, and the place of each cell among them, -1 where missing."""
     levels: dict[str, int] = {}
-    stripped = [str(text).strip() for text in found]
-    places = np.array([levels.setdefault(text, len(levels)) if text else -1 for text in stripped], dtype=np.intp)
-    codes = places[codes]
+    stripped = [str(text).strip() for text in texts]
+    places = [levels.setdefault(text, len(levels)) if text else -1 for text in stripped]
+    codes = np.array([*places, -1], dtype=np.intp)[codes]
     return Cells(name, "text", codes, codes < 0, list(levels), where=where or Where())
 
 

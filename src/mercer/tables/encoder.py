@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, nearest, sentence
+from mercer.errors import InputError, MercerWarning, nearest, sentence
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import ROW_NUMBERS, decide, is_constant, meant, warn_of_left_out
+from mercer.tables.kinds import ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
 from mercer.tables.values import NumberStyle, found_style
@@ -48,6 +48,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     date_format : str, default=None
         A format of strptime, such as "%d/%m/%Y", for dates that are text. None finds out, and refuses columns in which
         the day or the month may come first.
+    strict : bool, default=False
+        Whether a column of numbers or dates in which a few cells are something else, or infinite, is refused. By
+        default it is a category, a text or left out, by the rules for texts, with a warning.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         thousands: str | None = None,
         missing: str = "mark",
         date_format: str | None = None,
+        strict: bool = False,
     ) -> None:
         self.kinds = kinds
         self.drop = drop
@@ -97,6 +101,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.thousands = thousands
         self.missing = missing
         self.date_format = date_format
+        self.strict = strict
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,7 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def settings(self) -> EncoderSettings:
         """The parameters, validated."""
         return EncoderSettings.checked(
-            self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format
+            self.kinds, self.drop, self.decimal, self.thousands, self.missing, self.date_format, self.strict
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -273,6 +278,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             **how,
             missing=settings.missing,
             date_format=settings.date_format,
+            strict=settings.strict,
         )
 
     def _learn(self, table: Table, settings: EncoderSettings) -> None:
@@ -284,7 +290,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if style is None:
             style = found_style(read[p] for p in kept if asked.get(p) in {None, "number"})
         style_of = style or NumberStyle()
-        made = {p: meant(read[p], asked.get(p), style_of, date_format=settings.date_format) for p in kept}
+        made = {}
+        for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
+            strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
+            made[p] = meant(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
         varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
         columns: list[Column] = []
         taken: set[str] = set()
@@ -298,7 +307,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [_unused(each, taken) for each in output_names(column, is_truth(column, cells))]
             columns.append(replace(column, outputs=tuple(names)))
         for place, column in enumerate(columns):
-            if column.kind == "identifier":
+            odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
+            if odd is not None:  # what a reader has made of a file is told by whoever reads
+                warnings.warn(odd, stacklevel=3)
+            elif column.kind == "identifier" and made[place].odd is None:
                 warn_of_left_out(column, read[place])
         self.set_columns(columns, settings, style, named=table.named)
 
@@ -312,7 +324,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not table.named:
             return X, clone(self)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LeftOutWarning)
+            warnings.simplefilter("ignore", MercerWarning)
             whole = clone(self).fit(X)
         settings, own = whole.settings, whole._style or NumberStyle()  # noqa: SLF001 - an encoder like this one
         asked = {str(key): kind for key, kind in settings.kinds}
@@ -320,7 +332,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for place, name in enumerate(table.names):
             made = read_cells(name, table.column(place))
             if name not in settings.drop:
-                made = meant(made, asked.get(name), made.style or own, date_format=settings.date_format)
+                dates = settings.date_format
+                made = meant(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
             declared = made.declared or asked.get(name) == "category"
             cells[name] = replace(made, declared=declared, style=made.style or own)
         counted_rows = [column.name for column in whole.columns_ if column.why.startswith(ROW_NUMBERS)]

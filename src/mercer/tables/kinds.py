@@ -10,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, sentence
+from mercer.errors import InputError, LeftOutWarning, MercerWarning, sentence
 from mercer.tables.cells import (
     EXACT,
     FIFTEEN,
     Cells,
+    OddCells,
     Writing,
     number_text,
-    refused_endless,
     short,
     text_cells,
     texts_of,
@@ -72,6 +72,7 @@ def meant(
     trained: bool = False,
     writing: Writing | None = None,
     date_format: str | None = None,
+    strict: bool = True,
 ) -> Cells:
     """The cells of a column of this kind as what they mean; where no kind is known, the cells decide.
 
@@ -83,12 +84,14 @@ def meant(
     every cell true or false, in any case                  booleans, NA and the like are missing
     every cell a date, in one format                       days, NA and the like are missing
     every cell a number, none like 007                     numbers, NA and the like are missing
-    numbers, and inf                                       refused, or inf is missing if that was said
+    numbers, and inf                                       inf is missing if that was said; else odd
     every cell a number in some style                      refused: the style must be said
-    80 % numbers or dates, and more than 50 distinct       refused: a spoilt column
+    80 % numbers or dates, and more than 50 distinct       odd
     values or most of them distinct
     all other texts                                        texts, NA among them
     =====================================================  ==========================================
+
+    Odd columns are texts that know what is odd, for a warning; or refused.
 
     Parameters
     ----------
@@ -108,6 +111,8 @@ def meant(
         How the column was written in training.
     date_format : str, default=None
         A format of strptime that dates may have.
+    strict : bool, default=True
+        Whether odd columns are refused.
 
     Examples
     --------
@@ -139,8 +144,8 @@ def meant(
         if None in values:
             raise _refused_number(said, said.levels[values.index(None)], own, trained=trained)
         return replace(_numbers(said, [v for v in values if v is not None], own), writing=Writing("", *unit))
-    if None in values and len(said.levels) > 1:
-        _refuse_spoilt(said, own)
+    if None in values and (len(said.levels) > 1 or said.numbers):
+        return replace(cells, odd=_find_odd(said, own, strict=strict))
     return cells
 
 
@@ -238,6 +243,8 @@ def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: boo
     if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
         around = f"{style.before!r} before them" if style.before else f"{style.after!r} after them"
         return cells.refused(f"numbers with {around}" + ", as in the training table" * trained, text)
+    if is_endless(text):
+        return _refused_endless(cells, np.array([is_endless(text) for text in cells.levels]))
     if not LOOSE.fullmatch(text):
         return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
@@ -249,28 +256,54 @@ def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: boo
     )
 
 
-def _refuse_spoilt(cells: Cells, style: NumberStyle) -> None:
-    """Raise an error for a column of numbers or dates with a few other cells, instead of guessing."""
+def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | None:
+    """What is odd about a column of numbers or dates with a few other cells; None for any other column.
+
+    Numbers in several formats are refused, whatever is said, instead of guessing.
+    """
     numbers = np.array([style.value(cells, text) is not None for text in cells.levels])
-    days = np.array([any(read_day(text, form) is not None for form in FORMATS) for text in cells.levels])
     loose = np.array([bool(LOOSE.fullmatch(text)) for text in cells.levels])
     endless = np.array([is_endless(text) for text in cells.levels])
     if (numbers | endless).all():
-        row = int(np.argmax(np.append(endless, False)[cells.values]))
-        raise refused_endless(cells, cells.levels[cells.values[row]], int(cells.counts[endless].sum()), row)
+        if strict:
+            raise _refused_endless(cells, endless)
+        return _count_odd(cells, "finite numbers", numbers)
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
         hint = "Set the format with $style, or use $category."
         raise cells.refused("numbers in one format", text, hint)
     total = cells.counts.sum()
     if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
-        return
-    for fits, what in ((numbers, "numbers"), (days, "dates"), (loose, "numbers")):
-        share = cells.counts[fits].sum() / total
-        if share >= _SPOILT:
-            text = cells.levels[int(np.argmin(fits))]
-            hint = "Correct the value, leave the cell empty, or use $category."
-            raise cells.refused(f"{what} in every row ({100 * share:.3g} % are)", text, hint)
+        return None
+    forms = [np.array([read_day(text, form) is not None for text in cells.levels]) for form in FORMATS]
+    days = np.any(forms, axis=0)
+    dates = "dates", days
+    if days.all():
+        dates = "dates in one format", max(forms, key=lambda fits: int(cells.counts[fits].sum()))
+    for many, (what, fits) in ((numbers, ("numbers", numbers)), (days, dates), (loose, ("numbers", loose))):
+        if cells.counts[many].sum() < _SPOILT * total:
+            continue
+        if not strict:
+            return _count_odd(cells, what, fits)
+        must_be = f"{what} in every row ({100 * cells.counts[fits].sum() / total:.3g} % are)"
+        hint = "Correct the value, leave the cell empty, or use $category."
+        raise cells.refused(must_be, cells.levels[int(np.argmin(fits))], hint)
+    return None
+
+
+def _count_odd(cells: Cells, what: str, fits: Array) -> OddCells:
+    """The count of cells that do not fit, and the first one."""
+    row = int(np.argmin(np.append(fits, True)[cells.values]))
+    return OddCells(what, int(cells.counts[~fits].sum()), int(cells.counts.sum()), cells.found(row))
+
+
+def _refused_endless(cells: Cells, endless: Array) -> InputError:
+    """The error for infinite numbers."""
+    count, row = int(cells.counts[endless].sum()), int(np.argmax(np.append(endless, False)[cells.values]))
+    first = cells.found(row)
+    got = first if count == 1 else f"{count} infinite values, the first {first}"
+    hint = "Correct the value, or leave the cell empty$missing."
+    return InputError(sentence(f"Column {cells.name!r}", "finite numbers", got), hint=hint)
 
 
 def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tuple[Kind, str]:
@@ -314,7 +347,10 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         if rows_counted and _counts_rows(cells):
             return "identifier", f"{ROW_NUMBERS}; to keep them, use kind number"
         return "number", _number_reason(cells)
-    return ("date", WORDS.get(cells.writing.dates, "dates")) if cells.family == "date" else _decide_text(cells)
+    if cells.family == "date":
+        return "date", WORDS.get(cells.writing.dates, "dates")
+    kind, why = _decide_text(cells)
+    return kind, why if cells.odd is None else f"{why}; {cells.odd.share} are not {cells.odd.what}"
 
 
 def _counts_rows(cells: Cells) -> bool:
@@ -324,6 +360,22 @@ def _counts_rows(cells: Cells) -> bool:
         return False
     steps = np.diff(values)
     return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
+
+
+def odd_warning(column: Any, cells: Cells) -> MercerWarning | None:
+    """The warning of a column that is mostly numbers or dates and was taken for something else; None for any other."""
+    odd = cells.odd
+    if odd is None:
+        return None
+    kept = column.kind in {"category", "text"}
+    taken = f"was taken as {'a category' if column.kind == 'category' else 'text'}" if kept else "was left out"
+    message = (
+        f"Column {column.name!r} {taken}: {odd.share} of its values ({odd.count} of {odd.total}) are not {odd.what}, "
+        f"the first {odd.first}."
+    )
+    hint = f"Correct these values, or leave the cells empty{'$missing' * (odd.what == 'finite numbers')}. "
+    hint += "To leave the column out, use $drop." if kept else "To keep the column as it is, use $category or $as_text."
+    return (MercerWarning if kept else LeftOutWarning)(message, hint=hint, column=column.name)
 
 
 def warn_of_left_out(column: Any, cells: Cells) -> None:

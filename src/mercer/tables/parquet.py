@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,22 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MemoryRefusal, sentence
-from mercer.runtime import promise
+from mercer.runtime import promise, readable
+from mercer.runtime.disk import SourceStamp
+from mercer.runtime.memory import available_bytes
+from mercer.tables.cells import OddCells, Where
 from mercer.tables.delimited import refuse_twice
 from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS
 
 _AT_ONCE = 50_000  # rows of a block
-# Bytes of memory for each cell of a Parquet file, measured on a million rows: numbers 38 to 52, texts 33 to 175.
-_PER_NUMBER, _PER_TEXT = 52, 180
+# Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
+# a million rows; for each byte of texts in a row group, which are held compressed, encoded and as a dictionary; and for
+# each different text as an object of Python's, beside its letters.
+_PER_CELL, _PER_BYTE, _PER_TEXT = 52, 3, 180
+_WIDEST = 4  # bytes of a letter in Python's texts, unless all are ASCII
 _PAGE = 2**20  # bytes read ahead of a column, so that no column of a large row group is held
+_LARGEST = 2**31 - 2  # bytes of the texts of a dictionary
+_SMALLER = "Write the file with smaller row groups, or without its longest texts."
 
 
 def table_path(source: str) -> Path:
@@ -38,39 +45,151 @@ def pyarrow(what: str) -> Any:
     return pa
 
 
-def plain(cells: Any) -> Any:
-    """A batch or table with strings and bytes of the ordinary types: few functions of pyarrow know the view types.
-
-    Text that is not UTF-8 raises pyarrow's own ArrowInvalid.
-    """
-    import pyarrow as pa
-
-    cells.validate(full=True)
-    ordinary = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
-    if not any(str(kind) in ordinary for kind in cells.schema.types):
-        return cells
-    columns = [column.cast(ordinary.get(str(column.type), column.type)) for column in cells.columns]
-    return type(cells).from_arrays(columns, names=cells.schema.names)
-
-
 def opened(path: str | Path) -> Any:
     """A Parquet file, whose pages are read when they are needed."""
     package = pyarrow("Parquet")
-    from pyarrow import parquet
-
     try:
-        return parquet.ParquetFile(path, buffer_size=_PAGE, pre_buffer=False)
+        return _file(path)
     except (package.ArrowException, OSError, ValueError) as problem:
         raise InputError(f"{str(path)!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
-def guarded(batches: Iterator[Any], path: str) -> Iterator[Any]:
-    """What goes wrong in reading, in a sentence."""
+def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> Any:
+    """A Parquet file, or the bytes of one, with the columns at these paths read as dictionaries."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        pa.BufferReader(source) if isinstance(source, bytes) else source,
+        read_dictionary=list(coded),
+        buffer_size=_PAGE,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
+
+
+def blocks_of(
+    source: str | Path | bytes,
+    what: str,
+    at_once: int,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[int] | None = None,
+) -> Iterator[Any]:
+    """The rows of a Parquet file as tables of pyarrow's, at most `at_once` rows each, with texts as dictionaries.
+
+    Few bytes of a file can stand for many: a text that repeats, or begins like the one before, is stored once. The
+    texts of a row group are therefore decoded as one dictionary, which takes no more memory than the footer says, and
+    that is promised before.
+
+    Parameters
+    ----------
+    source : path or bytes
+        The file, or what it holds.
+    what : str
+        What to call it.
+    at_once : int
+        Rows of a table.
+    columns : sequence of str, default=None
+        Some of the columns.
+    groups : sequence of int, default=None
+        Some of the row groups.
+    """
     package = pyarrow("Parquet")
     try:
-        yield from map(plain, batches)
+        with _file(source) as file:
+            names = [str(name) for name in file.schema_arrow.names] if columns is None else list(columns)
+            groups = range(file.metadata.num_row_groups) if groups is None else groups
+            texts = [_texts_in(file, group, set(names)) for group in groups]
+        delta = {path for chunks in texts for path, chunk in chunks.items() if _is_delta(chunk)}
+        with _file(source, sorted({path for chunks in texts for path in chunks} - delta)) as file:
+            for group, chunks in zip(groups, texts, strict=True):
+                yield from _group_blocks(file, group, names, chunks, what, at_once)
     except (package.ArrowException, OSError) as problem:
-        raise InputError(f"{path!r} is a damaged Parquet file: {one_line(problem)}.") from None
+        raise InputError(f"{what} is a damaged Parquet file: {one_line(problem)}.") from None
+
+
+def _chunks(file: Any, group: int, places: Sequence[int]) -> list[Any]:
+    """What the footer says of columns of a row group.
+
+    One row is read first: pyarrow refuses to read a chunk whose description is damaged, but ends the process where it
+    is asked for it.
+    """
+    next(file.iter_batches(1, row_groups=[group], columns=[file.schema.column(place).path for place in places]), None)
+    return [file.metadata.row_group(group).column(place) for place in places]
+
+
+def _texts_in(file: Any, group: int, names: Collection[str]) -> dict[str, Any]:
+    """What the footer says of the texts and bytes in these columns of a row group, by path: a name, or `name.item`."""
+    paths = {place: file.schema.column(place).path for place in _text_leaves(file)}
+    places = [place for place, path in paths.items() if path in names or path.partition(".")[0] in names]
+    chunks = _chunks(file, group, places) if places else []
+    return {paths[place]: chunk for place, chunk in zip(places, chunks, strict=True)}
+
+
+def _text_leaves(file: Any) -> list[int]:
+    """The places of columns of texts or bytes; those inside of lists and the like, too."""
+    leaves = map(file.schema.column, range(file.metadata.num_columns))
+    return [
+        place
+        for place, leaf in enumerate(leaves)
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+    ]
+
+
+def _is_delta(chunk: Any) -> bool:
+    """Whether texts are stored by how they differ from each other, which pyarrow cannot read as a dictionary."""
+    return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
+
+
+def _group_blocks(
+    file: Any, group: int, names: list[str], chunks: dict[str, Any], what: str, at_once: int
+) -> Iterator[Any]:
+    """The rows of one row group: its texts decoded together, all other columns as they are needed."""
+    import pyarrow as pa
+
+    reading = f"Reading the texts of a row group of {what}"
+    sizes = [chunk.total_uncompressed_size for chunk in chunks.values()]
+    if sizes and max(sizes) > _LARGEST:
+        must_be = f"less than {readable(_LARGEST)} of texts in each column"
+        raise InputError(sentence(f"A row group of {what}", must_be, readable(max(sizes)), _SMALLER))
+    promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
+    texts = [name for name in names if name in chunks]
+    coded = [name for name in texts if pa.types.is_dictionary(file.schema_arrow.field(name).type)]
+    held: dict[str, Any] = {}
+    if coded:
+        table = file.read_row_group(group, columns=coded)
+        table.validate(full=True)  # text that is not UTF-8 raises pyarrow's own ArrowInvalid
+        held = {name: table.column(name) for name in coded}
+    held |= {name: _recode(file, group, name, chunks[name], reading) for name in texts if name not in coded}
+    done = 0
+    for batch in file.iter_batches(at_once, row_groups=[group], columns=[name for name in names if name not in held]):
+        batch.validate(full=True)
+        yield pa.table(
+            {name: held[name].slice(done, batch.num_rows) if name in held else batch.column(name) for name in names}
+        )
+        done += batch.num_rows
+
+
+def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
+    """A column of texts that pyarrow cannot read as a dictionary, as one.
+
+    No text is longer than all that is stored, so few enough are decoded at once to fit in memory however long they are.
+    """
+    import pyarrow as pa
+
+    rows, stored = file.metadata.row_group(group).num_rows, max(1, chunk.total_uncompressed_size)
+    in_full = {"PLAIN", "RLE", "BIT_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}.issuperset(chunk.encodings)
+    step = rows if in_full else max(1, min(available_bytes() // 8, _LARGEST) // stored)
+    pieces: list[Any] = []
+    count = 0
+    for batch in file.iter_batches(step, row_groups=[group], columns=[name]):
+        batch.validate(full=True)
+        column = batch.column(0)
+        kind = pa.binary() if "binary" in str(column.type) else pa.string()
+        pieces.append(getattr(column, "storage", column).cast(kind).dictionary_encode())
+        count += pieces[-1].nbytes
+        promise(_PER_BYTE * count, reading, _SMALLER)
+    return pa.chunked_array([pa.chunked_array(pieces).combine_chunks()])
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -85,29 +204,86 @@ def files_of(folder: Path) -> list[Path]:
     return found
 
 
-def read_parquet(raw: bytes, what: str, too_large: str) -> Any:
-    """The table of pyarrow's that the bytes of a Parquet file are."""
+def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[str]]:
+    """The table of pyarrow's that the bytes of a Parquet file are, and the columns that it declares as categories."""
     package = pyarrow("Parquet")
-    from pyarrow import parquet
-
     try:
-        file = parquet.ParquetFile(io.BytesIO(raw))
-        names = refuse_twice([str(name) for name in file.schema_arrow.names], what)
-        promise_cells(file.schema_arrow, file.metadata.num_rows, what, too_large)
-        return plain(file.read()).rename_columns(names)
+        with _file(raw) as file:
+            names, declared = (
+                refuse_twice([str(name) for name in file.schema_arrow.names], what),
+                declared_categories(file),
+            )
+            longest = max((file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)), default=0)
+            promise(bytes_held(file), f"Reading {what}", too_large)
+            tables = [file.schema_arrow.empty_table()] if not longest else list(blocks_of(raw, what, longest))
+        return package.concat_tables(tables).rename_columns(names), declared
     except (InputError, MemoryRefusal):
         raise
     except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
 
 
-def promise_cells(schema: Any, rows: int, what: str, too_large: str) -> None:
-    """Refuse a Parquet table whose cells do not fit in memory, before they are read."""
+def declared_categories(file: Any) -> frozenset[str]:
+    """The columns of a Parquet file whose writer declared them as categories."""
     from pyarrow import types
 
-    numbers = sum(types.is_primitive(kind) or types.is_decimal(kind) for kind in schema.types)
-    needed = rows * (_PER_NUMBER * numbers + _PER_TEXT * (len(schema.types) - numbers))
-    promise(needed, f"Reading {what}", too_large)
+    return frozenset(str(field.name) for field in file.schema_arrow if types.is_dictionary(field.type))
+
+
+def bytes_held(file: Any) -> int:
+    """Bytes of memory that all rows of a Parquet file take, by its footer, as a table of pyarrow's."""
+    texts, places, count = set(_text_leaves(file)), range(file.metadata.num_columns), 0
+    cells = [_PER_CELL + file.schema.column(place).length for place in places]
+    for group in range(file.metadata.num_row_groups):
+        for place, chunk in enumerate(_chunks(file, group, places)):
+            count += cells[place] * chunk.num_values + _PER_BYTE * chunk.total_uncompressed_size * (place in texts)
+    return count
+
+
+def distinct_texts(column: Any) -> tuple[list[Any], Array]:
+    """The different texts (or bytes) of a dictionary column in the order of their first rows, and the code of each row.
+
+    The code is the place of its text, -1 for a missing cell. Texts that no row has are not looked at.
+    """
+    places: dict[Any, int] = {}
+    codes = [np.empty(0, dtype=np.intp)]
+    for chunk in map(_drop_unused, column.chunks):
+        own = [places.setdefault(text, len(places)) for text in chunk.dictionary.to_pylist()]
+        codes.append(np.array([*own, -1], dtype=np.intp)[chunk.indices.fill_null(-1).to_numpy()])
+    return list(places), np.concatenate(codes)
+
+
+def promise_texts(columns: Iterable[Any], what: str) -> None:
+    """Refuse columns whose different texts do not fit in memory as objects of Python's, before these are made."""
+    from pyarrow import compute, types
+
+    needed = 0
+    for chunk in (chunk for column in columns if types.is_dictionary(column.type) for chunk in column.chunks):
+        known = _drop_unused(chunk).dictionary
+        wide = types.is_string(known.type) and not compute.all(compute.string_is_ascii(known)).as_py()
+        needed += chunk.nbytes + _PER_TEXT * len(known) + known.nbytes * (_WIDEST if wide else 1)
+    promise(needed, f"Reading the texts of {what}", "Drop columns of long texts, or shorten the texts.")
+
+
+def _drop_unused(chunk: Any) -> Any:
+    """A dictionary array without the texts that no row has, in the order of their first rows."""
+    from pyarrow import DictionaryArray
+
+    used = chunk.indices.dictionary_encode()
+    if np.array_equal(used.dictionary.to_numpy(), np.arange(len(chunk.dictionary))):
+        return chunk
+    return DictionaryArray.from_arrays(used.indices, chunk.dictionary.take(used.dictionary))
+
+
+def _compact(table: Any) -> Any:
+    """A table whose dictionaries hold nothing that no row has: what is cut out of a block must not keep the block."""
+    import pyarrow as pa
+
+    for place, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type):
+            cut = pa.chunked_array([_drop_unused(chunk) for chunk in column.chunks], column.type)
+            table = table.set_column(place, table.column_names[place], cut)
+    return table
 
 
 def one_line(error: BaseException) -> str:
@@ -130,12 +306,15 @@ class Survey:
         All rows of a few columns.
     gaps : dict of str to pair of ndarray of bool
         For each column that was to be looked at: which rows are blank there, and which say NA or the like.
+    infinite : dict of str to OddCells
+        Columns of numbers of which some, in the sample or not, are infinite.
     """
 
     sample: Any
     rows: Array
     whole: Any
     gaps: dict[str, tuple[Array, Array]]
+    infinite: dict[str, OddCells]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +323,7 @@ class LongTable:
 
     Attributes
     ----------
-    files : tuple of Path
+    files : tuple of SourceStamp
         In the order of their names.
     names : tuple of str
         Of the columns.
@@ -152,6 +331,8 @@ class LongTable:
         In all files.
     what : str
         What to call it.
+    declared : frozenset of str
+        Columns that the first file declares as categories.
 
     Examples
     --------
@@ -169,10 +350,11 @@ class LongTable:
     (1000, 10, 1000)
     """
 
-    files: tuple[Path, ...]
+    files: tuple[SourceStamp, ...]
     names: tuple[str, ...]
     rows: int
     what: str
+    declared: frozenset[str]
 
     @staticmethod
     def found(source: str, above: int) -> LongTable | None:
@@ -183,28 +365,30 @@ class LongTable:
         files = files_of(path) if path.is_dir() else [path]
         if not files or not all(_is_parquet(file) for file in files):
             return None
-        rows, names = 0, [""]
+        rows, names, declared, stamps = 0, [""], frozenset[str](), tuple(map(SourceStamp.of, files))
         for file in files:
             with opened(file) as held:
                 own = refuse_twice([str(name) for name in held.schema_arrow.names], file.name)
                 if file is not files[0] and own != names:
                     raise InputError(f"{file.name} must have the same columns as {files[0].name}, in the same order.")
+                declared = declared_categories(held) if file is files[0] else declared
                 names, rows = own, rows + held.metadata.num_rows
-        return LongTable(tuple(files), tuple(names), rows, path.name) if rows > above or path.is_dir() else None
+        return LongTable(stamps, tuple(names), rows, path.name, declared) if rows > above or path.is_dir() else None
 
     def promise(self, too_large: str) -> None:
         """Refuse a table that does not fit in memory as a whole."""
-        with opened(self.files[0]) as held:
-            promise_cells(held.schema_arrow, self.rows, self.what, too_large)
+        needed = 0
+        for file in self.files:
+            with opened(file.path) as held:
+                needed += bytes_held(held)
+        promise(needed, f"Reading {self.what}", too_large)
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Any]:
         """Some columns, block by block, as tables of pyarrow's."""
-        import pyarrow as pa
-
         for file in self.files:
-            with opened(file) as held:
-                for batch in guarded(held.iter_batches(_AT_ONCE, columns=list(columns)), str(file)):
-                    yield pa.Table.from_batches([batch]).select(list(columns))
+            file.check()
+            yield from blocks_of(file.path, repr(Path(file.path).name), _AT_ONCE, columns)
+            file.check()
 
     def survey(self, whole: Sequence[str], looked_at: Collection[str], count: int, *, endless: bool = False) -> Survey:
         """One pass: a sample of about `count` rows, some columns whole, and where others have gaps.
@@ -215,18 +399,36 @@ class LongTable:
 
         step = max(1, self.rows // count)
         samples, kept, row = [], [], 0
+        infinite: dict[str, OddCells] = {}
         gaps: dict[str, list[tuple[Array, Array]]] = {name: [] for name in looked_at}
         for block in self.blocks(self.names):
-            samples.append(block.take(np.arange(-row % step, block.num_rows, step)))
-            kept.append(block.select(list(whole)))
+            samples.append(_compact(block.take(np.arange(-row % step, block.num_rows, step))))
+            kept.append(_compact(block.select(list(whole))))
             for name, found in gaps.items():
                 found.append(_gaps(block.column(name), endless=endless))
+            for name in self.names:
+                if pa.types.is_floating(block.column(name).type):
+                    before = infinite.get(name, OddCells("finite numbers", 0, 0, ""))
+                    infinite[name] = _add_infinite(before, block.column(name).to_numpy(), Where(self.what), row)
             row += block.num_rows
         joined = {
             name: (np.concatenate([blank for blank, _ in found]), np.concatenate([words for _, words in found]))
             for name, found in gaps.items()
         }
-        return Survey(pa.concat_tables(samples), np.arange(0, row, step), pa.concat_tables(kept), joined)
+        odd = {name: cells for name, cells in infinite.items() if cells.count}
+        return Survey(pa.concat_tables(samples), np.arange(0, row, step), pa.concat_tables(kept), joined, odd)
+
+
+def _add_infinite(before: OddCells, values: Array, where: Where, row: int) -> OddCells:
+    """The count of infinite numbers with those of a block added, whose first row has this number."""
+    marks = np.isinf(values)
+    first = before.first
+    if marks.any() and not first:
+        place = int(np.argmax(marks))
+        first = f"{str(values[place])!r} in {where(row + place)}"
+    return replace(
+        before, count=before.count + int(marks.sum()), total=before.total + int((~np.isnan(values)).sum()), first=first
+    )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -241,14 +443,18 @@ def _gaps(column: Any, *, endless: bool) -> tuple[Array, Array]:
     """Cells that are null, NaN or blank (or infinite), and those with a word for missing."""
     from pyarrow import array, compute, types
 
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    blank = np.array(compute.is_null(column, nan_is_null=types.is_floating(column.type)), dtype=bool)
-    nowhere = np.zeros(len(blank), dtype=bool)
-    if types.is_floating(column.type) and endless:
-        blank |= np.isinf(np.asarray(column.to_numpy()))
-    if not (types.is_string(column.type) or types.is_large_string(column.type)):
-        return blank, nowhere
-    texts = compute.utf8_lower(compute.utf8_trim_whitespace(compute.fill_null(column, "")))
-    words = array([*MISSING_WORDS, *(ENDLESS_TEXTS if endless else ())], texts.type)
-    return np.array(compute.equal(texts, ""), dtype=bool), np.array(compute.is_in(texts, words), dtype=bool)
+    if not types.is_dictionary(column.type):
+        blank = np.array(compute.is_null(column, nan_is_null=types.is_floating(column.type)), dtype=bool)
+        if types.is_floating(column.type) and endless:
+            blank |= np.isinf(np.asarray(column.to_numpy()))
+        return blank, np.zeros(len(blank), dtype=bool)
+    if not types.is_string(column.type.value_type):
+        return np.array(compute.is_null(column), dtype=bool), np.zeros(len(column), dtype=bool)
+    blanks, words = [], []
+    for chunk in map(_drop_unused, column.chunks):
+        codes = chunk.indices.fill_null(-1).to_numpy()
+        texts = compute.utf8_lower(compute.utf8_trim_whitespace(chunk.dictionary))
+        known = array([*MISSING_WORDS, *(ENDLESS_TEXTS if endless else ())], texts.type)
+        blanks.append(np.append(compute.equal(texts, ""), True)[codes].astype(bool))
+        words.append(np.append(compute.is_in(texts, known), False)[codes].astype(bool))
+    return np.concatenate(blanks), np.concatenate(words)

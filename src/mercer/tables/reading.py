@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,11 +15,11 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.runtime import promise
-from mercer.tables.cells import Cells, Where, Writing, read_cells, short, text_cells
+from mercer.tables.cells import Cells, Where, Writing, coded_cells, read_cells, short, text_cells
 from mercer.tables.dates import WORDS, checked_format
 from mercer.tables.delimited import SEPARATORS, read_delimited
 from mercer.tables.kinds import meant
-from mercer.tables.parquet import read_parquet, table_path
+from mercer.tables.parquet import distinct_texts, promise_texts, read_parquet, table_path
 from mercer.tables.values import NumberStyle, found_style
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
@@ -69,7 +69,7 @@ class Reading:
     def gaps(self, name: str) -> Array:
         """Which cells of a column are missing, used or not."""
         cells = self.columns.get(name)
-        return (read_cells(name, self.raw[name], self.where, endless=True) if cells is None else cells).missing
+        return (_cells(name, self.raw[name], self.where, endless=True) if cells is None else cells).missing
 
     def exactly(self, name: str) -> list[Any]:
         """The cells of a column as in the file; an unknown name is an error that suggests the nearest one."""
@@ -84,12 +84,7 @@ class Reading:
                 )
             raise InputError(f"There is no column {name!r} in {self.what}. {known}", hint=hint)
         column = self.raw[name]
-        if isinstance(column, list):
-            return column
-        try:
-            return list(column.to_pylist())
-        except (ValueError, OverflowError):  # dates of which Python has none
-            return [None if np.isnat(day) else str(day) for day in column.to_numpy()]
+        return column if isinstance(column, list) else _objects(column)
 
 
 def read_table(
@@ -105,6 +100,7 @@ def read_table(
     writings: Mapping[str, Writing] | None = None,
     date_format: str | None = None,
     encoding: str | None = None,
+    strict: bool | Collection[str] = True,
     too_large: str = "Read fewer rows at a time.",
 ) -> Reading:
     r"""Read a table from a file, a pipe or a device, or from standard input if `source` is "-".
@@ -134,6 +130,9 @@ def read_table(
         A format of strptime that dates may have.
     encoding : str, default=None
         Of a text file; None takes UTF-8, UTF-16 or Windows-1252, and tells if it is not the first.
+    strict : bool or collection of str, default=True
+        Whether columns of numbers or dates with a few other cells, or infinite ones, are refused, or which; otherwise
+        they are texts that know what is odd.
     too_large : str
         What to do where the table does not fit in memory, for the refusal.
 
@@ -165,9 +164,11 @@ def read_table(
         infinite == "missing",
         dict(writings or {}),
         checked_format(date_format),
+        strict if isinstance(strict, bool) else frozenset(strict),
     )
     if raw[:4] == b"PAR1":
-        return arrow_reading(read_parquet(raw, what, too_large), what, how)
+        cells, declared = read_parquet(raw, what, too_large)
+        return arrow_reading(cells, what, how, declared)
     table = read_delimited(raw, what, separator, encoding)
     kind, where = SEPARATORS.get(table.separator, table.separator), Where(what, table.lines)
     return how.reading(dict(zip(table.names, table.columns, strict=True)), where, kind, table.notes)
@@ -185,11 +186,24 @@ class Rules:
     endless: bool = False
     writings: Mapping[str, Writing] = field(default_factory=dict)
     date_format: str | None = None
+    strict: bool | frozenset[str] = True
 
-    def reading(self, raw: dict[str, Any], where: Where, kind: str, notes: Sequence[str] = ()) -> Reading:
+    def used_columns(self, names: Iterable[str]) -> list[str]:
+        """The columns that are looked at."""
+        return [name for name in names if name not in self.unused and (name in self.kinds or not self.only_kinds)]
+
+    def reading(
+        self,
+        raw: dict[str, Any],
+        where: Where,
+        kind: str,
+        notes: Sequence[str] = (),
+        declared: frozenset[str] = frozenset(),
+    ) -> Reading:
         """Columns as the file has them by what their cells mean: one way for CSV, TSV and Parquet."""
-        used = [name for name in raw if name not in self.unused and (name in self.kinds or not self.only_kinds)]
-        read = {name: self._cells(name, raw[name], where) for name in used}
+        used = self.used_columns(raw)
+        read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
+        read |= {name: replace(read[name], declared=True) for name in used if name in declared}
         trained = self.style is not None and self.decimal is None
         style = self.style if trained else NumberStyle.said(self.decimal)
         if style is None:
@@ -200,6 +214,7 @@ class Rules:
             made = meant(
                 cells, kind_of, style or NumberStyle(), endless=self.endless, trained=trained,
                 writing=self.writings.get(name), date_format=self.date_format,
+                strict=self.strict if isinstance(self.strict, bool) else name in self.strict,
             )  # fmt: skip
             told += [] if name in self.writings else _written(made)
             read[name] = replace(made, declared=made.declared or kind_of == "category", style=style or NumberStyle())
@@ -210,10 +225,31 @@ class Rules:
             told.append(GROUPING_COMMAS)
         return Reading(read, raw, where, kind, tuple(told), style)
 
-    def _cells(self, name: str, column: Any, where: Where) -> Cells:
-        if isinstance(column, list):
-            return text_cells(name, column, where)
-        return read_cells(name, column, where, endless=self.endless)
+
+def _cells(name: str, column: Any, where: Where, *, endless: bool) -> Cells:
+    """The cells of a column of a file: texts of a CSV file, or a column of pyarrow's."""
+    if isinstance(column, list):
+        return text_cells(name, column, where)
+    from pyarrow import types
+
+    if not types.is_dictionary(column.type):
+        return read_cells(name, column, where, endless=endless)
+    if not types.is_string(column.type.value_type):  # bytes, which are refused
+        return read_cells(name, _objects(column), where)
+    return coded_cells(name, *distinct_texts(column), where)
+
+
+def _objects(column: Any) -> list[Any]:
+    """The cells of a column of pyarrow's as objects of Python's; equal texts are one object."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        texts, codes = distinct_texts(column)
+        return list(np.array([*texts, None], dtype=object)[codes])
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):  # dates of which Python has none
+        return [None if np.isnat(day) else str(day) for day in column.to_numpy()]
 
 
 def _written(cells: Cells) -> list[str]:
@@ -225,14 +261,21 @@ def _written(cells: Cells) -> list[str]:
     return [f"Column {cells.name!r}: read as numbers, {around!r} left out."] if around else []
 
 
-def arrow_reading(table: Any, what: str, how: Rules) -> Reading:
-    """A table of pyarrow's, read by these rules."""
+def arrow_reading(
+    table: Any, what: str, how: Rules, declared: frozenset[str] = frozenset(), rows: Sequence[int] | None = None
+) -> Reading:
+    """A table of pyarrow's, read by these rules.
+
+    The file declares some columns as categories; `rows` are the numbers of the rows in the file, if these are some.
+    """
     names = table.column_names
     if not names or not table.num_rows:
         raise InputError(
             sentence(what, "a table with rows and columns", f"{table.num_rows} rows, {len(names)} columns")
         )
-    return how.reading({name: table.column(place) for place, name in enumerate(names)}, Where(what), "Parquet")
+    columns = {name: table.column(place) for place, name in enumerate(names)}
+    promise_texts((columns[name] for name in how.used_columns(names)), what)
+    return how.reading(columns, Where(what, rows=rows), "Parquet", declared=declared)
 
 
 def _bytes(source: str, too_large: str) -> tuple[bytes, str]:

@@ -24,13 +24,14 @@ _MISSING = ("mark", "mean")
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """The parameters of an encoder: kinds, columns to drop, number format, treatment of missing values."""
+    """The parameters of an encoder: kinds, columns to drop, number format, what to do with missing and odd values."""
 
     kinds: tuple[tuple[str | int, str], ...]
     drop: tuple[str | int, ...]
     style: NumberStyle | None
     missing: str = "mark"
     date_format: str | None = None
+    strict: bool = False
 
     @classmethod
     def checked(
@@ -41,6 +42,7 @@ class EncoderSettings:
         thousands: str | None,
         missing: str = "mark",
         date_format: str | None = None,
+        strict: bool = False,
     ) -> EncoderSettings:
         """Settings as given, looked at."""
         if kinds is not None and not isinstance(kinds, Mapping):
@@ -53,8 +55,10 @@ class EncoderSettings:
             raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(drop)))
         if missing not in _MISSING:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
+        if not isinstance(strict, bool):
+            raise InputError(sentence("strict of TableEncoder", "True or False", repr(strict)))
         style, dates = NumberStyle.said(decimal, thousands), checked_format(date_format)
-        return cls(pairs, tuple(drop), style, missing, dates)
+        return cls(pairs, tuple(drop), style, missing, dates, strict)
 
     def record(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -64,7 +68,11 @@ class EncoderSettings:
             "decimal": None if self.style is None else self.style.decimal,
             "thousands": None if self.style is None else self.style.thousands,
         }
-        younger = {"missing": (self.missing, "mark"), "date_format": (self.date_format, None)}
+        younger: dict[str, tuple[Any, Any]] = {
+            "missing": (self.missing, "mark"),
+            "date_format": (self.date_format, None),
+            "strict": (self.strict, False),
+        }
         return record | {name: value for name, (value, usual) in younger.items() if value != usual}
 
     @classmethod
@@ -72,8 +80,8 @@ class EncoderSettings:
         """From a record."""
         try:
             drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
-            missing, dates = record.get("missing", "mark"), record.get("date_format")
-            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, missing, dates)
+            younger = {name: record[name] for name in ("missing", "date_format", "strict") if name in record}
+            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, **younger)
         except (KeyError, TypeError, AttributeError) as error:
             raise _spoilt("a field is missing or has the wrong type") from error
 

@@ -14,6 +14,7 @@ from mercer.errors import InputError, sentence
 from mercer.streaming.blocks.cells import ENCODE, FILL, as_numbers
 from mercer.streaming.blocks.roles import Place, Roles
 from mercer.streaming.blocks.table import Block
+from mercer.tables.parquet import distinct_texts
 
 
 def block_of(batch: Any, roles: Roles, at: Place) -> Block:
@@ -66,7 +67,8 @@ def _values(column: Any, name: str, at: Place) -> Array:
 
     _refuse_gaps(column, name, at)
     if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        texts, codes = distinct_texts(column)
+        return np.array(texts, dtype=object)[codes]
     if types.is_nested(column.type):
         raise InputError(sentence(f"Column {name!r} of {at.what}", "strings or numbers", str(column.type)))
     return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -61,11 +61,8 @@ def refuse_kind(dtype: Any, what: str, names: Sequence[str] | None = None) -> No
     kind = kind or ("text" if dtype.kind in "USTa" else str(dtype))
     if names is not None and len(names) == 1:
         raise InputError(sentence(f"Column {names[0]!r} of {what}", "numbers", kind, ENCODE))
-    raise InputError(
-        sentence(
-            what, "a table of numbers", kind, ENCODE.replace("it", "such columns", 1).replace("the column", "them")
-        )
-    )
+    hint = "Encode such columns as numbers (mercer.TableEncoder does), or drop them."
+    raise InputError(sentence(what, "a table of numbers", kind, hint))
 
 
 def as_numbers(values: Array, what: str, rows: int | Array, names: Sequence[str] | None) -> Array:

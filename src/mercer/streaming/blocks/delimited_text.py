@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, sentence
+from mercer.runtime.disk import SourceStamp
 from mercer.streaming.blocks.arrow import block_of
 from mercer.streaming.blocks.cells import ENCODE
 from mercer.streaming.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
-from mercer.streaming.blocks.stores import SourceStamp
 from mercer.streaming.blocks.table import Block, dropped, regroup
 from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
@@ -120,6 +120,7 @@ def _no_number(column: str, what: str, cell: str, row: int) -> InputError:
 
 def open_text(path: Path, asked: RolesGiven) -> Source:
     """A delimited text file: separator, decimal sign and columns are found in its first 64 kB."""
+    stamp = SourceStamp.of(path)
     head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
     roles = find_roles(head.names, asked, path.name)
     cells = dict(zip(head.names, head.columns, strict=True))
@@ -136,7 +137,6 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
     others = [name for name in roles.wanted if name not in roles.numbers]
     whole = tuple(name for name in others if all(map(_WHOLE.fullmatch, cells[name])))
     size = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1
-    stamp = SourceStamp.of(path)
     part = TextPart(stamp, tuple(head.names), roles, whole, head.separator, style.decimal, head.lines[0] - 1, size)
     return Source((part,), roles.layout(), rows=None, identity=lambda: repr((stamp, roles)), what=path.name)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from mercer.data.checks import one_kind
 from mercer.errors import InputError
+from mercer.runtime.disk import SourceStamp
 from mercer.streaming.blocks.arrow import block_of, kind_of_type, refuse_type
 from mercer.streaming.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
-from mercer.streaming.blocks.stores import SourceStamp
 from mercer.streaming.blocks.table import Block, dropped, regroup
-from mercer.tables.parquet import files_of, guarded, opened
+from mercer.tables.parquet import blocks_of, files_of, opened
 
 _LEAST = 65_536  # rows of a part: row groups with fewer are taken together
 _MOST = 256  # parts of a file
@@ -63,11 +63,9 @@ class ParquetPart:
     def _read(self, groups: tuple[int, ...], done: int, at_once: int) -> Iterator[Block]:
         self.stamp.check()
         name = Path(self.stamp.path).name
-        with opened(self.stamp.path) as file:
-            batches = file.iter_batches(at_once, row_groups=list(groups), columns=self.roles.wanted)
-            for batch in guarded(batches, self.stamp.path):
-                yield block_of(batch, self.roles, Place(name, self.before + done + 1, self.start + done))
-                done += batch.num_rows
+        for table in blocks_of(self.stamp.path, repr(self.stamp.path), at_once, self.roles.wanted, groups):
+            yield block_of(table, self.roles, Place(name, self.before + done + 1, self.start + done))
+            done += table.num_rows
         self.stamp.check()
 
 
@@ -79,6 +77,7 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
     roles: Roles | None = None
     kinds: dict[str, tuple[str, str]] = {}  # of labels and keys, each with the first file
     for file in files:
+        stamp = SourceStamp.of(file)
         with opened(file) as found:
             schema, metadata = found.schema_arrow, found.metadata
         names = [str(name) for name in schema.names]
@@ -97,7 +96,7 @@ def open_parquet(path: Path, asked: RolesGiven) -> Source:
         for name in roles.numbers:
             refuse_type(schema.field(name).type, name, file.name)
         sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
-        parts += _cut(SourceStamp.of(file), sizes, start, roles)
+        parts += _cut(stamp, sizes, start, roles)
         start += sum(sizes)
     if roles is None:
         raise InputError(f"The directory {str(path)!r} contains no Parquet files.")

@@ -183,5 +183,5 @@ class Source:
         return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
 
     def identity(self) -> str:
-        """A fingerprint for checkpoints: arrays by contents, files by path, size and time of change."""
+        """A fingerprint for checkpoints: arrays by contents, files by path, size and times of change."""
         return self._identity()

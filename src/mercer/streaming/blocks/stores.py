@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError
+from mercer.runtime.disk import SourceStamp
 from mercer.streaming.blocks.cells import refuse_kind
 
 _WHOLE = 2**28  # bytes; what is larger is known by samples of its contents
@@ -46,32 +46,6 @@ class Store(Protocol):
     def identity(self) -> str:
         """A number that is another one where the contents differ."""
         ...
-
-
-@dataclass(frozen=True)
-class SourceStamp:
-    """What tells that a file is still the one that was opened: its size and the time of its last change."""
-
-    path: str
-    size: int
-    changed: int
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> SourceStamp:
-        """The stamp of a file as it is now."""
-        found = Path(path).stat()
-        return cls(str(Path(path).absolute()), found.st_size, found.st_mtime_ns)
-
-    def check(self) -> None:
-        """Refuse a file that has changed since."""
-        try:
-            same = SourceStamp.of(self.path) == self
-        except OSError as problem:
-            raise InputError(f"{self.path!r} can no longer be read: {problem.strerror or problem}.") from None
-        if not same:
-            raise InputError(
-                f"{self.path!r} was changed while it was in use. Every pass must read the same rows; start again."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +138,7 @@ class MappedFile:
         return replace(self, first=self.first + start, last=self.first + stop)
 
     def identity(self) -> str:
-        """By the file's name, size and time of change."""
+        """By the file's name, size and times of change."""
         return repr((self.stamp, self.dtype, self.whole, self.offset, self.order, self.first, self.last))
 
 
