@@ -16,6 +16,7 @@ from mercer.data.rows import Array, Seed, row_count
 from mercer.errors import InputError, sentence
 
 _COPIED = 0.01  # share of rows that are copies, above which they are no chance
+_FEW_DISTINCT = 10  # values of a column that are too few to be mostly distinct
 _BLOCKS = 10  # of time, in which rows depend on one another
 # How None and what pandas and NumPy have for it are written.
 _MISSING = ("None", "nan", "<NA>", "NaT")
@@ -409,7 +410,7 @@ class Copies:
         distinct, groups = np.unique(table, axis=0, return_inverse=True)
         count = len(table) - len(distinct)
         rare = count <= _COPIED * len(table)
-        varied = any(len(np.unique(column)) > len(distinct) / 2 for column in distinct.T) and len(distinct) > 1
+        varied = any(len(np.unique(column)) > max(len(distinct) / 2, _FEW_DISTINCT) for column in distinct.T)
         return cls(groups.ravel(), count, rare or not varied)
 
     def words(self) -> str:
