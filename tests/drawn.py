@@ -12,20 +12,28 @@ from mercer.kernels import Gaussian, Linear, Matern, Polynomial, RationalQuadrat
 SOAK = int(os.environ.get("MERCER_SOAK", "0"))  # the seed of `make soak`; 0 for the cases of `make test`
 CASES = 400 if SOAK else 40  # of each property
 WORST = 1e8  # condition number of the systems that are drawn
+FINE = 2.0**20  # rows and targets that are moved are multiples of its inverse, so that moving them is exact
 
 
 @dataclass(frozen=True)
 class Written:
-    """A kernel of the library, and the same in numpy: k(X, Z), and its derivative by column j of X."""
+    """A kernel of the library, and the same in numpy: k(X, Z), and its derivative by column j of X.
+
+    `moves`: whether models stay the same, to the last digit, when all rows are moved: "with" an intercept, or "always".
+    """
 
     kernel: Any
     value: Callable
     slope: Callable
+    moves: str = ""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Rows, targets (n x t), new rows, candidates, and the tolerance that their condition allows."""
+    """Rows, targets (n x t), new rows, candidates, and the tolerance that their condition allows.
+
+    Rows are `origin` away from where kernels written out are computed, targets `level` from zero.
+    """
 
     rng: Any
     X: np.ndarray
@@ -35,6 +43,13 @@ class Case:
     alphas: np.ndarray
     intercept: bool
     tolerance: float
+    origin: float = 0.0
+    level: float = 0.0
+
+    @property
+    def size(self):
+        """The largest target, wherever they are."""
+        return np.abs(self.Y - self.level).max()
 
     @property
     def kernels(self):
@@ -43,7 +58,7 @@ class Case:
     @property
     def grams(self):
         """K of the rows and the new ones, for each kernel."""
-        both = np.vstack([self.X, self.new])
+        both = np.vstack([self.X, self.new]) - self.origin
         return [each.value(both, both) for each in self.written]
 
     def close(self, found, expected, scale=None):
@@ -51,11 +66,12 @@ class Case:
         found, expected = np.asarray(found), np.asarray(expected)
         assert found.shape == expected.shape
         scale = np.abs(expected).max() if scale is None else scale
-        assert np.abs(found - expected).max() <= self.tolerance * scale
+        rounding = 1e-15 * np.abs(expected).max() if self.level else 0.0
+        assert np.abs(found - expected).max() <= self.tolerance * scale + rounding
 
 
-def cases(seed, count=CASES, *, targets=1, kernels=1, alphas=1, rows=(6, 14)):
-    """Cases with up to so many targets, kernels and alphas."""
+def cases(seed, count=CASES, *, targets=1, kernels=1, alphas=1, rows=(6, 14), moved=False):
+    """Cases with up to so many targets, kernels and alphas; `moved`: some far from the origin."""
     rng, made = np.random.default_rng([SOAK, seed]), 0
     while made < count:
         n, d, t = rng.integers(*rows), rng.integers(1, 4), rng.integers(1, targets + 1)
@@ -68,13 +84,28 @@ def cases(seed, count=CASES, *, targets=1, kernels=1, alphas=1, rows=(6, 14)):
         if rng.random() < 0.25:  # rows that are there twice, with the same target or another
             X[-1] = X[0]
             Y[-1] = Y[0] if rng.random() < 0.5 else Y[-1]
+        if rng.random() < 0.2:  # few different rows and targets, so that most are there again, and new ones are, too
+            unit = np.ptp(Y, axis=0) / 4
+            X, new, Y = scale * np.round(X / scale), scale * np.round(new / scale), unit * np.round(Y / unit)
+            new[0] = X[0]
         written = [_kernel(rng, d, scale) for _ in range(rng.integers(1, kernels + 1))]
         chosen = np.sort(10 ** rng.uniform(-3, 2, size=rng.integers(1, alphas + 1)))
+        intercept = bool(rng.integers(2))
+        origin, level = _moves(rng, written, intercept) if moved else (0.0, 0.0)
+        if origin or level:
+            X, new, Y = (np.round(FINE * each) / FINE for each in (X, new, Y))
         worst = max(np.linalg.cond(each.value(X, X) + chosen[0] * np.eye(n)) for each in written)
         if worst <= WORST:
             made += 1
             tolerance = max(1e-8, 100 * worst * np.finfo(float).eps)
-            yield Case(rng, X, Y, new, written, chosen, bool(rng.integers(2)), tolerance)
+            place = X + origin, Y + level, new + origin
+            yield Case(rng, *place, written, chosen, intercept, tolerance, origin, level)
+
+
+def _moves(rng, written, intercept):
+    """How far rows and targets are moved, in powers of two: where no digit is lost by it."""
+    same = all(each.moves == "always" or (each.moves == "with" and intercept) for each in written)
+    return rng.choice([0.0, 2.0**17, 2.0**23]) * same, rng.choice([0.0, 2.0**30]) * intercept
 
 
 def _kernel(rng, d, scale, composed=True):
@@ -96,7 +127,7 @@ def _kernel(rng, d, scale, composed=True):
         value, slope = lambda s: (1 + s / (2 * c)) ** -c, lambda s: -((1 + s / (2 * c)) ** (-c - 1))
         return _radial(RationalQuadratic(width, shape=c), width, value, slope)
     if kind == 4:
-        return Written(Linear(), lambda X, Z: X @ Z.T, lambda X, Z, j: np.tile(Z[:, j], (len(X), 1)))
+        return Written(Linear(), lambda X, Z: X @ Z.T, lambda X, Z, j: np.tile(Z[:, j], (len(X), 1)), "with")
     if kind == 5:
         p, q, s = int(rng.integers(2, 4)), rng.uniform(0.5, 2.0), rng.uniform(0.5, 1.0) / scale**2
         return Written(
@@ -105,16 +136,19 @@ def _kernel(rng, d, scale, composed=True):
             lambda X, Z, j: p * s * (s * X @ Z.T + q) ** (p - 1) * Z[:, j],
         )
     f, g, c = _kernel(rng, d, scale, False), _kernel(rng, d, scale, False), rng.uniform(0.3, 2.0)
+    moves = "always" if f.moves == g.moves == "always" else ""
     if kind == 6:
         return Written(
             f.kernel + c * g.kernel,
             lambda X, Z: f.value(X, Z) + c * g.value(X, Z),
             lambda X, Z, j: f.slope(X, Z, j) + c * g.slope(X, Z, j),
+            moves,
         )
     return Written(
         f.kernel * g.kernel,
         lambda X, Z: f.value(X, Z) * g.value(X, Z),
         lambda X, Z, j: f.slope(X, Z, j) * g.value(X, Z) + f.value(X, Z) * g.slope(X, Z, j),
+        moves,
     )
 
 
@@ -128,16 +162,17 @@ def _radial(kernel, width, value, slope):
     def derivative(X, Z, j):
         return slope(squares(X, Z)) * (X[:, None, j] - Z[None, :, j]) / np.broadcast_to(w, X.shape[1:])[j] ** 2
 
-    return Written(kernel, lambda X, Z: value(squares(X, Z)), derivative)
+    return Written(kernel, lambda X, Z: value(squares(X, Z)), derivative, "always")
 
 
 def changes(case, at, j):
     """D (m x n): derivatives of k(x, X) by column j of x, or differences between the two values of the column."""
-    written, ends = case.written[0], np.unique(case.X[:, j])
+    X, at, written = case.X - case.origin, at - case.origin, case.written[0]
+    ends = np.unique(X[:, j])
     if len(ends) != 2:
-        return written.slope(at, case.X, j)
+        return written.slope(at, X, j)
     low, high = (np.where(np.arange(at.shape[1]) == j, end, at) for end in ends)
-    return written.value(high, case.X) - written.value(low, case.X)
+    return written.value(high, X) - written.value(low, X)
 
 
 def cancelled(D, dual):
@@ -157,9 +192,10 @@ def refits(K, Y, alpha, intercept, kept, weights=None):
     w = np.ones(kept.shape) if weights is None else weights[kept]
     A[:, :m, :m] = K[kept[:, :, None], kept[:, None, :]] + alpha * np.eye(m) / w[:, None, :]
     A[:, m:, :m] = A[:, :m, m:] = 1.0 if intercept else 0.0
-    right = np.concatenate([Y[kept], np.zeros((b, int(intercept), t))], axis=1)
+    centre = Y.mean(axis=0) if intercept else np.zeros(t)  # which the constant takes up
+    right = np.concatenate([Y[kept] - centre, np.zeros((b, int(intercept), t))], axis=1)
     found = np.linalg.solve(A, right)
-    return found[:, :m], found[:, m] if intercept else np.zeros((b, t))
+    return found[:, :m], found[:, m] + centre if intercept else np.zeros((b, t))
 
 
 def refit(K, Y, alpha, intercept, kept=None, weights=None):
@@ -171,7 +207,7 @@ def refit(K, Y, alpha, intercept, kept=None, weights=None):
 
 def left_out(K, Y, alpha, intercept):
     """Y less the predictions (n x t) of the models without each row."""
-    kept = others(len(Y))
+    kept, Y = others(len(Y)), Y - Y.mean(axis=0) if intercept else Y
     dual, constant = refits(K, Y, alpha, intercept, kept)
     return Y - np.einsum("ij,ijt->it", np.take_along_axis(K, kept, axis=1), dual) - constant
 

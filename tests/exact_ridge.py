@@ -12,6 +12,10 @@ from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
 TINY = mpf(10) ** -290  # below this double precision has few digits, or none
 
 
+class TooFewDigits(ArithmeticError):
+    """A system is singular as far as so many digits can tell."""
+
+
 def exact_kernel(kernel, X, Z):
     """k(X, Z) for the kernels that cases are drawn from."""
     if isinstance(kernel, Linear):
@@ -45,7 +49,8 @@ def factored(A):
 def solved(A, B):
     """A^-1 b for each of the columns B of a positive definite A."""
     L, D, kept = factored(A)
-    assert len(kept) == len(A), "more digits are needed"
+    if len(kept) < len(A):
+        raise TooFewDigits(mp.dps)
     found = []
     for b in B:
         x = []
@@ -138,10 +143,11 @@ class ExactRidge:
         return scores
 
 
-def accuracies(found, splits, labels):
+def accuracies(found, splits, labels, least=0):
     """Share of right labels in every split; None where a class was not trained on or decisions are tied.
 
-    Tied as far as double precision can tell.
+    Tied as far as double precision can tell: of models from sums, whose rounding is relative to the targets, decisions
+    closer than `least`.
     """
     scores = []
     for values, (train, test) in zip(found, splits, strict=True):
@@ -151,8 +157,8 @@ def accuracies(found, splits, labels):
         for i, each in zip(test, zip(*values, strict=True), strict=True):
             each = each if len(each) > 1 else (-each[0], each[0])  # noqa: PLW2901
             low, high = sorted(each)[-2:]
-            least = max(TINY, mpf(10) ** -(2 * mp.dps // 3))  # targets are of size 1
-            if high - low <= max(least, mpf(2) ** -52 * max(abs(high), abs(low))):
+            lowest = max(TINY, least, mpf(10) ** -(2 * mp.dps // 3))  # targets are of size 1
+            if high - low <= max(lowest, mpf(2) ** -52 * max(abs(high), abs(low))):
                 return None
             right += each.index(high) == labels[i]
         scores.append(mpf(right) / len(test))
@@ -171,5 +177,5 @@ def true_digits(found, truth, beside=None):
         size = max(mp.norm(exact), 0 if beside is None else mp.norm(beside[t]))
         error = mp.norm([mpf(float(f)) - v for f, v in zip(column, exact, strict=True)])
         if error > TINY:
-            worst = min(worst, max(0.0, -float(mp.log10(error / size))))
+            worst = min(worst, max(0.0, -float(mp.log10(error / size))) if size else 0.0)
     return worst

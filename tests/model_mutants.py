@@ -8,7 +8,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.models.records import FileStamp, layout, written
 from mercer.runtime.checkpoint import Checkpoint
-from mercer.runtime.container import CODES, DTYPES, dumps, entry_of, in_order, packed, sealed
+from mercer.runtime.container import CODES, DTYPES, VERSION, dumps, entry_of, in_order, packed, sealed
 
 STRANGE = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**62, -(2**62), 0.0, -0.0, 1.5, -3.0, 1e-320, 1e308, "", "x", "inf",
@@ -189,7 +189,8 @@ def load_damaged(checkpoint, data, like):
         path.write_bytes(original)
     if not said:
         return "unchanged" if data == original else "what the file says"
-    whole = said.startswith(f"The checkpoint {path} ") and said.endswith(" Delete it, or use another file.")
+    ends = (" Delete it, or use another file.", f" reads up to {VERSION}. Update mercer.")
+    whole = said.startswith(f"The checkpoint {path} ") and said.endswith(ends)
     assert whole, said
     assert "\n" not in said
     return "refused"

@@ -152,3 +152,9 @@ def test_no_message_of_the_library_names_a_flag_of_the_command_line():
         found += [f"{path.name}: {text}" for text in texts if re.search(r"(^|[ '(])--[a-z]{2,}", text)]
     docstrings = [each for each in found if "Examples" in each or "----" in each]
     assert [each for each in found if each not in docstrings] == []
+
+
+def test_the_tree_shows_every_error_and_warning():
+    own = [each for each in vars(mercer.errors).values() if isinstance(each, type) and issubclass(each, Exception)]
+    drawn = set(re.findall(r"[A-Z][A-Za-z]*(?:Error|Refusal|Warning)", mercer.errors.__doc__))
+    assert {each.__name__ for each in own if not each.__name__.startswith("_")} <= drawn

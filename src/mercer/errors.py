@@ -13,6 +13,7 @@ MercerWarning (also UserWarning)
 |-- NotMercerWarning                     the kernel is not a Mercer kernel
 |-- EdgeOfGridWarning                    the best candidate of a search is on the edge of the grid
 |-- ConvergenceWarning                   an iteration stopped before it reached its tolerance
+|-- LeftOutWarning                       a column is left out that looks like numbers or dates, or counts the rows
 `-- UnfamiliarRowsWarning                new rows have values unlike the training data
 """
 

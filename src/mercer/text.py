@@ -85,13 +85,13 @@ def rounded(text: str) -> str:
     return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.5g}", text)
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things.
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things; `plural` where that is not the noun with an s.
 
-    >>> counted(1, "kernel"), counted(3, "kernel")
-    ('1 kernel', '3 kernels')
+    >>> counted(1, "kernel"), counted(3, "kernel"), counted(2, "pass", "passes")
+    ('1 kernel', '3 kernels', '2 passes')
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
 
 
 def quoted(names: Sequence[str], most: int = 5) -> str:

@@ -71,8 +71,7 @@ def test_bad_weights_are_refused_in_a_sentence(estimator, data):
     w[5] = -0.25
     got = refusal(lambda: estimator().fit(*data, w))
     assert tells(got, f"sample_weight of {estimator.__name__}", "got -0.25 in row 5")
-    with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero number"):
-        estimator().fit(*data, np.zeros(24))
+    assert tells(refusal(lambda: estimator().fit(*data, np.zeros(24))), estimator.__name__, "got only zero")
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(23,\), expected \(24,\)!"):
         estimator().fit(*data, np.ones(23))
     with pytest.raises(ValueError, match="Input sample_weight contains NaN"):

@@ -1,5 +1,7 @@
 """What is refused at the front door, with what takes such tables."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import mercer
 from mercer import KernelRidge, KernelRidgeCV, NystroemRidge
 from mercer.errors import InputError
+from refusals import refusal
 
 Y = np.arange(6.0)
 MODELS = [KernelRidge(), KernelRidgeCV("gaussian", [0.01, 0.1, 1.0, 1e4]), NystroemRidge()]
@@ -37,6 +40,18 @@ def test_rows_to_predict_are_told_too(model):
     model.fit(Y[:, None], Y)
     with pytest.raises(InputError, match="Input X contains NaN"):
         model.predict([[np.nan]])
+
+
+WEIGHTED = ["KernelRidge", "KernelRidgeCV", "NystroemRidge", "NystroemRidgeCV", "AutoRegressor"]
+WEIGHTED += [name.replace("Ridge", "RidgeClassifier") for name in WEIGHTED[:4]] + ["AutoClassifier"]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_that_are_all_zero_are_refused_in_a_sentence_of_ours(name):
+    X, y = np.arange(24.0)[:, None], np.arange(24) % 2
+    for weights in (np.zeros(24), 0.0):
+        message = refusal(getattr(mercer, name)().fit, X, y, sample_weight=weights)
+        assert re.search(r"sample.weight.*; got (only zeros|only zero weights|0)\.$", message)
 
 
 def test_numbers_in_strings_are_numbers():

@@ -182,3 +182,45 @@ def test_rows_that_cannot_be_joined_are_refused_in_a_sentence():
         KernelRidge(1.0).partial_fit(X, y).partial_fit(csr_matrix(X), y)
     with pytest.raises(InputError, match="y of partial_fit must be 1 for each of 2 rows"):
         KernelRidge(1.0).partial_fit(X, y).partial_fit(X[:2], [[1], [1, 2]])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Linear(), Polynomial(2)])
+def test_targets_far_from_zero_lose_no_digits(kernel):
+    X, y = drawn(40)
+    y, gone = np.round(2**20 * y) / 2**20, [0, 5, 7]  # so that moving them is exact
+    model = KernelRidge(0.1, kernel=kernel, fit_intercept=True)
+    less = model.fit(X, y + 2.0**30).without(gone)
+    near = clone(model).fit(np.delete(X, gone, 0), np.delete(y, gone))
+    more = less.with_rows(X[gone], y[gone] + 2.0**30)
+    whole = clone(model).fit(np.vstack([near.X_fit_, X[gone]]), np.append(np.delete(y, gone), y[gone]))
+    for found, expected in ((less, near), (more, whole)):
+        digits = -np.log10(np.abs(found.dual_coef_ - expected.dual_coef_).max() / np.abs(expected.dual_coef_).max())
+        assert digits > found.route_.digits - 1
+        assert np.allclose(mercer.marginal_effects(found).average, mercer.marginal_effects(expected).average)
+        assert np.allclose(mercer.influence(found).residual, mercer.influence(expected).residual)
+
+
+def test_the_route_of_a_model_without_rows_is_its_own():
+    X, y = drawn()
+    less = KernelRidge(0.1, kernel=Gaussian(1.0), fit_intercept=True).fit(X, y).without([0, 1, 2])
+    assert (less.route_.rank, less.route_.size) == (17, 17)
+    column = np.column_stack([X, np.arange(20) == 3])  # of which one row alone tells anything
+    model = KernelRidge(1e-4, kernel=Linear(), fit_intercept=True).fit(column, y)
+    less, expected = model.without(3), clone(model).fit(np.delete(column, 3, 0), np.delete(y, 3))
+    assert less.route_.digits < model.route_.digits - 2
+    assert np.allclose(less.dual_coef_, expected.dual_coef_, rtol=10 ** (1 - less.route_.digits))
+    model = KernelRidge(1e-9, kernel=Linear(), fit_intercept=True).fit(column, y)  # too close to one: fitted again
+    expected = clone(model).fit(np.delete(column, 3, 0), np.delete(y, 3))
+    assert np.array_equal(model.without(3).dual_coef_, expected.dual_coef_)
+    assert np.array_equal(KernelRidge(0.1).fit(X, y, np.arange(20) > 2).without(0).dual_coef_,
+                          KernelRidge(0.1).fit(X, y, np.arange(20) > 2).dual_coef_[1:])  # fmt: skip
+
+
+def test_drift_is_noticed_where_targets_are_far_from_zero(monkeypatch):
+    X, y = drawn(40)
+    model = KernelRidge(1e-3, kernel=Gaussian(1.0), fit_intercept=True).fit(X[:20], y[:20] + 1e9)
+    model.fitted_.systems[0][1].inverse._held[10, 3] += 1e-6
+    fits = []
+    monkeypatch.setattr(KernelRidge, "fit", lambda self, *data, fit=KernelRidge.fit: fits.append(1) or fit(self, *data))
+    model.with_rows(X[20:], y[20:] + 1e9)
+    assert fits

@@ -9,6 +9,7 @@ from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, compare, c
 from mercer.errors import InputError
 from mercer.inference.comparison import holm
 from mercer.kernels import Gaussian, Linear
+from refusals import refusal, tells
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 RNG = np.random.default_rng(0)
@@ -97,3 +98,10 @@ def test_the_correction_knows_the_sizes_of_the_parts():
     assert found.standard_error[0] == pytest.approx(d.std(ddof=1) * np.sqrt(1 / 10 + 1))
     with pytest.raises(InputError, match="cv of compare must be at least two splits; got 1"):
         compare(models, X, Y, cv=[(np.arange(40), np.arange(40, 60))])
+
+
+def test_searches_need_three_folds_and_hear_nothing_of_inner_ones():
+    message = refusal(compare, [SEARCH, KernelRidge(0.1)], X, Y, cv=2)
+    assert tells(message, "cv of compare", "2-fold")
+    assert "inner" not in message
+    assert len(compare([KernelRidge(0.1), KernelRidge(1.0)], X, Y, cv=2).scores[0]) == 2

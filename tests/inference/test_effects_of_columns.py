@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, NystroemRidge, TableEncoder, marginal_effects
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from refusals import refusal, tells
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(25, 3))
@@ -181,3 +182,102 @@ def test_errors_of_single_effects_are_those_of_homogeneous_noise():
     assert np.allclose(found.pointwise_error, np.sqrt(noise * np.sum(shares**2, axis=0)), rtol=1e-6)
     assert np.allclose(found.pointwise, marginal_effects(model).pointwise)
     assert marginal_effects(model).pointwise_error is None
+
+
+def with_gaps(n=60):
+    """A table with missing cells in a column of numbers and in one of two numbers, and its target."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"age": rng.normal(40, 10, n), "flag": rng.integers(0, 2, n) * 1.0, "b": rng.normal(size=n)})
+    y = np.exp(table["age"] / 40) + table["flag"] + 0.1 * rng.normal(size=n)
+    for name, share in (("age", 0.3), ("flag", 0.2)):
+        table.loc[rng.random(n) < share, name] = np.nan
+    return table, y.to_numpy()
+
+
+def changed(model, table):
+    """Effects of `age` and `flag` at the rows that have a number, from predictions of changed tables; NaN elsewhere."""
+    ends = [model.predict(table.assign(age=table["age"] + step)) for step in (0.01, -0.01)]
+    slope = np.where(table["age"].notna(), (ends[0] - ends[1]) / 0.02, np.nan)
+    there = table["flag"].notna()
+    ends = [model.predict(table.assign(flag=np.where(there, end, np.nan))) for end in (1.0, 0.0)]
+    return np.column_stack([slope, np.where(there, ends[0] - ends[1], np.nan)])
+
+
+@pytest.mark.parametrize("missing", ["mark", "mean"])
+def test_rows_without_a_number_have_no_part_in_the_mean(missing):
+    table, y = with_gaps()
+    encoder = TableEncoder(kinds={"flag": "number"}, missing=missing)
+    model = make_pipeline(encoder, KernelRidge(0.1, kernel=Gaussian(2.0), fit_intercept=True)).fit(table, y)
+    found, expected = marginal_effects(model, pointwise_errors=True, interactions=True), changed(model, table)
+    assert found.kinds == ["slope", "difference", "slope"]
+    assert np.allclose(found.pointwise[:, :2], expected, rtol=1e-4, equal_nan=True)
+    assert np.allclose(found.average[:2], np.nanmean(expected, axis=0), rtol=1e-4)
+    assert found.rows.tolist() == table.notna().sum().tolist()
+    assert np.array_equal(np.isnan(found.pointwise_error), np.isnan(found.pointwise))
+    assert found.interactions.rows[0] == (table["age"].notna() & table["flag"].notna()).sum()
+    assert tells(str(found), "missing values", "rows", found.rows[0])
+    other = table[:20].copy()
+    other.loc[[3, 4], "b"] = np.nan  # which was never missing
+    found = marginal_effects(model, other)
+    assert found.rows.tolist() == other.notna().sum().tolist()
+    assert np.allclose(found.average[:2], np.nanmean(changed(model, other), axis=0), rtol=1e-4)
+
+
+def test_jackknife_errors_with_missing_numbers_are_those_of_refits():
+    table, y = with_gaps(25)
+    encoder = TableEncoder(kinds={"flag": "number"}).fit(table)
+    Z, places = encoder.transform(table), [0, 2]  # each beside its marks
+    model = KernelRidge(0.1, kernel=Gaussian(2.0), fit_intercept=True).fit(Z, y)
+    found = marginal_effects(make_pipeline(encoder, model))
+    known, ends = [Z[:, place + 1] == 0 for place in places], np.unique(Z[Z[:, 3] == 0, 2])
+
+    def effects(one, rows):
+        step = np.zeros(Z.shape[1])
+        step[0] = 1e-4
+        first, second = Z[rows & known[0]], Z[rows & known[1]]
+        slope = (one.predict(first + step) - one.predict(first - step)).mean() / 2e-4
+        high, low = (np.where(np.arange(Z.shape[1]) == 2, end, second) for end in ends[::-1])
+        return [slope / encoder.columns_[0].scale.spread, (one.predict(high) - one.predict(low)).mean()]
+
+    rest = ~np.eye(25, dtype=bool)
+    left = np.array([effects(clone(model).fit(Z[rows], y[rows]), rows) for rows in rest])
+    assert np.allclose(found.average[:2], effects(model, np.ones(25, dtype=bool)), rtol=1e-5)
+    assert np.allclose(found.without[:, :2], left, rtol=1e-5)
+
+
+def test_a_column_that_no_row_has_a_number_in_is_refused():
+    table, y = with_gaps()
+    model = make_pipeline(TableEncoder(), KernelRidge(0.1, fit_intercept=True)).fit(table, y)
+    gone = table[table["age"].isna()]
+    assert tells(refusal(marginal_effects, model, gone), "age", "1 row")
+    assert marginal_effects(model, gone, columns=["b"]).rows.tolist() == [len(gone)]
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.IllConditionedWarning")
+def test_a_model_with_explicit_features_has_effects_if_it_has_digits():
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(40, 1))
+    y = np.round(2**20 * np.sin(2.0 * Z[:, 0])) / 2**20
+    for level, alpha, intercept in ((1e6, 4e-6, False), (1e6, 1e-8, True), (0.0, 1e-9, False)):
+        model = KernelRidge(alpha, kernel=Polynomial(5), fit_intercept=intercept).fit(Z, y + level)
+        found, n = marginal_effects(model), len(Z)
+        step, left = 1e-3, []
+        for i in range(n):
+            rows = np.arange(n) != i
+            one, at = clone(model).fit(Z[rows], y[rows] + level), Z[rows]
+            near, far = (
+                (one.predict(at + k * step) - one.predict(at - k * step)).mean() / (2 * k * step) for k in (1, 2)
+            )
+            left.append((4 * near - far) / 3)
+        spread = np.sqrt((n - 1) / n * np.sum((left - np.mean(left)) ** 2))
+        assert found.standard_error[0] == pytest.approx(spread, rel=1e-3)
+    message = refusal(marginal_effects, KernelRidge(0.5, kernel=Polynomial(3)).fit(1e5 * X, Y))
+    assert tells(message, "too close to singular", "0.5", "fit_intercept=True")
+
+
+def test_what_is_advised_for_other_models_takes_them():
+    from sklearn.inspection import partial_dependence
+
+    model = NystroemRidge().fit(X, Y)
+    assert tells(refusal(marginal_effects, model), "NystroemRidge", "sklearn.inspection.partial_dependence")
+    assert partial_dependence(model, X, [0]).average.size

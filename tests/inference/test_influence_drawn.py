@@ -11,20 +11,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ig
 
 
 def test_residuals_leverages_errors_and_predictions_are_those_of_refits():
-    for case in cases(51):
+    for case in cases(51, moved=True):
         n, alpha, gram = len(case.X), case.alphas[0], case.rng.random() < 0.25
-        K, against, y = case.grams[0][:n, :n], case.grams[0][n:, :n], np.abs(case.Y).max()
+        K, against, y = case.grams[0][:n, :n], case.grams[0][n:, :n], case.size
         model = KernelRidge(alpha, kernel="precomputed" if gram else case.kernels[0], fit_intercept=case.intercept)
         found = influence(model.fit(K if gram else case.X, case.Y[:, 0]), against if gram else case.new)
-        kept, residual = others(n), left_out(K, case.Y, alpha, case.intercept)[:, 0]
+        Y = case.Y - case.level
+        kept, residual = others(n), left_out(K, Y, alpha, case.intercept)[:, 0]
         case.close(found.residual, residual)
         case.close(found.error, np.sqrt(np.mean(residual**2)))
         dual, constant = refit(K, np.eye(n), alpha, case.intercept)  # one column for each target
         case.close(found.leverage, np.diag(K @ dual + constant), 1.0)
-        inner = [left_out(K[np.ix_(rest, rest)], case.Y[rest], alpha, case.intercept) for rest in kept]
+        inner = [left_out(K[np.ix_(rest, rest)], Y[rest], alpha, case.intercept) for rest in kept]
         case.close(found.error_without, [np.sqrt(np.mean(each**2)) for each in inner])
-        dual, constant = refit(K, case.Y, alpha, case.intercept)
-        duals, constants = refits(K, case.Y, alpha, case.intercept, kept)
+        dual, constant = refit(K, Y, alpha, case.intercept)
+        duals, constants = refits(K, Y, alpha, case.intercept, kept)
         moved = [against[:, rest] @ duals[i] + constants[i] - against @ dual - constant for i, rest in enumerate(kept)]
         case.close(found.predictions, np.array(moved)[:, :, 0], y)
         assert found.chosen is None
@@ -46,11 +47,11 @@ def test_choices_are_those_of_searches_without_each_row():
                 assert found.chosen[i] == table.argmin()
                 assert found.choice_changes[i] == (table.argmin() != search.best_index_)
                 count += 1
-    assert count > 0.98 * rows > 6 * CASES
+    assert count > 0.95 * rows > 6 * CASES  # where rows and targets repeat, candidates may be equally good
 
 
 def test_changes_of_effects_are_those_of_refits():
-    for case in cases(53):
+    for case in cases(53, moved=True):
         n, d, alpha = *case.X.shape, case.alphas[0]
         model = KernelRidge(alpha, kernel=case.kernels[0], fit_intercept=case.intercept).fit(case.X, case.Y[:, 0])
         found = influence(model, effects=True)

@@ -3,15 +3,19 @@
 Covers: estimators.conformal.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 import mercer
+from drawn import others
 from mercer import KernelRidge, KernelRidgeCV
 from mercer.data import as_rows
-from mercer.errors import InputError
+from mercer.errors import IllConditionedWarning, InputError
 from mercer.insight.conformal import conformal_sets, pieces
 from mercer.kernels import Gaussian, Linear, Precomputed
 
@@ -70,7 +74,7 @@ def test_pieces_are_where_each_quadratic_is_lowest(seed):
     assert found[0][0] == -np.inf
     assert found[-1][1] == np.inf
     for low, high, chosen in found:
-        z = np.clip(0.5 * (max(low, -1e3) + min(high, 1e3)), low, high)
+        z = 0.5 * (max(low, min(high, 0.0) - 1e3) + min(high, max(low, 0.0) + 1e3))  # never an end, where two are equal
         assert chosen == np.argmin(quadratics @ [1.0, z, z * z])
 
 
@@ -183,3 +187,79 @@ def test_a_search_by_groups_is_not_covered():
     with pytest.raises(InputError, match="do not support groups"):
         search.without(0)
     assert mercer.influence(search).chosen is None
+
+
+def dyadic(n=40, d=2, seed=0):
+    """Rows that can be moved far away without rounding, and their targets."""
+    rng = np.random.default_rng(seed)
+    X = np.round(2**20 * rng.normal(size=(n + 2, d))) / 2**20
+    return X[:n], X[:n, 0] + 0.3 * rng.normal(size=n), X[n:]
+
+
+@pytest.mark.parametrize("d", [2, 60])  # fewer columns than rows, and more
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(2.0), Gaussian(2.0) + 0.5 * Linear()])
+def test_ends_do_not_depend_on_where_the_rows_are(kernel, d):
+    X, y, new = dyadic(d=d)
+    expected = np.vstack(conformal_sets([kernel], [0.1, 1.0], as_rows(X), y, as_rows(new), 0.8, intercept=True))
+    for offset in (2.0**17, 2.0**23):
+        rows, moved = as_rows(X + offset), as_rows(new + offset)
+        found = np.vstack(conformal_sets([kernel], [0.1, 1.0], rows, y, moved, 0.8, intercept=True))
+        assert np.allclose(found, expected, rtol=1e-10)
+        model = KernelRidge(0.1, kernel=kernel, fit_intercept=True)
+        first, second = (np.vstack(model.fit(X + by, y).predict_set(new + by, 0.8)) for by in (0.0, offset))
+        assert np.allclose(first, second, rtol=1e-10)
+
+
+def test_a_tiny_alpha_and_targets_far_from_zero_lose_no_digits():
+    X, y, new = dyadic()
+    expected = np.vstack(KernelRidge(1e-9, kernel=Linear(), fit_intercept=True).fit(X, y).predict_set(new))
+    tiny = np.vstack(KernelRidge(1e-14, kernel=Linear(), fit_intercept=True).fit(X, y).predict_set(new))
+    assert np.allclose(tiny, expected, rtol=1e-8)
+    far = np.vstack(KernelRidge(1e-9, kernel=Linear(), fit_intercept=True).fit(X, y + 2.0**30).predict_set(new))
+    assert np.allclose(far - 2.0**30, expected, atol=2e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(1.0)])
+@pytest.mark.parametrize("method", ["full", "jackknife+"])
+def test_ends_that_are_targets_include_them(kernel, method):
+    rng, ends = np.random.default_rng(1), 0
+    for _ in range(2):
+        X = rng.integers(0, 3, size=(21, 1)).astype(float)
+        y, held = X[:, 0] + rng.integers(0, 3, size=21), 0
+        for i, rest in enumerate(others(21)):
+            model = KernelRidge(0.1, kernel=kernel, fit_intercept=True).fit(X[rest], y[rest])
+            (lower,), (upper,) = model.predict_interval(X[i : i + 1], method=method)
+            end = min(abs(lower - y[i]), abs(upper - y[i])) < 1e-9
+            assert lower <= y[i] <= upper or not end
+            ends, held = ends + end, held + (lower <= y[i] <= upper)
+        assert held >= 19 or method != "full"  # with each row as the new one, 2 of 21 have the 2 largest residuals
+    assert ends
+
+
+def test_digits_that_are_lost_are_told():
+    X, y, new = dyadic(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wide = KernelRidge(1e-9, kernel=Gaussian(3.0), fit_intercept=True).fit(X, y)
+        none = KernelRidge(1e-17, kernel=Gaussian(9.0), fit_intercept=True).fit(X, y)
+    with pytest.warns(IllConditionedWarning, match="About 4 digits of the ends of full conformal sets"):
+        wide.predict_set(new)
+    with pytest.warns(IllConditionedWarning, match="About 0 digits"):
+        assert [each.tolist() for each in none.predict_set(new)] == [[[-np.inf, np.inf]]] * 2
+
+
+def test_more_explicit_features_than_rows_are_used_if_the_model_uses_them():
+    X, y, new = dyadic(20, d=30)
+    how = {"kernel": Linear(), "fit_intercept": True}
+    primal, dual = (
+        KernelRidge(0.1, solver=solver, **how).fit(X, y).predict_set(new, 0.8) for solver in ("primal", "cholesky")
+    )
+    assert np.allclose(np.vstack(primal), np.vstack(dual), rtol=1e-9)
+
+
+def test_sparse_rows_have_the_sets_of_dense_ones():
+    X, y, new = dyadic()
+    model = KernelRidge(0.1, kernel=Linear(), fit_intercept=True)
+    dense = np.vstack(model.fit(X, y).predict_set(new))
+    assert np.allclose(np.vstack(model.fit(csr_matrix(X), y).predict_set(csr_matrix(new))), dense, rtol=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drawn import cases, decided, left_out
+from drawn import cases, decided, left_out, others
 from mercer import KernelRidge, KernelRidgeCV
 from mercer.kernels import Precomputed
 
@@ -11,9 +11,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.filterwarnings("ig
 VALUES = 10
 
 
-def values_to_try(rng, intervals, y):
+def values_to_try(rng, intervals, y, level):
     """Some near the ends of the set, others anywhere."""
-    unit = np.ptp(y) + np.abs(y).max()
+    unit = np.ptp(y) + np.abs(y - level).max()
     ends = intervals[np.isfinite(intervals)]
     near = (rng.permutation(ends)[:2, None] + 1e-4 * unit * np.array([-1, 1])).ravel()
     far = rng.uniform(y.min() - 2 * unit, y.max() + 2 * unit, size=VALUES - len(near))
@@ -25,7 +25,7 @@ def conform(case, Ks, alphas, y, z, confidence, alike):
     Y = np.vstack([np.tile(y[:, None], len(z)), z])
     residuals = np.abs([left_out(K, Y, alpha, case.intercept) for K in Ks for alpha in alphas])
     table = (residuals**2).mean(axis=1)
-    slack = 10 * case.tolerance * np.abs(Y).max(axis=0)
+    slack = 10 * case.tolerance * np.abs(Y - case.level).max(axis=0) + 1e-14 * case.level
     sure = decided(np.sqrt(table), slack / np.sqrt(table).min(axis=0))
     best = np.take_along_axis(residuals, table.argmin(axis=0)[None, None], axis=0)[0]
     kept, last = best[:-1][alike], best[-1]
@@ -42,7 +42,7 @@ def compared(case, sets, alphas, confidence, categories):
         rows = np.append(np.arange(n), n + place)
         Ks = [K[np.ix_(rows, rows)] for K in case.grams]
         alike = np.ones(n, dtype=bool) if categories is None else categories[0] == categories[1][place]
-        z = values_to_try(case.rng, intervals, y)
+        z = values_to_try(case.rng, intervals, y, case.level)
         inside = ((intervals[:, :1] <= z) & (z <= intervals[:, 1:])).any(axis=0)
         expected, sure = conform(case, Ks, alphas, y, z, confidence, alike)
         assert np.array_equal(inside[sure], expected[sure])
@@ -73,7 +73,7 @@ def asked(case, make, confidence, categories):
 
 def test_sets_of_models_are_those_of_refits_for_every_value():
     count = values = 0
-    for case in cases(11, targets=2):
+    for case in cases(11, targets=2, moved=True):
         confidence, categories = drawn_settings(case)
         alphas = 10 ** case.rng.uniform(-3, 2, size=case.Y.shape[1])
         alphas[0] = case.alphas[0]
@@ -86,12 +86,12 @@ def test_sets_of_models_are_those_of_refits_for_every_value():
         for sets, alpha in zip(asked(case, make, confidence, categories), alphas, strict=True):
             count += compared(case, sets, [alpha], confidence, categories)
             values += VALUES * len(case.new)
-    assert count > 0.98 * values
+    assert count > 0.95 * values  # ties leave some in doubt
 
 
 def test_sets_of_searches_are_those_of_searches_for_every_value():
     count = values = 0
-    for case in cases(12, targets=2, kernels=3, alphas=3):
+    for case in cases(12, targets=2, kernels=3, alphas=3, moved=True):
         confidence, categories = drawn_settings(case)
         if case.Y.shape[1] > 1:  # several targets have one kernel
             del case.written[1:]
@@ -104,4 +104,19 @@ def test_sets_of_searches_are_those_of_searches_for_every_value():
         for sets in asked(case, make, confidence, categories):
             count += compared(case, sets, case.alphas, confidence, categories)
             values += VALUES * len(case.new)
-    assert count > 0.98 * values
+    assert count > 0.95 * values  # ties leave some in doubt
+
+
+def test_sets_of_every_row_hold_as_many_targets_as_promised():
+    for case in cases(13, kernels=2, alphas=2, moved=True):
+        n, y = len(case.X), case.Y[:, 0]
+        confidence, held = float(case.rng.choice([0.5, 0.75, 0.8, 0.9])), 0
+        if len(case.kernels) * len(case.alphas) == 1:
+            model = KernelRidge(case.alphas[0], kernel=case.kernels[0], fit_intercept=case.intercept)
+        else:
+            model = KernelRidgeCV(case.kernels, case.alphas, fit_intercept=case.intercept)
+        for i, rest in enumerate(others(n)):
+            (found,) = model.fit(case.X[rest], y[rest]).predict_set(case.X[i : i + 1], confidence)
+            held += ((found[:, 0] <= y[i]) & (y[i] <= found[:, 1])).any()
+        # with every row as the new one in turn, at most floor(q n) have one of the floor(q n) largest residuals
+        assert held >= n - np.floor(round((1 - confidence) * n, 9))

@@ -421,6 +421,13 @@ def test_a_feature_map_without_features_is_refused(rng):
     assert tells(refusal(Cauchy().feature_map, rng.normal(size=(3, 2))), "Cauchy(width=1.0)")
 
 
+@pytest.mark.parametrize(
+    "kernel", [Polynomial(), Linear() ** 2, Linear().exp(), 1e300 * Linear(), Linear() * Linear()], ids=repr
+)
+def test_a_diagonal_that_overflows_is_refused_and_no_warning_is_given(kernel):
+    assert tells(refusal(kernel.diag, [[1e128, 1e128]]), repr(kernel), "infinity")
+
+
 @pytest.mark.parametrize("kernel", EVERY, ids=repr)
 def test_a_kernel_is_finite_exactly_where_it_has_features(kernel, rng):
     X = rng.exponential(size=(4, 3))

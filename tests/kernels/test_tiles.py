@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import mercer
 from formulas import worst
 from mercer.data import as_rows
 from mercer.errors import MemoryRefusal
@@ -178,3 +179,27 @@ def test_the_columns_of_a_given_matrix_are_numbered():
 def test_a_given_matrix_needs_no_symmetry(rng):
     K = rng.normal(size=(4, 4))
     assert (Precomputed()(K) == K).all()
+
+
+NARROW = [Gaussian(0.1), Laplacian(0.02), Matern(0.1, nu=1.5), RationalQuadratic(0.01, shape=200.0), Periodic(0.01)]
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize("kernel", NARROW)
+def test_underflows_of_narrow_kernels_are_zeros_whatever_the_caller_wants_to_hear_of(kernel):
+    rng = np.random.default_rng(0)
+    X, y = 30 * rng.normal(size=(40, 2)), rng.normal(size=40)
+    with np.errstate(all="raise"):
+        assert np.isfinite(kernel(X)).all()
+        model = mercer.KernelRidge(1.0, kernel=kernel, fit_intercept=True).fit(X, y)
+        search = mercer.KernelRidgeCV([kernel], [1e-3, 1.0], cv=3, fit_intercept=True).fit(X, y)
+        for one in (model, search):
+            assert np.isfinite(one.predict(X + 0.1)).all()
+            assert np.isfinite(one.predict_interval(X + 0.1)).all()
+        labels = mercer.KernelRidgeClassifierCV([kernel], [1e-3, 1.0], cv=3).fit(X, y > 0)
+        assert np.isfinite(labels.predict_proba(X + 5.0)).all()
+        assert np.isfinite(model.without(3).with_rows(X[:2] + 1.0, y[:2]).predict_set(X[:2] + 0.1)).all()
+        assert np.isfinite(mercer.marginal_effects(model).average).all()
+        assert np.isfinite(mercer.influence(model).residual).all()
+        nystroem = mercer.NystroemRidge(1.0, kernel=kernel, landmarks=20).fit(X, y)
+        assert np.isfinite(nystroem.predict(X + 0.1)).all()

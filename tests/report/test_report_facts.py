@@ -7,6 +7,7 @@ report.subject.
 import hashlib
 import math
 from dataclasses import replace
+from inspect import cleandoc
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from mercer.estimators.importance import _lenders
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.alone import ROWS
+from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.data import Origin, data_of
 from mercer.report.facts import gather, reproduction_of, spectrum_of
 from mercer.report.judging import held_out_of, judge, training_error
@@ -373,3 +375,9 @@ def test_folds_that_time_left_out_are_left_out(auto):
     facts = gather(subject_of(model, table, y, target="price"), cut, Origin())
     assert len(facts.held.rows) == 30
     assert facts.coverage[0].rows == 30
+
+
+@pytest.mark.parametrize("described", [SearchChoice, CommitteeChoice])
+def test_every_attribute_of_a_choice_is_followed_by_its_description(described):
+    lines = cleandoc(described.__doc__).partition("Attributes\n----------\n")[2].splitlines()
+    assert [line.startswith("    ") for line in lines] == [False, True] * (len(lines) // 2)

@@ -64,6 +64,7 @@ def test_other_data_is_refused_and_the_file_is_kept(tmp_path):
         (lambda whole: whole[:-1] + b"\1", f"the checksum of an array {CHANGED}"),
         (lambda whole: whole.replace(b"mark", b"nark"), f"its checksum {CHANGED}"),
         (lambda whole: whole.replace(b'"checkpoint"', b'"model"', 1), "it is a model file, not a checkpoint."),
+        (lambda whole: whole.replace(b'"mercer":"1"', b'"mercer":"2"', 1), "it has format version 2;"),
         (lambda whole: b"PK\x03\x04" + whole, "it was written by an earlier version of mercer."),
     ],
 )

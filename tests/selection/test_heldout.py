@@ -442,3 +442,22 @@ def test_predictions_far_smaller_than_the_targets_keep_their_own_digits(route, r
     expected = all_held_out(kernel(X), y, alpha, folds.splits)
     assert np.abs(expected).max() < 1e-4
     np.testing.assert_allclose(values, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("route", ["inverse", "spectral"])
+def test_a_far_row_left_out_with_others_costs_no_digits(route, rng):
+    X, y = 1e-5 * rng.uniform(1.0, 3.0, size=(12, 3)), rng.normal(size=(12, 1))
+    X[0, 0] = 1e5
+    problem, removals = Problem(y, None, True).centred(), Removals.of(draw(3, X, y).splits, 12)
+    found, expected = (KernelSystem(Linear(), Rows(X), problem, removals, each).at(0.01) for each in (route, "refit"))
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("route", ["inverse", "spectral"])
+def test_an_intercept_that_takes_up_most_of_the_targets_costs_no_digits(route, rng):
+    """Of rows of weight zero above all, whose predictions are no differences from their targets."""
+    X = rng.uniform(0.0, 3.0, size=(9, 1))
+    y, weights = 2.0 * X + 1.0, np.where(np.arange(9) == 4, 0.0, 1.0)
+    problem, removals = Problem(y, weights, True).centred(), Removals.singles(9)
+    found, expected = (KernelSystem(Linear(), Rows(X), problem, removals, each).at(1e-6) for each in (route, "refit"))
+    np.testing.assert_allclose(found.values, expected.values, rtol=0.0, atol=1e-14)

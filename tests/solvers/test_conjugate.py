@@ -270,3 +270,14 @@ def test_targets_far_from_zero_are_fitted_as_well_as_others(offset, intercept, r
     shift = offset if intercept else 0.0
     allowed = 1e-6 if intercept else 1e-11 * offset  # without an intercept the offset itself is fitted
     np.testing.assert_allclose(model.predict(X) - shift, (K @ exact + constant)[:, 0], rtol=0, atol=allowed)
+
+
+def test_coefficients_beside_an_intercept_add_up_to_zero_however_large_the_residual(rng):
+    X = rng.uniform(0.0, 3.0, size=(40, 2))
+    y = np.sin(X[:, 0])
+    found, exact = (
+        KernelRidge(1e-6, kernel=Laplacian(12.0), fit_intercept=True, solver=solver).fit(X, y)
+        for solver in ("cg", "cholesky")
+    )
+    assert abs(found.dual_coef_.sum()) <= 1e-14 * np.abs(found.dual_coef_).sum()
+    np.testing.assert_allclose(found.intercept_, exact.intercept_, rtol=1e-9)

@@ -8,6 +8,7 @@ from mercer.errors import InputError
 from mercer.kernels import Constant, Gaussian, Laplacian, Linear, Polynomial, Spectrum
 from mercer.solvers.gram import symmetric_times, times
 from mercer.solvers.landmarks import Features, draw_landmarks, pivoted_cholesky
+from refusals import refusal
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.5), Laplacian(2.0), Linear() + Gaussian(1.0)], ids=repr)
@@ -178,3 +179,10 @@ def test_a_kernel_that_is_zero_on_all_landmarks_is_refused():
 def test_values_that_overflow_are_refused():
     with pytest.raises(InputError, match=r"must be finite; got NaN or infinity\. Scale X\."):
         Features.of(Polynomial(3), np.full((2, 2), 1e200))
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(2), Linear() * Linear(), 1e300 * Linear()], ids=repr)
+@pytest.mark.parametrize("method", ["pivoted", "kmeans"])
+def test_landmarks_of_values_that_overflow_are_refused_and_no_warning_is_given(method, kernel, rng):
+    rows = as_rows(1e128 * rng.normal(size=(9, 2)))
+    assert "Scale" in refusal(draw_landmarks, kernel, rows, 3, method, rng)

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import (
     _check_feature_names,
-    _check_sample_weight,
     _check_y,
     _get_feature_names,
     _num_samples,
@@ -18,7 +17,7 @@ from sklearn.utils.validation import (
 from mercer.data.folds import checked_names, clusters_of
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.inputs import with_the_way_out
+from mercer.estimators.inputs import as_sample_weight, with_the_way_out
 from mercer.estimators.refitting import part_of
 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
@@ -88,12 +87,13 @@ def enough_rows(estimator: Any, X: Any) -> None:
 
 def checked_weights(estimator: Any, weights: Any, n: int) -> Array | None:
     """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
-    if weights is None:
+    found = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
+    if found is None:
         return None
-    found = np.asarray(_check_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True), dtype=np.float64)
     if np.count_nonzero(found) < _FEWEST:
         must_be = f"positive for at least {_FEWEST} rows"
-        raise InputError(sentence(f"sample_weight of {type(estimator).__name__}", must_be, np.count_nonzero(found)))
+        got = np.count_nonzero(found) or "only zeros"
+        raise InputError(sentence(f"sample_weight of {type(estimator).__name__}", must_be, got))
     found = found / found.max()
     return np.asarray(found / found[found > 0].mean())
 

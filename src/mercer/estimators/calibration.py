@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.kernels.tiles import underflow_is_zero
 
 _STEPS = 100
 # Beyond the labels' own range least squares goes on counting, but knows hardly more.
@@ -139,6 +140,7 @@ def _most_likely(
     return (float(found.x[0]), float(found.x[1])), len(scores) * (loss(begin)[0] - float(found.fun))
 
 
+@underflow_is_zero
 def _held(values: Array) -> Array:
     """Decision values as one column per class, held (all but) within the labels' own range."""
     low = -1.0 if values.shape[1] == 1 else 0.0
@@ -147,6 +149,7 @@ def _held(values: Array) -> Array:
     return np.hstack([-held, held]) / 2.0 if values.shape[1] == 1 else held
 
 
+@underflow_is_zero
 def _softmax(logits: Array) -> Array:
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))

@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import LabelsMixin, RidgeCore
+from mercer.estimators.inputs import as_sample_weight
 from mercer.selection.problem import balanced, label_targets
 
 
@@ -117,7 +118,7 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
         self._refuse_early(X)
         X, y = self.checked_data(X, y)
         self.classes_, numbers = checked_labels(y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = as_sample_weight(sample_weight, X)
         at_least_two(type(self).__name__, self.classes_, numbers, weights)
         weights = class_weights(self.class_weight, y, weights)
         self._per_target = np.ndim(self.alpha) > 0

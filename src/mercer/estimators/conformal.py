@@ -10,14 +10,11 @@ from scipy.sparse import issparse, vstack
 from mercer.data.folds import checked_names
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.insight.conformal import conformal_sets
+from mercer.insight.conformal import WAY_OUT, conformal_sets
 from mercer.insight.intervals import checked_confidence
-from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.solvers.fitted import FittedRidge
-
-_WAY_OUT = "Use method='jackknife+'."
 
 
 def sets_of_model(
@@ -27,21 +24,12 @@ def sets_of_model(
     confidence = checked_confidence(confidence)
     _refuse_uncovered(fitted)
     alike = _alike(categories, len(fitted.targets), len(new))
-    _promised(fitted, 1)
-    return [
-        conformal_sets(
-            [fitted.kernel],
-            [float(alpha)],
-            fitted.rows(),
-            y,
-            new,
-            confidence,
-            intercept=fitted.intercept,
-            diagonal=diagonal,
-            alike=alike,
-        )
-        for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True)
-    ]
+    how: dict[str, Any] = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
+    found = []
+    for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True):
+        given = ([fitted.kernel], [float(alpha)], fitted.rows(), y, new, confidence)
+        found.append(conformal_sets(*given, **how, diagonal=diagonal, alike=alike))
+    return found
 
 
 def sets_of_search(
@@ -56,14 +44,13 @@ def sets_of_search(
     _refuse_search(search, fitted)
     alike = _alike(categories, len(fitted.targets), len(new))
     how = {"intercept": fitted.intercept}
-    _promised(fitted, len(search.kernels_))
+    found: list[list[Array]] = [[] for _ in fitted.targets.T]
     if not any(search.own_ladders()):
         given = (search.kernels_, search.alphas_, fitted.rows())
-        return [
-            conformal_sets(*given, y, new, confidence, **how, diagonal=diagonal, alike=alike) for y in fitted.targets.T
-        ]
+        for target, y in enumerate(fitted.targets.T):
+            found[target] = conformal_sets(*given, y, new, confidence, **how, diagonal=diagonal, alike=alike)
+        return found
     progress = Progress("conformal sets", len(new), search.verbose)
-    found: list[list[Array]] = [[] for _ in fitted.targets.T]
     for place in range(len(new)):
         one = new[place : place + 1]
         both = Rows(_stacked(fitted.X, one.values), fitted.names)
@@ -93,11 +80,11 @@ def _hull(sets: list[Array]) -> tuple[Array, Array]:
 
 def _refuse_uncovered(fitted: FittedRidge) -> None:
     if fitted.weights is not None:
-        raise InputError(f"Full conformal sets do not support sample_weight: rows would not be alike. {_WAY_OUT}")
+        raise InputError(f"Full conformal sets do not support sample_weight: rows would not be alike. {WAY_OUT}")
     if (fitted.alphas <= 0).any():
-        raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), _WAY_OUT))
+        raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT))
     if fitted.kernel.verdict()[0] is False:
-        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is none. {_WAY_OUT}")
+        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is none. {WAY_OUT}")
 
 
 def _refuse_search(search: Any, fitted: FittedRidge) -> None:
@@ -114,10 +101,10 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         if not fine:
             raise InputError(
                 "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
-                f"{name} of {type(search).__name__} must have its default. {_WAY_OUT}"
+                f"{name} of {type(search).__name__} must have its default. {WAY_OUT}"
             )
     if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
-        raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {_WAY_OUT}")
+        raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {WAY_OUT}")
     if fitted.targets.shape[1] > 1 and not search.alpha_per_target:
         raise InputError(
             "Full conformal sets of several targets need a choice for each. Use one search for each target, or "
@@ -127,11 +114,6 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
     if fitted.kernel.kind == "gram" and any(search.own_ladders()):
         raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
-
-
-def _promised(fitted: FittedRidge, kernels: int) -> None:
-    n = len(fitted.targets)
-    promise(8 * n * n * (3 * kernels + 2), f"Full conformal sets of {n} rows and {kernels} kernels", _WAY_OUT)
 
 
 def _alike(categories: Any, n: int, m: int) -> Array | None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import _check_sample_weight
 
 from mercer.data.checks import checked_alpha, checked_gram, checked_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
-from mercer.estimators.inputs import refuse_mixed_labels, width_of
+from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.ridge import KernelRidge
@@ -131,7 +130,7 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
     owner, classifier = type(estimator).__name__, isinstance(estimator, KernelRidgeClassifier)
     model = clone(estimator)
     X, y = model.checked_data(X, y, **({} if classifier else {"multi_output": True, "y_numeric": True}))
-    weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weights = as_sample_weight(sample_weight, X)
     if weights is not None:
         checked_weights(owner, weights)
     validate(model)
@@ -163,7 +162,8 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
 def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) -> CrossValidation:
     """The closed forms of one kernel, each target at its own alpha."""
     how, plan = search.scoring, search.plan([kernel], np.array(sorted(set(alphas))))
-    values, condition = search.values(kernel, alphas, plan)
+    with np.errstate(under="ignore"):
+        values, condition = search.values(kernel, alphas, plan)
     scores = how.by_split(search.pooled_truth if search.pool_only else search.truth, values)
     held_out = search.by_repeat(values)
     if search.classes is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
+    _check_sample_weight,
     _check_y,
     check_consistent_length,
     validate_data,
@@ -23,6 +25,8 @@ from mercer.insight.intervals import Coverage, covered
 from mercer.kernels import Kernel
 
 NO_TARGETS = "no targets"  # where there are none to check, as opposed to None, which is refused
+# From version 1.9 on, scikit-learn refuses weights that are all zero before we do, unless it is told not to.
+_ZEROS = {name: True for name in signature(_check_sample_weight).parameters if name == "allow_all_zero_weights"}
 
 
 def takes_objects(kernel: Any) -> bool:
@@ -137,6 +141,11 @@ def checked_input(
     y = _check_y(y, estimator=estimator, **how)
     check_consistent_length(X, y)
     return values, y
+
+
+def as_sample_weight(weights: Any, X: Any, **how: Any) -> Array | None:
+    """One number per row of X, or None as it is; negative and only zero weights are refused by whoever uses them."""
+    return None if weights is None else np.asarray(_check_sample_weight(weights, X, dtype=np.float64, **_ZEROS, **how))
 
 
 def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:

@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from mercer.data.rows import Array, File, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import refuse_mixed_labels, with_the_way_out
+from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.names import is_positive_only
 from mercer.estimators.parameters import is_whole, validate
 from mercer.kernels import Kernel
@@ -136,8 +136,7 @@ def opened(
         )
     if labels:
         check_classification_targets(truth)
-    if weights is not None:
-        weights = _check_sample_weight(weights, table, dtype=np.float64)
+    weights = as_sample_weight(weights, table)
     return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
 
 

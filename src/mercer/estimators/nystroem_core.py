@@ -138,10 +138,10 @@ class NystroemCore(StreamingEstimator):
         system, features = moments.without(), work.sides[0].features
         models = system.solve(ladder)
         targets = np.arange(len(alphas))
+        condition = float(np.maximum(system.condition(ladder), moments.lost(system, ladder, models)).max())
         self.hold(
             features, models.weights[places, :, targets].T, models.intercept[places, targets], alphas,
-            int(state["rows"].sum()), max(float(system.condition(ladder).max()), float(moments.lost(models).max())),
-            one_target=self._one_target,
+            int(state["rows"].sum()), condition, one_target=self._one_target,
         )  # fmt: skip
         if self._as_fitted["landmarks"] is not None:
             warn_if_landmarks_lost(owner, features, stacklevel=5)
@@ -219,11 +219,12 @@ class NystroemCore(StreamingEstimator):
     def _fitted(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
         self._begin()
         source = self._opened(X, y, sample_weight)
-        work, self.plan_ = self._settled(source, more=more)
-        needed, count = self.plan_.bytes, self.plan_.landmarks[0]
-        promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
-        self._one_target = source.targets_1d
-        self._finish(work, self._summed(source, work, self.checkpoint))
+        with np.errstate(under="ignore"):
+            work, self.plan_ = self._settled(source, more=more)
+            needed, count = self.plan_.bytes, self.plan_.landmarks[0]
+            promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
+            self._one_target = source.targets_1d
+            self._finish(work, self._summed(source, work, self.checkpoint))
         return self
 
     def _finish(self, work: FoldSums, state: State) -> None:
@@ -248,7 +249,8 @@ class NystroemCore(StreamingEstimator):
             raise InputError(sentence("The number of targets", must_be, source.targets))
         self._refuse_another(work)
         # added to the new sums, so that the old ones are still there if these will not do
-        self._finish(work, work.merge(self._summed(source, work), self._state))
+        with np.errstate(under="ignore"):
+            self._finish(work, work.merge(self._summed(source, work), self._state))
         return self
 
     def _refuse_another(self, work: FoldSums) -> None:

@@ -134,8 +134,9 @@ class NystroemSearchCore(StreamingEstimator):
         -------
         self
         """
-        search = self._settled(X, y, sample_weight, groups)
-        self.best_estimator_ = self._winner(search, *self._searched(search))
+        with np.errstate(under="ignore"):
+            search = self._settled(X, y, sample_weight, groups)
+            self.best_estimator_ = self._winner(search, *self._searched(search))
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
         self.best_estimator_.publish()

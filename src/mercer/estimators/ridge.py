@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.conformal import hulls, sets_of_model
-from mercer.estimators.inputs import coverage_of
+from mercer.estimators.inputs import as_sample_weight, coverage_of
 from mercer.estimators.names import KernelSettings
 from mercer.estimators.updating import Updatable
 from mercer.insight.intervals import Coverage
@@ -122,11 +122,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         """
         self._refuse_early(X)
         X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = as_sample_weight(sample_weight, X)
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._one_target, self._per_target = y.ndim == 1, np.ndim(self.alpha) > 0
-        self._fit_targets(X, Y, sample_weight)
+        self._fit_targets(X, Y, weights)
         return self
 
     def publish(self) -> None:
@@ -253,8 +252,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         Returns
         -------
         list of ndarray of shape (k, 2)
-            For each new row the lower and upper ends of k intervals, in order; the whole line where there are too few
-            rows for this confidence. For several targets a list of such lists, one per target.
+            For each new row the lower and upper ends of k intervals, in order, rounded outwards by their error; the
+            whole line where there are too few rows for this confidence. For several targets a list of such lists, one
+            per target. A warning says how many digits of the ends are correct if these are few.
 
         Examples
         --------

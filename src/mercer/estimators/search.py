@@ -292,8 +292,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         Returns
         -------
         list of ndarray of shape (k, 2)
-            For each new row the lower and upper ends of k intervals, in order; the whole line where there are too few
-            rows for this confidence. For several targets a list of such lists, one per target.
+            For each new row the lower and upper ends of k intervals, in order, rounded outwards by their error; the
+            whole line where there are too few rows for this confidence. For several targets a list of such lists, one
+            per target. A warning says how many digits of the ends are correct if these are few.
 
         Examples
         --------

@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import Refitting
@@ -94,9 +94,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         forget(self)
         validate(self)
         X, y = self.checked_data(X, y, least=2, **how)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = as_sample_weight(sample_weight, X)
+        if weights is not None:
             checked_weights(type(self).__name__, weights)
         return X, y, weights
 

@@ -19,13 +19,15 @@ from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.refitting import like_training
 from mercer.kernels.base import Kernel
-from mercer.kernels.tiles import between
+from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.fitted import FittedRidge, cancelled
 from mercer.solvers.gram import training_matrix
+from mercer.solvers.route import EPS
 from mercer.solvers.solution import DualSolved, Solution
 
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
+_PIVOT = 1e-6  # of I - smoother at the rows removed: below, a model with explicit features is fitted anew
 
 
 def _can_grow(model: Any) -> bool:
@@ -171,6 +173,7 @@ def checked_numbers(rows: Any, n: int) -> Array:
     return found
 
 
+@underflow_is_zero
 def removed(model: Any, rows: Any) -> Any:
     """The model of the other rows."""
     fitted: FittedRidge = model.fitted_
@@ -184,26 +187,40 @@ def removed(model: Any, rows: Any) -> Any:
     rest = replace(fitted, X=fitted.rows(kept).values, weights=weights, targets=fitted.targets[kept])
     if fitted.route.singular or (fitted.alphas <= 0).any():
         return _refitted(model, rest)
+    if not len(places):
+        return _made(model, replace(rest, dual=fitted.dual[kept]))
     dual, constant = fitted.dual.copy(), fitted.constant.copy()
     primal = None if fitted.primal is None else fitted.primal.copy()
-    if len(places):
-        used = fitted.numbers
-        for mine, solved in fitted.systems:
-            unit = np.zeros((len(used), len(places)))
-            unit[places, np.arange(len(places))] = 1.0
-            Y = fitted.targets[np.ix_(used, mine)].copy()
-            shares = solved.solve(unit).dual[places]
-            try:
-                Y[places] -= np.linalg.solve(shares, solved.solve(Y).dual[places])
-            except np.linalg.LinAlgError:
-                raise InputError("The model without these rows is not determined. Use a larger alpha.") from None
-            solution = solved.solve(Y)
-            dual[np.ix_(used, mine)], constant[mine] = solution.dual, solution.intercept
-            if primal is not None:
-                primal[:, mine] = solution.primal
-    return _made(model, replace(rest, dual=dual[kept], constant=constant, primal=primal))
+    used, pivot, lost = fitted.numbers, 1.0, 1.0
+    for mine, solved in fitted.systems:
+        unit = np.zeros((len(used), len(places)))
+        unit[places, np.arange(len(places))] = 1.0
+        Y = fitted.targets[np.ix_(used, mine)]
+        centre = Y.mean(axis=0) if fitted.intercept else np.zeros(len(mine))
+        Y = Y - centre  # targets far from zero lose no digits
+        shares = solved.solve(unit).dual[places]
+        try:
+            Y[places] -= np.linalg.solve(shares, solved.solve(Y).dual[places])
+        except np.linalg.LinAlgError:
+            raise InputError("The model without these rows is not determined. Use a larger alpha.") from None
+        solution = solved.solve(Y)
+        dual[np.ix_(used, mine)], constant[mine] = solution.dual, centre + solution.intercept
+        if primal is not None:
+            primal[:, mine], lost = solution.primal, max(lost, solution.route.cancelled)
+            scaled = solved.alpha * shares / np.outer(solved.root[places], solved.root[places])
+            pivot = min(pivot, float(np.linalg.eigvalsh(scaled)[0]))
+    if pivot < _PIVOT:
+        return _refitted(model, rest)
+    if primal is None:
+        left = np.setdiff1d(used, numbers)
+        lost = cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
+    route = replace(fitted.route, condition=fitted.route.condition / pivot, cancelled=lost)
+    if primal is None:
+        route = replace(route, rank=len(left), size=len(left))
+    return _made(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
 
 
+@underflow_is_zero
 def appended(model: Any, new: Rows, Y: Array) -> Any:
     """The model of the rows it has and these, of weight 1 each."""
     fitted: FittedRidge = model.fitted_
@@ -258,8 +275,9 @@ def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     """Whether the solution leaves more of the targets than rounding explains, after many rows were added."""
     assert isinstance(solved.inverse, Cholesky)  # noqa: S101 - made so
     terms = solved.inverse.times(solution.dual)
-    left = np.abs(Y - solution.intercept - terms).max(axis=0)
-    return bool((left > _DRIFT * (np.abs(Y).max(axis=0) + np.abs(terms).max(axis=0))).any())
+    y = Y - solution.intercept  # which may be far larger than what is fitted
+    size = np.abs(y).max(axis=0) + np.abs(terms).max(axis=0)
+    return bool((np.abs(y - terms).max(axis=0) > _DRIFT * size + 4 * EPS * np.abs(Y).max(axis=0)).any())
 
 
 def _refitted(model: Any, start: FittedRidge) -> Any:

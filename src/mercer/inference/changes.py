@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
 from mercer.tables import TableEncoder
+from mercer.tables.columns import Column
 
 _LEVELS = 12  # of a category: the most common
 
@@ -29,6 +31,8 @@ class Change:
         These columns for the first and for the second cell; None for a derivative.
     scale : float
         Units of the encoded column in one unit of the table.
+    known : ndarray of bool, shape (rows,), or None
+        Which rows have a number in the column; None where all have.
     """
 
     column: str
@@ -36,6 +40,7 @@ class Change:
     places: Array
     ends: tuple[Array, Array] | None = None
     scale: float = 1.0
+    known: Array | None = None
 
 
 Item: TypeAlias = tuple[Change, ...]  # one change, or two for their interaction
@@ -59,20 +64,58 @@ def plain_changes(Z: Array, names: Any) -> list[Change]:
     return found
 
 
-def _of_numbers(name: str, Z: Array, places: Array, scale: float) -> Change:
+def _of_numbers(name: str, Z: Array, places: Array, scale: float, known: Array | None = None) -> Change:
     different = np.unique(Z[:, places[0]])
     if len(different) == 2:
-        return Change(name, name, places, (different[:1], different[1:]))
-    return Change(name, name, places, None, scale)
+        return Change(name, name, places, (different[:1], different[1:]), 1.0, known)
+    return Change(name, name, places, None, scale, known)
 
 
-def encoded_changes(encoder: TableEncoder, Z: Array) -> list[Change]:
-    """Of the columns of a table: numbers per unit, levels against the most common one."""
+def known_rows(item: Item) -> Array | None:
+    """Which rows have a number in every column of the changes; None where all have."""
+    marks = [change.known for change in item if change.known is not None]
+    return np.logical_and.reduce(marks) if marks else None
+
+
+def _trained_marks(column: Column, Z: Array) -> Array | None:
+    """Which training rows have a number in a column that became Z; None where all have, or it cannot be told.
+
+    Without marks, missing numbers are at the mean, which is 0; they are known if no other number is.
+    """
+    if not column.missing:
+        return None
+    known = Z[:, -1] == 0.0 if column.marked else Z[:, 0] != 0.0
+    return known if column.marked or np.count_nonzero(~known) == column.missing else None
+
+
+def _marks(encoder: TableEncoder, X: Any) -> dict[str, Array]:
+    """Which rows of a table have a number, for each column of numbers."""
+    marker = copy(encoder)
+    numbers = [column for column in encoder.columns_ if column.kind == "number" and column.scale is not None]
+    outputs = {column.name: (column.name, f"{column.name} missing") for column in numbers}
+    marker.columns_ = [
+        replace(column, missing=1, marked=True, outputs=outputs.get(column.name, ())) for column in encoder.columns_
+    ]
+    marker.names_out_ = [name for column in marker.columns_ for name in column.outputs]
+    marks = marker.transform(X)[:, 1::2] == 0.0
+    return dict(zip(outputs, marks.T, strict=True))
+
+
+def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Change]:
+    """Changes of the columns of a table: numbers per unit, levels against the most common one.
+
+    `Z`: the training rows as they were encoded; `X`: other rows at which effects are wanted.
+    """
     groups, found = np.asarray(encoder.groups_), []
+    marks = {} if X is None else _marks(encoder, X)
     for place in np.unique(groups):
         column, mine = encoder.columns_[place], np.flatnonzero(groups == place)
         if column.kind == "number" and column.scale is not None:
-            found.append(_of_numbers(column.name, Z, mine[:1], 1.0 / column.scale.spread))
+            known = trained = _trained_marks(column, Z[:, mine])
+            if X is not None:
+                known = None if marks[column.name].all() else marks[column.name]
+            numbers = Z if trained is None else Z[trained]
+            found.append(_of_numbers(column.name, numbers, mine[:1], 1.0 / column.scale.spread, known))
         elif column.kind == "category" and len(mine) == 1:
             found.append(Change(column.name, f"{column.name}=True", mine, (np.zeros(1), np.ones(1))))
         elif column.kind == "category":

@@ -19,6 +19,7 @@ from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, plain, text_table
 
 
@@ -87,6 +88,7 @@ class Comparison(Shown):
         return BarsDisplay(names, self.difference, ends, f"difference of {self.scoring}", "models").plot(ax)
 
 
+@underflow_is_zero
 def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
     """Compare models by their out-of-sample scores on the same folds.
 
@@ -129,16 +131,17 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     seed = check_random_state(random_state).randint(2**31 - 1) if fresh else None
     how = {"cv": cv, "repeats": repeats, "random_state": seed}
     labels = is_classifier(next(iter(named.values())))
-    splits = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels).splits
+    folds = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels)
+    splits, nested = folds.splits, any(isinstance(each, SearchCore) for each in named.values())
     if len(splits) < 2:
         raise InputError(sentence("cv of compare", "at least two splits", len(splits)))
+    if nested and not (folds.partition and min(map(len, folds.repeats)) > 2):
+        must_be = "at least 3 disjoint folds that cover every row, because searches choose on the other folds"
+        raise InputError(sentence("cv of compare", must_be, folds.label, "Use cv=3 or more."))
     results = []
     for each in named.values():
         judge = nested_cross_validate if isinstance(each, SearchCore) else cross_validate
-        try:
-            results.append(judge(each, X, y, **how))
-        except InputError as error:  # there are no inner folds to set here
-            raise InputError(str(error).replace(", or set inner to a number of folds", "")) from None
+        results.append(judge(each, X, y, **how))
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
         raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))

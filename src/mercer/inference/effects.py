@@ -18,10 +18,11 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, column_place
+from mercer.inference.changes import Change, Item, column_place, known_rows
 from mercer.inference.derivatives import Slope, changed, slope_of, stencil, values
 from mercer.inference.voters import Link, Sum, Voter, as_sum
 from mercer.insight.intervals import checked_confidence
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, counted, text_table
 
 
@@ -40,7 +41,9 @@ class MarginalEffects(Shown):
     interval : ndarray of shape (columns, 2)
         Confidence interval of each average effect.
     pointwise : ndarray of shape (rows, columns)
-        The effect at every row.
+        The effect at every row; NaN at rows that have no number in the column.
+    rows : ndarray of int, shape (columns,)
+        How many rows the averages are over: those that have a number in the column.
     kinds : list of str
         `slope`, or `difference` for columns of two values and levels of categories.
     errors : str
@@ -66,6 +69,7 @@ class MarginalEffects(Shown):
     degrees: float
     confidence: float
     without: Array
+    rows: Array
     pointwise_error: Array | None = None
     interactions: MarginalEffects | None = None
 
@@ -76,7 +80,7 @@ class MarginalEffects(Shown):
             return np.asarray(self.average / self.standard_error)
 
     def _columns(self) -> dict[str, list[Any]]:
-        low, middle, high = np.quantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
+        low, middle, high = np.nanquantile(self.pointwise, [0.25, 0.5, 0.75], axis=0)
         ends = f"{100 * (1 - self.confidence) / 2:g} %", f"{100 * (1 + self.confidence) / 2:g} %"
         return {
             "column": self.names,
@@ -90,11 +94,18 @@ class MarginalEffects(Shown):
             "median": middle.tolist(),
             "3rd quartile": high.tolist(),
             "kind": self.kinds,
-        }
+        } | ({"rows": self.rows.tolist()} if self._lacking else {})
+
+    @property
+    def _lacking(self) -> bool:
+        """Whether some rows have no number in one of the columns."""
+        return bool((self.rows < len(self.pointwise)).any())
 
     def __str__(self) -> str:
         how = f"{self.errors} standard errors, {self.degrees:.4g} degrees of freedom"
         said = f"Average effects on the prediction ({counted(len(self.pointwise), 'row')}, {how})."
+        if self._lacking:
+            said += " Columns with missing values: averages over the rows that have a number."
         columns = self._columns()
         said += "\n\n" + text_table(list(columns), list(zip(*columns.values(), strict=True)))
         if self.interactions is None:
@@ -116,6 +127,7 @@ class MarginalEffects(Shown):
         return BarsDisplay(self.names, self.average, self.interval, "average effect").plot(ax)
 
 
+@underflow_is_zero
 def marginal_effects(
     model: Any,
     X: Any = None,
@@ -130,10 +142,10 @@ def marginal_effects(
     """Average effect of each column on the prediction, with standard error, p-value and interval.
 
     For a column of numbers: the mean over the rows of the derivative of the prediction. For a column of two values: the
-    mean difference between the prediction with the larger and with the smaller one. For a category: the mean difference
-    between the prediction with each level and with the most common one. These are effects on what the model
-    predicts, which is shrunk towards the mean; standard errors say how much they would differ with other rows, and not
-    whether the model is right.
+    mean difference between the prediction with the larger and with the smaller one. Rows that have no number in the
+    column are left out of its means. For a category: the mean difference between the prediction with each level and
+    with the most common one. These are effects on what the model predicts, which is shrunk towards the mean; standard
+    errors say how much they would differ with other rows, and not whether the model is right.
 
     Parameters
     ----------
@@ -195,9 +207,13 @@ def marginal_effects(
 
 @dataclass(frozen=True, eq=False)
 class _Effect:
-    """At every row, their mean, the mean without each training row, and shares of y in the mean and at every row."""
+    """At every row, their mean, the mean without each training row, and shares of y in the mean and at every row.
+
+    `count`: of how many rows it is the mean.
+    """
 
     pointwise: Array
+    count: int
     average: float
     without: Array
     shares: Array
@@ -248,6 +264,7 @@ def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, poi
         degrees,
         confidence,
         left,
+        np.array([each.count for each in effects]),
         noise * np.column_stack(lengths) if lengths else None,
     )
 
@@ -265,29 +282,39 @@ def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> 
     m, n = len(found.voters[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
     rows = np.zeros((m, n)) if pointwise else None
+    known = known_rows(item)
+    count = m if known is None else int(known.sum())
+    if count < 1 + found.own:
+        name = " x ".join(change.name for change in item)
+        raise InputError(f"The effect of {name} needs at least {counted(1 + found.own, 'row')} without missing values.")
+    among = np.ones(m) / m if known is None else known / count  # the share of every row in the mean
     one_slope = len(item) == 1 and item[0].ends is None
     bent = None if found.link is None else _through_link(found, ready, item, found.link)
     for number, each in enumerate(ready):
         voter, slope = each.voter, each.slope
         by, c = voter.weight * scale, np.zeros(m)
         if bent is None and slope is not None and slope.bent is None and rows is None and one_slope:
-            mine, g, diagonal = _without_matrix(voter, slope, each.weighted, int(item[0].places[0]))
+            mine, g, diagonal = _without_matrix(voter, slope, each.weighted, int(item[0].places[0]), among)
         else:
             D, c = (changed(voter, item, slope), c) if bent is None else bent.by_voter[number]
-            mine, g = D @ voter.a, D.mean(axis=0)
+            mine, g = D @ voter.a, among @ D
             diagonal = np.einsum("ij,ij->i", D, voter.P) + c * voter.shares if found.own else np.zeros(n)
             if rows is not None:
                 rows += by * (D @ voter.P + np.outer(c, voter.shares))
-        share = by * (voter.P @ g + c.mean() * voter.shares)
+        share = by * (voter.P @ g + (among @ c) * voter.shares)
         effect += by * mine
         shares += share
         moved += share * voter.residual
         own += by * diagonal * voter.residual
     effect = effect if bent is None else scale * bent.effect
-    without = effect.mean() - moved  # the mean over the same rows of the model without row i
-    if found.own:
-        without = (n * without - (effect - own)) / (n - 1)
-    return _Effect(effect, float(effect.mean()), without, shares, rows)
+    average = float(among @ effect)
+    without = average - moved  # the mean over the same rows of the model without row i
+    if found.own:  # which is not among the rows of the mean, either
+        without = (without - among * (effect - own)) / (1.0 - among)
+    if known is not None:
+        effect = np.where(known, effect, np.nan)
+        rows = None if rows is None else np.where(known[:, None], rows, np.nan)
+    return _Effect(effect, count, average, without, shares, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,12 +353,14 @@ def _sum_of(found: Sum, kernels: list[Array]) -> Array:
     return np.asarray(found.start + sum(voter.weight * (K @ voter.a + voter.constant) for voter, K in pairs))
 
 
-def _without_matrix(part: Voter, slope: Slope, weighted: Array | None, place: int) -> tuple[Array, Array, Array]:
-    """The effects, 1'D / m and the diagonal of D P for one column of a radial kernel, without D itself."""
+def _without_matrix(
+    part: Voter, slope: Slope, weighted: Array | None, place: int, among: Array
+) -> tuple[Array, Array, Array]:
+    """The effects, their mean by D, and the diagonal of D P for one column of a radial kernel, without D itself."""
     middle, scale = part.Z[:, place].mean(), slope.factor[place]
     x, z = part.at[:, place] - middle, part.Z[:, place] - middle  # no digits are lost to an offset
     effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
-    g = scale * (slope.V.T @ x - z * slope.V.sum(axis=0)) / len(x)
+    g = scale * (slope.V.T @ (among * x) - z * (among @ slope.V))
     if weighted is None:
         return effect, g, np.zeros(len(z))
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)

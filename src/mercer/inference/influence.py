@@ -16,12 +16,13 @@ from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.inference.effects import marginal_effects
-from mercer.inference.voters import centre_of, inverse, parts_of, rows_of, solved_again
+from mercer.inference.voters import inverse, parts_of, rows_of, solved_again
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.gram import training_matrix
+from mercer.solvers.gram import centre_of, training_matrix
 from mercer.text import Shown, counted, plain, rounded, text_table
 
 _SHOWN = 10
@@ -118,6 +119,7 @@ class Influence(Shown):
         return BarsDisplay(names, change, ends, "change of the leave-one-out error without the row", "row").plot(ax)
 
 
+@underflow_is_zero
 def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
     """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.
 
@@ -164,14 +166,14 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
     for weight, fitted in zip(weights, fits, strict=True):
         values = fitted.values(fitted.rows())[:, 0]
-        P, _, a, _ = solved_again(fitted, _matrix(fitted, fitted.kernel), values, "influence")
-        alpha, diagonal = float(fitted.alphas[0]), np.diag(P)
-        residual += weight * scale * a / diagonal
-        leverage += weight * (1.0 - alpha * diagonal)
-        left += weight * scale * _residuals_without(P, a)
+        own = solved_again(fitted, _matrix(fitted, fitted.kernel), values, "influence")
+        diagonal = np.diag(own.rest)
+        residual += weight * scale * own.left / diagonal
+        leverage += weight * (1.0 - diagonal)
+        left += weight * scale * _residuals_without(own.rest, own.left)
         if new is not None:
             shares = fitted.systems[0][1].shares(fitted.columns(new))
-            moved = (0.0 if moved is None else moved) - weight * scale * shares * (a / diagonal)[:, None]
+            moved = (0.0 if moved is None else moved) - weight * scale * shares * (own.left / diagonal)[:, None]
     error = float(np.sqrt(np.mean(residual**2)))
     without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
     chosen, candidates = (None, []) if search is None else _choices(search, fits[0], verbose)
@@ -181,8 +183,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
         found = marginal_effects(model_or_search)
         change = found.without - found.average
         flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
-    own = None if search is None else search.best_index_
-    changes = np.zeros(n, dtype=bool) if chosen is None else chosen != own
+    changes = np.zeros(n, dtype=bool) if search is None or chosen is None else chosen != search.best_index_
     return Influence(residual, leverage, error, without, moved, chosen, changes, change, flips, candidates)
 
 
@@ -221,12 +222,13 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[
     if not covered or (alphas <= 0).any():
         return None, names
     progress = Progress("influence", len(names), verbose)
+    y = fitted.targets[:, 0] - (fitted.targets.mean() if fitted.intercept else 0.0)
     scores = []
     for kernel in search.kernels_:
         K = _matrix(fitted, kernel)
         for alpha in alphas:
             P, _ = inverse(K, float(alpha), intercept=fitted.intercept)
-            scores.append(np.sum(_residuals_without(P, P @ fitted.targets[:, 0]) ** 2, axis=1))
+            scores.append(np.sum(_residuals_without(P, P @ y) ** 2, axis=1))
             progress.step()
     found = np.array(scores)
     own = found[search.best_index_]  # which stays where no other is better by more than rounding

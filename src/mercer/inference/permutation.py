@@ -23,6 +23,7 @@ from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import SearchCore
 from mercer.inference.changes import column_place
 from mercer.inference.comparison import holm
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import label_targets
 from mercer.selection.scoring import Classes, Truth
@@ -126,6 +127,7 @@ class ColumnTests(Shown):
         return f"{head}\n\n{text_table(list(columns), list(zip(*columns.values(), strict=True)))}"
 
 
+@underflow_is_zero
 def permutation_test(
     search_or_model: Any,
     X: Any,

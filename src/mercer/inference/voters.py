@@ -29,23 +29,29 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.inference.changes import Change, encoded_changes, plain_changes, shifted
 from mercer.inference.derivatives import System
-from mercer.kernels import Linear
+from mercer.insight.left_out import leave_out_of
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.gram import training_matrix
+from mercer.solvers.gram import centre_of, training_matrix
 from mercer.solvers.lapack import potrf, potri
+from mercer.solvers.primal import PrimalSolved
+from mercer.solvers.route import EPS
 from mercer.solvers.symmetric import mirror
 from mercer.tables import TableEncoder
 
 _SEARCHES, _COMMITTEES = (KernelRidgeCV, KernelRidgeClassifierCV), (AutoRegressor, AutoClassifier)
-_SAME = 1e-6  # of the targets: predictions of the system that is solved again, less those of the model
+# Of the targets: what predictions by the dual coefficients, and by P, may differ from those of the model.
+_SAME, _ERRORS = 1e-4, 1e-3
 
 Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its first two derivatives
 
 
 @dataclass(frozen=True, eq=False)
 class Voter(System):
-    """One kernel ridge model of a sum: its weight, a = P y, the shares of y in its constant, and left-out residuals."""
+    """One kernel ridge model of a sum: its weight, a = P y, the shares of y in its constant, and residuals.
+
+    `left` is what the model leaves of its targets, `residual` the same of models without each row.
+    """
 
     weight: float
     P: Array
@@ -53,6 +59,7 @@ class Voter(System):
     shares: Array
     constant: float
     residual: Array
+    left: Array
     degrees: float
 
 
@@ -101,13 +108,6 @@ def inverse(K: Array, alpha: float, *, intercept: bool) -> tuple[Array, Array]:
     return np.asarray(G - np.outer(ones, ones) / ones.sum()), np.asarray(ones / ones.sum())
 
 
-def centre_of(kernel: Any, rows: Rows, *, intercept: bool) -> Array | None:
-    """What may be taken off dense rows: with an intercept a linear kernel fits the same, and loses no digits."""
-    if isinstance(kernel, Linear) and intercept and not rows.sparse:
-        return np.asarray(rows.values.mean(axis=0))
-    return None
-
-
 def as_sum(model: Any, X: Any, of: str) -> Sum:
     """The model as a sum of voters at rows X; None for the training rows."""
     model, encoder = _unwrapped(model)
@@ -117,7 +117,7 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
             "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of a "
             "TableEncoder and one of the first four"
         )
-        way_out = "For averages of other models use column_effect."
+        way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
     encoder = _encoder(model, encoder)
@@ -128,10 +128,10 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
     if n < 2:
         raise InputError(sentence("The model of marginal_effects", "of at least 2 rows", n))
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
-    changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z)
+    at = Z if X is None else np.asarray(rows_of(model, X, encoder).values, dtype=np.float64)
+    changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z, X)
     if not changes:
         raise InputError("The model has no column of numbers or categories that varies, so there are no effects.")
-    at = Z if X is None else np.asarray(rows_of(model, X, encoder).values, dtype=np.float64)
     values = [each.values(each.rows())[:, 0] for each in fitted]
     middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
     if middle is not None and len(fitted) == 1:
@@ -145,7 +145,8 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
         voters,
         start,
         X is None,
-        first.targets[:, 0] - np.tensordot(weights, values, axes=1),
+        (1.0 - sum(weights)) * first.targets[:, 0]
+        + sum(w * voter.left for w, voter in zip(weights, voters, strict=True)),
         float(degrees),
         columns,
         changes,
@@ -230,19 +231,60 @@ def _refuse(fitted: FittedRidge) -> None:
 
 def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array, values: Array) -> Voter:
     K = training_matrix(fitted.kernel, Rows(Z, fitted.names))
-    P, shares, a, constant = solved_again(fitted, K, values, "marginal_effects")
-    degrees = float(np.einsum("ij,ij->", K, P)) + fitted.intercept
-    return Voter(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, a / np.diag(P), degrees)
+    own = solved_again(fitted, K, values, "marginal_effects")
+    degrees, residual = len(Z) - float(np.trace(own.rest)), own.left / np.diag(own.rest)
+    return Voter(
+        fitted.kernel, Z, at, fitted.names, weight, own.P, own.a, own.shares, own.constant, residual, own.left, degrees
+    )
 
 
-def solved_again(fitted: FittedRidge, K: Array, values: Array, what: str) -> tuple[Array, Array, Array, float]:
-    """P, the shares of y in the constant, a = P y and the constant; refused where these do not predict `values`."""
-    P, shares = inverse(K, float(fitted.alphas[0]), intercept=fitted.intercept)
-    middle = float(fitted.targets.mean()) if fitted.intercept else 0.0
-    y = fitted.targets[:, 0] - middle
-    a, constant = P @ y, middle + float(shares @ y)
-    left = K @ a + constant - values
-    if not np.abs(left).max() <= _SAME * max(float(np.abs(y).max()), 1e-300):
-        way_out = "Scale the columns of X, or use a larger alpha."
-        raise InputError(f"The system of the model is too close to singular for {what}. {way_out}")
-    return P, shares, a, constant
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A fitted system as a linear map of its targets.
+
+    Attributes
+    ----------
+    P, a : ndarray
+        The map to the dual coefficients, and these; of explicit features the part that kernel values can see.
+    shares, constant : ndarray, float
+        The map to the constant, and this.
+    rest, left : ndarray
+        I - smoother, and what it leaves of the targets.
+    """
+
+    P: Array
+    a: Array
+    shares: Array
+    constant: float
+    rest: Array
+    left: Array
+
+
+def solved_again(fitted: FittedRidge, K: Array, values: Array, what: str) -> Solved:
+    """The system of a model, by explicit features where it was solved by them; refused if too few digits are left.
+
+    `values` are what the model predicts for its training rows.
+    """
+    alpha, mean = float(fitted.alphas[0]), float(fitted.targets.mean())
+    y = fitted.targets - mean if fitted.intercept else fitted.targets
+    (_, solved), *_ = fitted.systems if fitted.primal is not None else [(None, None)]
+    if isinstance(solved, PrimalSolved):
+        whole, (U, s, _) = leave_out_of(solved, y), solved.system.singular()
+        U, s = U[:, s > 0], s[s > 0]
+        P = (U / (s**2 + alpha)) @ U.T
+        a, rest, left = P @ y[:, 0], whole.block(np.arange(len(y))), whole.a[:, 0]
+        shares = solved.shares(np.zeros((solved.system.count, 1)))[:, 0]
+    else:
+        P, shares = inverse(K, alpha, intercept=fitted.intercept)
+        a, rest, left = fitted.dual[:, 0], alpha * P, alpha * fitted.dual[:, 0]
+    constant = float(np.mean(values - K @ a)) if fitted.intercept else 0.0
+    size = float(np.abs(fitted.targets - mean).max()) or float(np.abs(y).max())
+    rounding = 8 * EPS * float(np.abs(values).max())  # of targets far from zero
+    wrong = np.abs(K @ a + constant - values).max(), np.abs(K @ (P @ y[:, 0] - a)).max()
+    if not all(error <= share * size + rounding for error, share in zip(wrong, (_SAME, _ERRORS), strict=True)):
+        hint = "or use a larger alpha." if fitted.intercept else "use a larger alpha, or set fit_intercept=True."
+        raise InputError(
+            f"The system of the model is too close to singular for {what}: alpha is {alpha:.3g}, the condition number "
+            f"about {fitted.route.condition:.1g}. Scale the columns of X, {hint}"
+        )
+    return Solved(P, a, shares, constant, rest, left)

@@ -92,9 +92,9 @@ def checked_confidence(value: Any) -> float:
 
 
 def checked_method(value: Any) -> str:
-    """Validate `method`."""
+    """Validate `method`; "full" is answered before."""
     if not isinstance(value, str) or value not in METHODS:
-        raise InputError(sentence("method", "'jackknife+', 'cv+' or 'gaussian'", repr(value)))
+        raise InputError(sentence("method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value)))
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError, sentence
 from mercer.insight.intervals import checked_confidence, checked_method, gaussian_bounds, held_out_bounds
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import promise
 from mercer.selection.leave_out import LeaveOut
 from mercer.selection.leave_out_dual import Inverted, Spectral
@@ -22,6 +24,7 @@ from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.dual import SpectralInverse
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.primal import PrimalSolved
+from mercer.solvers.route import EPS, Route, digits_left
 from mercer.solvers.solution import DualSolved
 
 
@@ -70,6 +73,23 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
 
 
+def relative_error(solved: Penalized, route: Route) -> float:
+    """Relative error of predictions and residuals that the condition of a system allows, at most 1.
+
+    Explicit features are rounded before they are centred, and sums of n numbers are never exact.
+    """
+    condition = route.condition
+    if isinstance(solved, PrimalSolved):
+        system = solved.system
+        if solved.cholesky is None:  # what is lost to rounding counts as zero, and alpha has no part in it
+            s = system.singular()[1]
+            condition = max(1.0, float(s.max(initial=0.0) * (s * solved.inverse).max(initial=0.0)))
+        spread, offset = float(np.trace(system.normal())), system.total * float(system.mean @ system.mean)
+        # features that differ by rounding alone have no part in the model
+        condition *= math.sqrt(max(1.0, offset / spread)) if spread > (16 * EPS) ** 2 * offset else 1.0
+    return float(max(10.0 ** -digits_left(condition), EPS * (8.0 + math.sqrt(len(solved.root)))))
+
+
 class LeftOut:
     """The models that leave one fold out, all from one factor; for the targets that share an alpha.
 
@@ -88,6 +108,8 @@ class LeftOut:
     ----------
     residuals : ndarray of shape (n, t)
         Errors at the rows left out, y less what the model without them predicts.
+    rounding : float
+        Relative error of predictions; that of sums alone for a singular system, whose condition is not known.
     """
 
     def __init__(self, fitted: FittedRidge, targets: Array, solved: Penalized, fold: Array | None) -> None:
@@ -114,6 +136,8 @@ class LeftOut:
             new = fitted.columns(Rows(fitted.X[fitted.numbers[sets[i]]], fitted.names))
             errors[sets[i]] = Y[sets[i]] - new.T @ weights - constant
         self.residuals = errors
+        route = self.full.route
+        self.rounding = relative_error(solved, replace(route, condition=1.0) if route.singular else route)
 
     @staticmethod
     def _errors(left: LeaveOut, sets: list[Array]) -> tuple[Array, Array]:
@@ -174,6 +198,7 @@ def left_out_of(fitted: FittedRidge, fold: Array | None = None) -> list[tuple[Ar
     return found
 
 
+@underflow_is_zero
 def interval_bounds(
     fitted: FittedRidge, rows: Rows, confidence: Any, method: Any, folds: Folds | None, diagonal: Array | None
 ) -> tuple[Array, Array]:
@@ -208,4 +233,11 @@ def interval_bounds(
             shares = left.shares(new)
             yield from ((int(target), left.predictions(new, shares, j)) for j, target in enumerate(mine))
 
-    return held_out_bounds(reach, values, len(rows), confidence)
+    lower, upper = held_out_bounds(reach, values, len(rows), confidence)
+    for mine, left in groups:  # outwards by their errors, so that an end that is a target includes it
+        Y = fitted.targets[np.ix_(fitted.numbers, mine)]
+        centre = Y.mean(axis=0) if fitted.intercept else np.zeros(len(mine))
+        for ends, sign in ((lower, -1.0), (upper, 1.0)):
+            size = left.rounding * (np.abs(Y - centre).max(axis=0) + np.abs(ends[:, mine] - centre))
+            ends[:, mine] += sign * np.where(np.isfinite(ends[:, mine]), size + 2 * EPS * np.abs(ends[:, mine]), 0.0)
+    return lower, upper

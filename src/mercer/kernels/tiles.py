@@ -7,7 +7,8 @@ exponential. Nothing larger than a tile is ever held beside the result.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,9 +24,23 @@ if TYPE_CHECKING:
 
     from mercer.kernels.base import Kernel
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
 TILE = 500
 # Asymmetry of a user's kernel below this share of its values, in units of the precision, is rounding.
 _SYMMETRY = 1e5
+
+
+def underflow_is_zero(work: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """The same function with underflows taken as zero, whatever the caller's np.errstate says of them."""
+
+    @wraps(work)
+    def quiet(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        with np.errstate(under="ignore"):
+            return work(*args, **kwargs)
+
+    return quiet
 
 
 def blocks(n: int, size: int = TILE) -> list[slice]:
@@ -44,8 +59,9 @@ def tile(
 ) -> Array:
     """One block of kernel values, checked where the kernel is not our own."""
     pair = Pair(x, z, same=same, dtype=dtype, shared=kernel.leaves() > 1, scratch=scratch)
-    # An overflow shows in the values, which are checked where they matter; a warning per tile helps nobody.
-    with np.errstate(over="ignore", invalid="ignore"):
+    # An overflow shows in the values, which are checked where they matter, and an underflow is zero; a warning per tile
+    # helps nobody, nor does an error because of the caller's np.errstate.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = kernel.values(pair)
     pair.close()
     return values
@@ -54,7 +70,7 @@ def tile(
 def log_tile(kernel: Kernel, x: Rows, z: Rows, scratch: Scratch | None = None) -> Array | None:
     """One block of logarithms of kernel values; None for kernels that cannot give them."""
     pair = Pair(x, z, same=False, shared=kernel.leaves() > 1, scratch=scratch)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = kernel.logarithm(pair)
     pair.close()
     return values

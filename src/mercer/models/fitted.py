@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -94,7 +93,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "KernelRidgeCV": _SEARCH,
     "KernelRidgeClassifierCV": (*_SEARCH, "temperature_"),
     "AutoRegressor": (*_AUTO, "_centre", "_scale", "_residuals", "error_standard_error_"),
-    "AutoClassifier": (*_AUTO, "classes_", "temperature_"),
+    "AutoClassifier": (*_AUTO, "classes_", "temperature_", "error_standard_error_"),
     "FeatureRegressor": (),
     "FeatureClassifier": (),
     "TableModel": (),
@@ -117,7 +116,6 @@ MAY = (
     "log_factor_",
     "fold_errors_",
     "copies_",
-    "error_standard_error_",
 )
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
@@ -226,8 +224,7 @@ def _auto_classifier(model: AutoClassifier) -> None:
     labels = count_labels(model.classes_, 2)
     need(t == target_columns(labels), "targets and classes are inconsistent")
     need(is_positive(model.error_) and is_positive(model.baseline_), "errors must be finite")
-    spread = model.error_standard_error_ = vars(model).get("error_standard_error_", math.nan)
-    need(is_number(spread), "errors must be finite")
+    need(is_positive(model.error_standard_error_), "errors must be finite")
     need(isinstance(model.temperature_, Temperature), "the calibration is missing")
     need(len(model.temperature_.shifts) in (0, labels), "calibration and classes are inconsistent")
     model.costs_ = vars(model).get("costs_", np.ones(labels))

@@ -38,6 +38,8 @@ class Rounding:
         What is left out.
     sets : UsedSets
         The same among the rows with weight.
+    error : float
+        Relative error of kernel values, in units of the precision.
 
     Attributes
     ----------
@@ -45,8 +47,10 @@ class Rounding:
         The targets, and the two of noise. The second is zero here: `add_noise` puts it in place of P V Y.
     """
 
-    def __init__(self, K: Array, new: Array | None, problem: Problem, removals: Removals, sets: UsedSets) -> None:
-        self.K, self.new, self.problem, self.removals, self.sets = K, new, problem, removals, sets
+    def __init__(
+        self, K: Array, new: Array | None, problem: Problem, removals: Removals, sets: UsedSets, error: float = 1.0
+    ) -> None:
+        self.K, self.new, self.problem, self.removals, self.sets, self.error = K, new, problem, removals, sets, error
         self.t = problem.Y.shape[1]
         self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
         self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used)))
@@ -56,7 +60,7 @@ class Rounding:
 
     def add_noise(self, left: Dual) -> None:
         """Put noise of the size in which P is rounded in the last column of P V Y."""
-        left.a[:, -1] = self._noise[1] * np.sqrt(np.abs(left.diagonal()))
+        left.a[:, -1] = self._noise[1] * np.sqrt(left.rounded())
 
     def condition(self, left: Dual, values: Array, terms: Array | None) -> float:
         """Condition number of the system, or how much larger the terms are whose sums predictions are.
@@ -67,12 +71,25 @@ class Rounding:
         if left.degenerate:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            condition = min(left.condition, self._felt(left, values))
+            condition = min(self._bound(left), self._felt(left, values))
             if self.problem.labels and terms is not None:
-                return lost_labels(values[:, : self.t], terms, condition)
+                return lost_labels(values[:, : self.t], terms, condition, self.error)
             products = np.linalg.norm(self._roots[:, None] * left.a[:, : self.t], axis=0) * _size(self._roots)
             lost = products / _size(self.problem.Y)
         return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+
+    def _bound(self, left: Dual) -> float:
+        """Condition number, times what P and P V Y lose as differences from an intercept's part."""
+        if left.border is None:
+            return left.condition
+        sizes = left.rounded()
+        a = np.linalg.norm(left.a[:, : self.t] / np.sqrt(sizes)[:, None], axis=0)
+        lost = np.append(self._intercepts(left) / a, (sizes / np.abs(left.diagonal())).max())
+        return left.condition * float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
+
+    def _intercepts(self, left: Dual) -> Array:
+        """Size of what is subtracted for the intercept in P V Y, in units of the roots of `left.rounded()`."""
+        return np.zeros(self.t) if left.border is None else np.abs(left.b[: self.t]) * math.sqrt(abs(left.border.scale))
 
     @cached_property
     def _groups(self) -> tuple[Array, Array, Array]:
@@ -101,7 +118,7 @@ class Rounding:
         t, problem, rows = self.t, self.problem, self.removals.rows
         E = self.Y[rows] - values
         p = np.zeros(problem.n)
-        p[problem.used] = problem.root * np.sqrt(np.abs(left.diagonal()))
+        p[problem.used] = problem.root * np.sqrt(left.rounded())
         squares = np.column_stack([E**2, (p[rows, None] * E[:, :t]) ** 2])
         group, counts, largest = self._groups
         sums = np.column_stack([np.bincount(group, column) for column in squares.T])
@@ -110,7 +127,7 @@ class Rounding:
         if isinstance(left, Spectral):  # errors of eigenvalues are relative to the largest
             size = left.largest * np.linalg.norm(left.a[:, :t], axis=0) / _size(self._roots)
         whole = _size(problem.Y)
-        errors = _LUCK * (known * size + inverse * np.sqrt(largest) * scaled)
+        errors = _LUCK * (known * size + inverse * (np.sqrt(largest) * scaled + self._intercepts(left)))
         felt = errors / (whole if problem.labels else np.minimum(whole, E / 2))
         return float(np.nan_to_num(felt, nan=1.0).max(initial=1.0))
 
@@ -180,17 +197,18 @@ def tie(values: Array, terms: Array, groups: Array, *, across: bool) -> Array:
     return result
 
 
-def lost_labels(values: Array, terms: Array, condition: float) -> float:
+def lost_labels(values: Array, terms: Array, condition: float, error: float) -> float:
     """Condition that stands for what the labels of these decision values lose.
 
     Of one column the sign counts, of several how far the largest is ahead. The sizes of the terms that were summed are
-    held against all rows together, and where rounding may decide a label, against that row alone.
+    held against all rows together, and where rounding may decide a label, against that row alone. The `error` of kernel
+    values, in units of the precision, is that of terms.
     """
     ranked = np.sort(values, axis=1)
     ahead = ranked[:, -1] - ranked[:, -2] if values.shape[1] > 1 else np.abs(values[:, 0])
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         undecided = (EPS * condition * terms > _UNDECIDED * ahead) & (ahead > 0)  # a tie is one in a refit, too
-        whole = np.linalg.norm(terms) / np.linalg.norm(ahead)
+        whole = error * np.linalg.norm(terms) / np.linalg.norm(ahead)
         exponent = abs(math.log(float(ahead.max(initial=0.0)) or 1.0))  # exp of so large a number
         lost = np.nan_to_num(np.append((terms / ahead)[undecided], [whole, exponent]), nan=1.0)
     return max(condition, float(lost.max(initial=1.0)))

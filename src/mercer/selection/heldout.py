@@ -10,6 +10,8 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel
+from mercer.kernels.products import Linear
+from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
 from mercer.selection.leave_out import LeaveOut, SingularError
 from mercer.selection.leave_out_dual import Dual, Inverted, Spectral
@@ -24,6 +26,8 @@ from mercer.solvers.route import EPS
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a
 # larger one, up to the second number.
 _FEW_DIGITS, _CANCELLED = 1e-6, 1e-3
+_PAIRS = 8  # kernel values that are computed once more
+_TINY = 1e-290  # below this a number has few digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,9 @@ class KernelSystem:
         self._largest_target = np.abs(self.problem.Y).max(axis=0, initial=0.0)
         if route == "primal":
             phi = np.asarray(kernel.features(rows), dtype=np.float64)
+            # columns as they are have no rounding error; others have one of their size
+            with np.errstate(over="ignore"):
+                self.rounded = None if isinstance(kernel, Linear) else np.linalg.norm(phi, axis=0)
             if problem.intercept:  # which takes up any shift: features far from zero lose no digits
                 phi = phi - np.median(phi, axis=0)
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
@@ -128,8 +135,29 @@ class KernelSystem:
             self.U2 = self.U * self.U
         elif self.route == "inverse":
             self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
-        self.rounding = Rounding(K, self.new, problem, self.removals, self.sets)
+        error = self._kernel_error(K) if problem.labels else 1.0
+        self.rounding = Rounding(K, self.new, problem, self.removals, self.sets, error)
         self.problem = replace(problem, Y=self.rounding.Y)
+
+    def _kernel_error(self, K: Array) -> float:
+        """Relative error of the largest kernel values between two rows, in units of the precision.
+
+        One pair by itself is exact, and a tile of many may not be.
+        """
+        if self.kernel.kind == "gram":
+            return 1.0
+        used, root, places, nearest = self.problem.used, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
+        for part in blocks(len(K)):
+            size = np.abs(K[part])
+            size[places[: len(size)], places[part]] = 0.0
+            nearest[part] = size.argmax(axis=1)
+        largest, found = np.argsort(-np.abs(K[places, nearest]))[:_PAIRS], 1.0
+        for i, j in zip(largest, nearest[largest], strict=True):
+            one, other = (Rows(self.rows.values[[used[place]]], self.rows.names) for place in (i, j))
+            exact = float(between(self.kernel, one, other)[0, 0]) * root[i] * root[j]
+            if i != j and abs(exact) > _TINY:
+                found = max(found, abs(float(K[i, j]) / exact - 1.0) / EPS)
+        return found
 
     def at(self, alpha: float) -> HeldOut:
         """Held-out predictions for one alpha."""
@@ -152,7 +180,7 @@ class KernelSystem:
 
     def _left_out(self, alpha: float) -> HeldOut:
         if self.route == "primal":
-            return self._read(Explicit(self.primal.at(alpha), self.problem), alpha)
+            return self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
         try:
             return self._read(self._leave_out(alpha), alpha)
         except SingularError:
@@ -323,7 +351,7 @@ class KernelSystem:
         dual = solution.dual[:, : self.targets]
         terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
         if self.problem.labels:
-            condition = lost_labels(values[:, : self.targets], terms, condition)
+            condition = lost_labels(values[:, : self.targets], terms, condition, self.rounding.error)
         return values, terms, condition
 
     def _balanced(self, mask: Array) -> Array:

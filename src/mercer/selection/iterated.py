@@ -165,7 +165,7 @@ class Generalized(_Iterated):
         wrong = float(np.sqrt(np.mean(G.tally.error[t + 1 :] ** 2))) / EPS + len(Y) / alpha
         condition = 2.0 * max(G.lost(a), wrong / value)
         if problem.labels:  # Y - E of labels, whose size is 1
-            condition = lost_labels(held_out[problem.used], np.ones(len(Y)), condition)
+            condition = lost_labels(held_out[problem.used], np.ones(len(Y)), condition, 1.0)
         return HeldOut(held_out[self.removals.rows], condition, 0, spread)
 
     def _trace(self, G: Conjugate, solved: Array) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
-from mercer.selection.leave_out import LeaveOut, SingularError, solved_with
+from mercer.selection.leave_out import LeaveOut, SingularError, solve_blocks, solved_with
 from mercer.selection.problem import Problem, Runs, as_runs
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.lapack import add_outer, potrf, potri
@@ -61,17 +61,17 @@ class Dual(LeaveOut):
         """
         t, root = problem.Y.shape[1], problem.root
         y = root[:, None] * problem.Y[problem.used]
-        parts = [y, *([root[:, None]] if problem.intercept else []), *([] if new is None else [new])]
-        solved = solve(np.column_stack(parts))
-        self.root, self.a, self.b, self.b_terms = root, solved[:, :t], np.zeros(t), np.zeros(t)
-        g = np.zeros(len(root))
-        if problem.intercept and abs(scale := float(root @ solved[:, t])) > least:
-            self.border = border = Border(solved[:, t : t + 1], scale, outside=False)
-            g = border.left[:, 0] / scale
-            self.b, self.b_terms = g @ y, np.abs(g) @ np.abs(y)
-            self.a = self.a - border.unit @ (border.signed.T @ y)
+        self.root, self.b, self.b_terms, g = root, np.zeros(t), np.zeros(t), np.zeros(len(root))
+        if problem.intercept:
+            left = solve(root[:, None])
+            if abs(scale := float(root @ left[:, 0])) > least:
+                self.border, g = Border(left, scale, outside=False), left[:, 0] / scale
+                self.b, self.b_terms = g @ y, np.abs(g) @ np.abs(y)
+        # y less its intercept before it is solved for: G y less that of the intercept may be a small difference
+        solved = solve(np.column_stack([y - root[:, None] * self.b, *([] if new is None else [new])]))
+        self.a = solved[:, :t]
         if new is not None:
-            u = solved[:, t + problem.intercept :]
+            u = solved[:, t:]
             self.new_a = new.T @ self.a + self.b
             self.new_u = u if self.border is None else u + np.outer(g, 1.0 - self.border.left[:, 0] @ new)
 
@@ -88,6 +88,11 @@ class Dual(LeaveOut):
     def _shares(self) -> Array:
         """g: the intercept is g'V Y."""
         return np.zeros(len(self.root)) if self.border is None else self.border.left[:, 0] / self.border.scale
+
+    def rounded(self) -> Array:
+        """diag P and of what was subtracted for it: P_ij is rounded in units of the root of two of these."""
+        sizes = np.abs(self.diagonal())
+        return sizes if self.border is None else sizes + self.border.unit[:, 0] ** 2
 
     def times(self, rows: Array, E: Array) -> Array:
         """P_.S E."""
@@ -109,7 +114,7 @@ class Dual(LeaveOut):
         a, b, base = self.a[:, :t], self.b[:t], everything[:0] if base is None else base
         g = self._shares()
         reach = self.cross(base, everything)
-        solved = np.linalg.solve(self.blocks(base[None])[0], np.column_stack([reach, a[base]]))
+        solved = solve_blocks(self.blocks(base[None])[0], np.column_stack([reach, a[base]]))
         a, b = a - reach.T @ solved[:, len(a) :], b - g[base] @ solved[:, len(a) :]
         g = g - solved[:, : len(a)].T @ g[base]
         found = np.empty(E.shape)

@@ -30,6 +30,8 @@ class Explicit(LeaveOut):
         The factored system; every row must have weight.
     problem : Problem
         Targets.
+    rounded : ndarray of shape (D,) or None
+        Norms of the features as they were rounded, before anything was subtracted; None for exact ones.
 
     Raises
     ------
@@ -37,7 +39,7 @@ class Explicit(LeaveOut):
         For alpha = 0 where features and intercept reach every direction, so that I - Z Z' is zero.
     """
 
-    def __init__(self, solved: PrimalSolved, problem: Problem) -> None:
+    def __init__(self, solved: PrimalSolved, problem: Problem, rounded: Array | None = None) -> None:
         self.solved, self.system, self.root = solved, solved.system, problem.root
         self.condition = solved.route().condition
         self.degenerate = solved.alpha == 0
@@ -51,7 +53,11 @@ class Explicit(LeaveOut):
         self.a = self._residuals(problem)
         unit = sizes(self.y)  # so that squares exist
         with np.errstate(divide="ignore", invalid="ignore"):  # digits that the difference has lost
-            lost = np.linalg.norm(self.y / unit, axis=0) / np.linalg.norm(self.a / unit, axis=0)
+            terms = np.linalg.norm(self.y / unit, axis=0)
+            if rounded is not None:
+                w = solved.solve(problem.Y / unit).primal
+                terms = terms + problem.root.max() * np.linalg.norm(rounded[:, None] * w, axis=0)
+            lost = terms / np.linalg.norm(self.a / unit, axis=0)
         self.condition = max(self.condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
 
     def _with_constant(self, Z: Array, rows: Array | slice) -> Array:
@@ -143,7 +149,7 @@ class Explicit(LeaveOut):
             own = Z @ Z.T
             np.fill_diagonal(own, 0.0)
             found[part] = Z @ rest + own @ self.y[part, :t]
-        return np.asarray((found / self.diagonal()[:, None])[rows])
+        return np.asarray(found[rows] / self.diagonal()[rows, None])
 
     def terms(self) -> Array:
         """Sizes of the terms that the prediction at each row is the sum of: ||z_i|| ||y||."""

@@ -19,6 +19,7 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
 from mercer.selection.plan import SCORE_BYTES, Plan, Rates
 from mercer.selection.problem import Removals
@@ -137,6 +138,7 @@ def nested_plan(
     return search.plan_for(layout.everything, kernels, alphas, kept, rates=rates, nested=True)
 
 
+@underflow_is_zero
 def run_nested(
     search: Search,
     kernels: Sequence[Kernel],

@@ -267,6 +267,10 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
                 "scale X."
             )
         found = solve_bordered(G, root, border, Y)
+        # coefficients add up to zero: what the residual of the border has left of their sum is taken off
+        off = found.dual.sum(axis=0) / border.scale
+        dual = found.dual - root[:, None] * border.left * off
+        found = replace(found, dual=dual, intercept=found.intercept + off)
     else:
         sizes, y = _lengths(y), root[:, None] * Y
         solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))

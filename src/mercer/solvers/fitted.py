@@ -13,7 +13,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
-from mercer.kernels.tiles import TILE, between, blocks, column_numbers
+from mercer.kernels.tiles import TILE, between, blocks, column_numbers, underflow_is_zero
 from mercer.runtime import promise
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import columns_against, times, training_matrix
@@ -94,6 +94,7 @@ class FittedRidge:
     # -- fitting ----------------------------------------------------------------------------------
 
     @staticmethod
+    @underflow_is_zero
     def fit(
         kernel: Kernel,
         X: Any,
@@ -179,6 +180,7 @@ class FittedRidge:
 
     # -- prediction -------------------------------------------------------------------------------
 
+    @underflow_is_zero
     def values(self, rows: Rows) -> Array:
         """f at new rows (m x t), without ever holding all of k(x, X)."""
         if self.primal is None:
@@ -198,6 +200,7 @@ class FittedRidge:
         """Explicit features; those of the linear kernel are the rows, sparse as they are."""
         return rows.values if isinstance(self.kernel, Linear) else self.kernel.features(rows)
 
+    @underflow_is_zero
     def columns(self, rows: Rows) -> Array:
         """k(X, x) over the rows that were trained on, or phi(x) where the primal was solved, as columns."""
         if self.primal is None:
@@ -217,6 +220,7 @@ class FittedRidge:
             self.known["weights"] = self._summed_features(what)
         return np.array(self.known["weights"])
 
+    @underflow_is_zero
     def _summed_features(self, what: str) -> Array:
         """Phi'a, by blocks of training rows."""
         rows, targets = self.rows(), self.dual.shape[1]
@@ -235,6 +239,7 @@ class FittedRidge:
     # -- the Gaussian view, made when first asked for ---------------------------------------------
 
     @property
+    @underflow_is_zero
     def systems(self) -> list[tuple[Array, Penalized]]:
         """For each distinct alpha, its targets and the factored system."""
         if "systems" not in self.known:
@@ -257,6 +262,7 @@ class FittedRidge:
             for mine, solved in self.systems:
                 yield mine, part, solved.root[:, None] * solved.shares(new)
 
+    @underflow_is_zero
     def variance(self, rows: Rows, diagonal: Array | None) -> Array:
         """Posterior variance of f at new rows for each target (m x t), in units of the prior variance.
 
@@ -272,6 +278,7 @@ class FittedRidge:
                 result[part][:, mine] = solved.variance(diagonal[part], self._trained(new))[:, None]
         return result
 
+    @underflow_is_zero
     def evidence(self) -> tuple[Array, Array]:
         """Prior variance by maximum likelihood, and log marginal likelihood at it, of each target."""
         scale, found = np.empty(len(self.alphas)), np.empty(len(self.alphas))
@@ -282,6 +289,7 @@ class FittedRidge:
             )
         return scale, found
 
+    @underflow_is_zero
     def degrees_of_freedom(self) -> Array:
         """Trace of the smoother matrix, the intercept included, of each target."""
         result = np.empty(len(self.alphas))

@@ -15,7 +15,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Scratch
-from mercer.kernels.tiles import between, blocks, column_numbers, gram, per_thread, tile
+from mercer.kernels.tiles import between, blocks, column_numbers, gram, per_thread, tile, underflow_is_zero
 from mercer.runtime import run, thread_count
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ import warnings
 from functools import reduce
 
 from mercer.errors import MercerWarning
-from mercer.kernels.algebra import Sum
-from mercer.kernels.products import Constant
+from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.products import Constant, Linear
+from mercer.kernels.stationary import Stationary
 from mercer.kernels.tiles import TILE, log_tile
 
 
@@ -50,12 +51,30 @@ def training_matrix(kernel: Kernel, rows: Rows) -> Array:
     return K
 
 
+def centre_of(kernel: Kernel, rows: Rows, *, intercept: bool) -> Array | None:
+    """The mean of dense rows if it may be taken off them: the model stays the same, and differences keep their digits.
+
+    Functions of differences allow it, and linear kernels with an intercept.
+    """
+    return np.asarray(rows.values.mean(axis=0)) if _may_move(kernel, intercept) and not rows.sparse else None
+
+
+def _may_move(kernel: Kernel, intercept: bool) -> bool:
+    """Whether a model stays the same when all rows are moved."""
+    if isinstance(kernel, Sum | Product):
+        return all(_may_move(part, intercept and isinstance(kernel, Sum)) for part in kernel.parts())
+    if isinstance(kernel, Scaled):
+        return _may_move(kernel.base, intercept)
+    return isinstance(kernel, Stationary) or (isinstance(kernel, Linear) and intercept)
+
+
 Tile: TypeAlias = tuple[slice, slice]
 
 # Sums that a symmetric product is gathered in; a fixed number, so that threads do not change the order of additions.
 SUMS = 8
 
 
+@underflow_is_zero
 def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
     """k(X, Z) V; no more than one tile per thread is held.
 

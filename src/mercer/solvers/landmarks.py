@@ -20,7 +20,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
-from mercer.kernels.tiles import between, gram
+from mercer.kernels.tiles import between, finite_on, gram
 from mercer.solvers.gram import times
 
 _BLOCK = 100
@@ -82,6 +82,7 @@ def draw_landmarks(kernel: Kernel, rows: Rows, count: int, method: str, rng: np.
 
 def _far_apart(kernel: Kernel, rows: Rows, count: int, rng: np.random.Generator) -> Array:
     """The seeding of k-means++: each row drawn in proportion to its squared distance to the nearest one drawn."""
+    finite_on(kernel, rows)
     diagonal = kernel.diagonal(rows)
     slack = _EXHAUSTED * float(np.abs(diagonal).max(initial=0.0))
     drawn = [int(rng.integers(len(rows)))]
@@ -269,6 +270,12 @@ class Features:
         from scipy.linalg import solve_triangular
 
         return np.asarray(solve_triangular(self.root, self.against(X).T, trans="T", check_finite=False).T)
+
+    def turned(self, B: Array) -> Array:
+        """R'^-1 B."""
+        from scipy.linalg import solve_triangular
+
+        return np.asarray(solve_triangular(self.root, B, trans="T", check_finite=False))
 
     def coefficients(self, weights: Array) -> Array:
         """R^-1 w: what k(x, Z) is multiplied by to give phi(x)'w."""

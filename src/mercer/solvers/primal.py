@@ -223,6 +223,9 @@ class PrimalSolved:
             offset = np.abs(self.system.mean) @ np.abs(w / unit) * math.sqrt(self.system.n)
             if self.cholesky is not None:  # F'y and F'F are rounded before they are divided
                 fit = fit * max(1.0, math.sqrt(self.cholesky.condition()) / 4)
+            else:  # directions of small singular values are turned a little, and those beside them with these
+                s = self.system.singular()[1]
+                fit = fit * max(1.0, float((s.max(initial=0.0) * s * self.inverse).max(initial=0.0)) / 4)
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 

@@ -17,6 +17,7 @@ from mercer.streaming.sums import FoldSums, Side, State
 
 # Error of models from whitened sums over that of a factor of the same condition, on drawn tables.
 SUMMED = 20.0
+_DRAWS, _LUCK = 4, 4.0  # columns of noise, which may be so much smaller than rounding
 _NARROW = 1e-3
 
 
@@ -102,16 +103,31 @@ class Moments:
             found[size, size] += moved[size:r] @ rest
         return np.asarray(found)
 
-    def lost(self, models: Models) -> Array:
-        """How much larger than the targets the terms of k(x, Z) c are, for each alpha: digits that predictions lose."""
+    def lost(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
+        """How much larger than the precision errors of predictions of all rows are, beside the targets, for each alpha.
+
+        Predictions are sums of the terms of k(x, Z) c. Errors dG of the sum of k k' and dK of K_ZZ change the weights
+        by (C + alpha I)^-1 R'^-1 (dG + alpha dK) c; noise of their size shows how much (docs/derivations, section 32).
+        """
         features, squares = self.side.features, np.diagonal(self.total)[-len(self.offset) :]
-        sizes = np.sqrt(squares / max(self.weight, 1e-300) + self.offset**2)
-        diagonal = np.sqrt(np.abs(features.kernel.diagonal(features.rows(features.landmarks))))
-        found = []
-        for weights in models.weights:
-            terms = np.linalg.norm(diagonal[: len(weights), None] * features.coefficients(weights), axis=0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found.append(np.nan_to_num(terms * diagonal.mean() / sizes, nan=1.0).max(initial=1.0))
+        targets = np.sqrt(squares / max(self.weight, 1e-300) + self.offset**2)
+        root, r, C = features.root, features.count, self.total[: features.count, : features.count]
+        diagonal = np.linalg.norm(root, axis=0)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # of features that were summed as such, each was rounded by itself
+            summed = diagonal if self.side.whitened else np.sqrt(np.abs(np.einsum("ij,ik,kj->j", root, C, root)))
+            noise = np.random.default_rng(0).normal(size=(r, _DRAWS))
+            noise = features.turned(np.hstack([summed[:, None] * noise, diagonal[:, None] * noise]))
+            found = []
+            for alpha, weights, moved in zip(alphas, models.weights, system.response(noise, alphas), strict=True):
+                spread = np.sqrt(np.abs(np.einsum("ij,ij->j", moved, C @ moved)) / self.weight).reshape(2, -1)
+                by_sums, by_kernel = spread.mean(axis=1)
+                c = features.coefficients(weights)
+                kernel, sums = (np.linalg.norm(sizes[:, None] * c, axis=0) for sizes in (diagonal, summed))
+                sums = math.sqrt(self.weight) * targets if self.side.whitened else sums
+                felt = _LUCK * (by_sums * sums + by_kernel * alpha * kernel) / SUMMED
+                lost = np.maximum(kernel * diagonal.mean(), felt) / targets
+                found.append(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
         return np.array(found)
 
     def squared_errors(self, fold: int, models: Models) -> Array:
@@ -247,6 +263,12 @@ class SummedSystem:
             weights, intercept = inner + np.outer(self.u, self.offset), np.zeros((len(ladder), t))
         singular = bool((ladder <= reduced.noise).any())
         return Models(inner, border, weights, intercept, reduced.rank() if singular else r)
+
+    def response(self, B: Array, alphas: Array | Sequence[float]) -> list[Array]:
+        """(C + alpha I)^-1 B for each alpha."""
+        reduced = self._form(np.asarray(alphas, dtype=np.float64))
+        into = reduced.into(B)
+        return [reduced.out(reduced.solve(into, float(alpha))) for alpha in alphas]
 
     def condition(self, alphas: Array | Sequence[float]) -> Array:
         """Condition number of the system for each alpha; infinite where its smallest eigenvalue is rounding.

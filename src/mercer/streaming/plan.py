@@ -148,7 +148,7 @@ class StreamPlan(Shown):
             )
         if self.nested:
             how += "; pairs of folds held out"
-        cells = [[counted(self.passes, "pass").replace("passs", "passes"), duration(self.seconds),
+        cells = [[counted(self.passes, "pass", "passes"), duration(self.seconds),
                   readable(self.bytes), str(self.block), how]]  # fmt: skip
         return head + "\n" + text_table(["passes", "time", "memory", "rows at once", "how"], cells)
 

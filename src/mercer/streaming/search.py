@@ -188,6 +188,8 @@ class StreamedSearch:
         return [sides, self.targets.offset, classes, *folds, self.intercept, self.weighted]
 
     def _refuse_empty(self, state: State) -> None:
+        if not state["weights"].any():
+            raise InputError(sentence("sample_weight", "positive for at least one row", "only zeros"))
         left = state["weights"].sum() - state["weights"]
         way_out = "Rows are assigned to folds by a hash of the row index or group; use fewer folds."
         if not (state["rows"] > 0).all():

@@ -14,6 +14,7 @@ from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.slopes import tunable
+from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem, taken
@@ -106,6 +107,7 @@ class Tuned(Shown):
         return "\n".join(lines)
 
 
+@underflow_is_zero
 def tune(
     kernel: Kernel,
     X: Any,
