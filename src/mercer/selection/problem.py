@@ -57,7 +57,9 @@ class Problem:
             return self
         w = self.root**2
         centre = (w / w.sum()) @ self.Y[self.used]
-        return replace(self, Y=self.Y - centre, centre=self.centre + centre)
+        Y = self.Y - centre
+        constant = np.abs(Y).max(axis=0) <= _ROUNDED * np.abs(centre)  # what is left of a constant is rounding
+        return replace(self, Y=np.where(constant, 0.0, Y), centre=self.centre + centre)
 
     @property
     def n(self) -> int:

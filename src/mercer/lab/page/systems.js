@@ -177,15 +177,17 @@ function primal(features, X, intercept) {
   return { rows: (list) => list.map((x) => features.of(x).map((each, j) => each - middles[j])), at, along: at };
 }
 
-// The condition number of C + alpha I, or its root where that is so large that singular values have more digits.
+// The condition number of C + alpha I, or its root where that is so large that singular values have more digits; and
+// how much more of the fit is lost then, since directions of small singular values are turned a little.
 function conditionOf(C, s, alpha) {
   const shifted = C.map((row, j) => row.map((each, i) => (i === j ? each + alpha : each)));
   const L = cholesky(shifted);
   const condition = L ? conditionNumber(shifted, (b) => solveWith(L, b)) : Infinity;
-  if (condition <= NORMAL) return condition;
+  if (condition <= NORMAL) return [condition, 1];
   const varying = C.filter((row, j) => row[j] > 0).length;
   const squares = [...s.map((each) => each * each + alpha), ...(s.length < varying ? [alpha] : [])];
-  return Math.sqrt(Math.max(...squares) / Math.min(...squares));
+  const turned = Math.max(...s) * Math.max(...s.map((each) => each / (each * each + alpha)));
+  return [Math.sqrt(Math.max(...squares) / Math.min(...squares)), Math.max(1, turned / 4)];
 }
 
 function penalized({ U, s, V, C, middles, intercept, n }, alpha) {
@@ -198,7 +200,7 @@ function penalized({ U, s, V, C, middles, intercept, n }, alpha) {
     return found;
   };
   const row = (i) => combined(U, U.map((u, k) => smooth[k] * u[i]), n).map((each, j) => Number(i === j) - share - each);
-  const condition = conditionOf(C, s, alpha);
+  const [condition, turned] = conditionOf(C, s, alpha);
   return {
     singular: false,
     unit: 1,
@@ -225,7 +227,7 @@ function penalized({ U, s, V, C, middles, intercept, n }, alpha) {
     },
     digits: (y, fit) => {
       const offset = dotOf(middles.map(Math.abs), fit.w.map(Math.abs)) * Math.sqrt(n);
-      const size = sizeOf(y.map((each) => each - fit.constant));
+      const size = turned * sizeOf(y.map((each) => each - fit.constant));
       return digitsLeft(condition, (size + offset) / sizeOf(fit.a), offset / sizeOf(y));
     },
   };
