@@ -54,8 +54,10 @@ PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 
 test: $(VENV)/.test  ## run the tests; only some: make test ARGS="-k nested"
 	$(PYTEST) --durations=10 $(ARGS)
 
-cover: $(VENV)/.test  ## run the tests with branch coverage, which takes twice as long
-	$(PYTEST) --cov --cov-report=term
+# Tests that open a browser trace little Python and take long.
+BROWSER := tests/lab/test_server_page.py tests/lab/test_exports_static.py tests/report/test_rendering_browser.py
+cover: $(VENV)/.test  ## run the tests with branch coverage, which takes longer
+	$(PYTEST) --cov --cov-report=term $(BROWSER:%=--ignore=%)
 
 test-fast: $(VENV)/.test  ## run the quick tests; only what failed last: make test-fast ARGS=--lf
 	$(PYTEST) -m "not slow" $(ARGS)
