@@ -132,7 +132,7 @@ def test_columns_are_what_they_are_said_to_be(run, folder):
     (folder / "t.csv").write_text(text)
     said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
     assert "code    category" in said
-    assert "note    text            0  set by --as; 12 runs of three letters that rows share" in said
+    assert "note    text            0  set by the user; 12 runs of three letters that rows share" in said
     assert load("model.mercer").kinds == {"code": "category", "note": "text", "x": "number"}
     run("predict", "model.mercer", "-", given="code,note,x\n1,n2m,2\n")
     auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=drop", "--folds", "2").stdout

@@ -90,7 +90,7 @@ def test_a_summary_that_is_none_is_left_out(place, summary):
     path = str(place / "odd.mercer")
     mercer.save(TableModel(search, encoder, "y", "", (), summary), path)
     assert said("inspect", path).stdout.endswith(
-        "a       number        0  whole numbers, 3 distinct; if these are codes, use --as a=category\n"
+        "a       number        0  whole numbers, 3 distinct; if these are codes, set the kind to category\n"
     )
 
 

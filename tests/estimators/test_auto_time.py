@@ -1,11 +1,13 @@
 """Automatic models of rows in the order of time: every fold is predicted from earlier rows alone."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mercer import AutoClassifier, AutoRegressor, load, save
-from mercer.errors import InputError
+from mercer.errors import InputError, UnfamiliarRowsWarning
 from mercer.estimators.auto_table import Beside
 from mercer.tuning import committee as module
 from mercer.tuning.committee import trained_on
@@ -64,6 +66,26 @@ def test_predicting_the_future_of_a_walk_is_harder_than_filling_its_gaps(rng):
     assert result.error > 1.5 * between.error_
     assert np.isnan(result.predictions[:30]).all()
     assert np.isfinite(result.predictions[30:]).all()
+
+
+@BOTH
+def test_rows_later_than_training_are_warned_of_where_a_column_holds_the_time(make, rng, tmp_path):
+    X, y, time = drawn(rng, make)
+    dates = np.datetime64("2020-01-01") + time
+    table = pd.DataFrame({"a": X[:, 0], "day": dates, "b": X[:, 1]})
+    model = make(committee=False).fit(table, y, time=dates)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table)
+    later = table[:3].assign(day=dates.max() + np.array([1, 0, 30]))
+    with pytest.warns(UnfamiliarRowsWarning, match="2 of 3 rows are later than all training rows"):
+        model.predict(later)
+    save(model, tmp_path / "model.mercer")
+    with pytest.warns(UnfamiliarRowsWarning, match="2 of 3 rows are later than all training rows"):
+        load(tmp_path / "model.mercer").predict(later)
+    with warnings.catch_warnings():  # the time is not among the columns
+        warnings.simplefilter("error")
+        make(committee=False).fit(X, y, time=time).predict(X + 100.0)
 
 
 def test_the_outer_folds_are_trained_on_what_came_before(rng):

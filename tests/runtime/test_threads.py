@@ -13,9 +13,10 @@ import joblib
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - so that both BLAS libraries are loaded before anything is counted
+from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from mercer import KernelRidgeCV
+from mercer import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.kernels import Gaussian
 from mercer.runtime import run, single_threaded_blas, thread_count, threads
 from mercer.runtime.threads import _Limit
@@ -278,6 +279,8 @@ def another_thread_inside():
 SITUATIONS = [here, in_a_second_thread, two_at_once, in_a_joblib_pool, after_a_fork]
 A = np.random.default_rng(0).normal(size=(150, 150))  # a product of such matrices has other bits on two threads of BLAS
 
+FITTED_AT_ONCE = [KernelRidge(0.1, kernel="rbf"), KernelRidgeCV([Gaussian(1.0)], [0.1], cv=3), AutoRegressor()]
+
 
 def product():
     """The bits of products that the pool computes, and the numbers of threads that BLAS had meanwhile."""
@@ -318,10 +321,18 @@ class TestBlas:
         assert set(blas()) == {2}
 
     def test_it_is_left_alone_where_one_job_is_run_in_line(self):
-        seen = []
         with threads(2):
-            run(lambda _: seen.append(tuple(blas())), [1])
-        assert {count for each in seen for count in each} == {2}
+            assert set(next(each_in_order(lambda _: blas(), [1]))) == {2}
+            run(lambda _: self.__setattr__("seen", blas()), [1])  # tiles: one has the bits of many
+        assert set(self.seen) == {1}
+
+    @pytest.mark.parametrize("model", FITTED_AT_ONCE, ids=lambda model: type(model).__name__)
+    def test_two_fits_at_once_have_the_bits_of_one_alone(self, model):
+        bits = lambda: clone(model).fit(A[:, :3], A[:, 4]).predict(A[:5, 5:8]).tobytes()  # noqa: E731
+        alone = bits()
+        with another_thread_inside():
+            assert bits() == alone
+        assert set(two_at_once(bits)) == {alone}
 
     def test_contexts_that_nest_restore_it_at_the_end(self):
         with single_threaded_blas():

@@ -49,7 +49,7 @@ def test_short_texts_are_taken_by_their_letters():
     column = encoder_of(["Anna", "Hanna", "Johanna", "Otto"]).columns_[0]
     assert column.parts.letters
     assert column.parts.known == ("ann", "han", "na ", "nna")
-    assert column.why == "set by kinds; 4 runs of three letters that rows share"
+    assert column.why == "set by the user; 4 runs of three letters that rows share"
 
 
 def test_texts_of_models_saved_before_are_taken_as_they_were():
@@ -80,7 +80,7 @@ def test_words_of_all_rows_or_of_one_say_nothing():
     assert learn_parts(["the sun", "the rain", "the wind"], np.array([1, 1, 1]), letters=False) is None
     encoder = encoder_of(["the sun is up", "the rain was wet", "the wind blows hard"])
     assert encoder.names_out_ == []
-    assert encoder.columns_[0].why == "set by kinds; no words tell rows apart"
+    assert encoder.columns_[0].why == "set by the user; no words tell rows apart"
 
 
 def test_missing_texts_have_a_place_of_their_own_and_strange_ones_none():

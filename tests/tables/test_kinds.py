@@ -26,7 +26,7 @@ def reason_of(values, **settings):
     ("values", "kind", "why"),
     [
         ([1.5, 2.0, 3.0], "number", "numbers"),
-        ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; if these are codes, use kind category"),
+        ([1, 2, 1, 2], "number", "whole numbers, 2 distinct; if these are codes, set the kind to category"),
         (list(range(20)), "number", "whole numbers"),
         ([True, False, True], "category", "true or false"),
         (["1.5", "2", " -3e2"], "number", "numbers"),
@@ -38,7 +38,7 @@ def reason_of(values, **settings):
         (
             ["ab1", "cd2", "ef3"],
             "identifier",
-            ("short text, 3 distinct in 3 rows; to keep it, use kind text or category"),
+            ("short text, 3 distinct in 3 rows; to keep it, set the kind to text or category"),
         ),
         (
             ["a good day", "no good day", "so so la"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import shutil
 import sys
 from collections import Counter
@@ -43,6 +42,8 @@ def data_words(table: Prepared, target: str) -> str:
         values = shown + (f" and {more} more label{'s' * (more > 1)}" if more > 0 else "")
     lines += [f"Target {legible(target)}: {values}.", f"{table.target.task.capitalize()}: {table.target.why}.", ""]
     lines.append(columns_words(table.encoder.columns_))
+    if any("set the kind" in column.why for column in table.encoder.columns_):
+        lines.append("Set the kind of a column with --as COLUMN=KIND.")
     return "\n".join([*lines, *([""] if table.notes else []), *table.notes])
 
 
@@ -57,34 +58,15 @@ def columns_words(columns: list[Column]) -> str:
             legible(each.name),
             each.kind if each.outputs else f"{each.kind}, dropped",
             each.missing,
-            legible(_why(each), _WHY),
+            legible(each.why, _WHY),
         )
         for each in shown
     ]
-    text = _cut(text_table(["column", "kind", "missing", "why"], rows))
-    if len(shown) == len(columns):
-        return text
-    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in columns).items())
-    return f"{text}\n... and {len(columns) - len(shown)} more: {kinds} in all."
-
-
-def _why(column: Column) -> str:
-    """The reason for the kind of a column, with the options of the command line.
-
-    >>> _why(Column("house", "category", "set by kinds"))
-    'set by --as'
-    """
-    text, category, number = (shlex.quote(f"{column.name}={kind}") for kind in ("text", "category", "number"))
-    options = {
-        "set by kinds": "set by --as",
-        "use kind text or category": f"use --as {text}",
-        "use kind category": f"use --as {category}",
-        "use kind number": f"use --as {number}",
-    }
-    why = column.why
-    for words, option in options.items():
-        why = why.replace(words, option)
-    return why
+    lines = [_cut(text_table(["column", "kind", "missing", "why"], rows))]
+    if len(shown) < len(columns):
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in columns).items())
+        lines.append(f"... and {len(columns) - len(shown)} more: {kinds} in all.")
+    return "\n".join(lines)
 
 
 def _cut(text: str) -> str:

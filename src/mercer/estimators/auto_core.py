@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Copies, dealt, in_order
 from mercer.data.rows import Array, Rows
-from mercer.errors import ConvergenceWarning, IllConditionedWarning, InputError, MercerWarning, printable, sentence
+from mercer.errors import (
+    ConvergenceWarning,
+    IllConditionedWarning,
+    InputError,
+    MercerWarning,
+    UnfamiliarRowsWarning,
+    printable,
+    sentence,
+)
 from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
 from mercer.estimators.importance import HeldOut, rises
@@ -25,9 +33,9 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.runtime.progress import Progress
 from mercer.selection.problem import Problem
 from mercer.tables import TableEncoder
-from mercer.text import plain, summary_below, text_table
+from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.alphas import Predictor, downhill
-from mercer.tuning.committee import Committee, Member, Recipe, Table, fit_committee, trained_on
+from mercer.tuning.committee import Committee, Member, Recipe, Table, each_on_all_cores, fit_committee, trained_on
 from mercer.tuning.descent import least_alpha
 from mercer.tuning.weights import convex_weights
 
@@ -91,6 +99,9 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
+        vars(self).pop("_latest", None)  # of a fit before
+        if (latest := _latest(Z, beside.times)) is not None:
+            self._latest = latest
         beside, self.copies_ = self._with_copies(Z, y, beside)
         return Z, y, beside
 
@@ -173,11 +184,13 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             self.members_, self._fresh = for_all(self.members_, whole, rng, progress)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
-            self.models_ = []
-            for member in self.members_:
-                ridge = KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True)
-                self.models_.append(ridge.fit(Z, Y, sample_weight=beside.weights))
+            self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True) for m in self.members_]
+
+            def fit(model: KernelRidge) -> None:
+                model.fit(Z, Y, sample_weight=beside.weights)
                 progress.step()
+
+            each_on_all_cores(fit, self.models_, len(Z))
         self._Y = Y[part]
         return np.asarray(kept[part])
 
@@ -186,9 +199,18 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _rows(self, X: Any) -> Array:
-        """New rows as the members know them."""
+        """New rows as the members know them; warns of rows later than training where a column holds the time."""
         check_is_fitted(self, "models_")
         Z = self._encoded(X)
+        place, last = getattr(self, "_latest", (0, math.inf))
+        later = int(np.count_nonzero(Z[:, place : place + 1] > last))
+        if later:
+            warnings.warn(
+                f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
+                "that follow their training rows directly; it grows with the time between them.",
+                UnfamiliarRowsWarning,
+                stacklevel=3,
+            )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
     def _votes(self, Z: Array) -> Array:
@@ -337,8 +359,18 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             given = beside.part(train)
             model = clone(self).set_params(verbose=0, encoder=encoder)
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
+            vars(model).pop("_latest", None)  # folds that follow in time are later by design
             yield train, test, part_of(X, test), model
             progress.step()
+
+
+def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:
+    """The encoded column whose order is that of `times`, and its largest value; None if there is no such column."""
+    if times is not None:
+        for place, column in enumerate(Z.T):
+            if np.array_equal(np.unique(column, return_inverse=True)[1].ravel(), times):
+                return place, float(column.max())
+    return None
 
 
 def for_all(

@@ -25,6 +25,7 @@ from mercer.estimators.names import KernelSettings, is_positive_only, is_precomp
 from mercer.estimators.parameters import validate
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
+from mercer.runtime import blas_for
 from mercer.solvers import Route, SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
@@ -205,17 +206,10 @@ class RidgeCore(KernelEstimator):
         self.kernel_.check(rows)
         warned = self._warn_if_invalid(rows)
         kept = rows if weights is None or weights.all() else self._as_rows(X[weights > 0])
-        self.fitted_ = FittedRidge.fit(
-            self.kernel_,
-            X,
-            Y,
-            alphas,
-            weights,
-            names=rows.names,
-            intercept=bool(self.fit_intercept),
-            choice=self._choice(len(Y), kept, len(np.unique(alphas))),
-            keep=self._kept_factor,
-        )
+        choice = self._choice(len(Y), kept, len(np.unique(alphas)))
+        how: Any = {"names": rows.names, "intercept": bool(self.fit_intercept), "keep": self._kept_factor}
+        with blas_for(len(Y)):
+            self.fitted_ = FittedRidge.fit(self.kernel_, X, Y, alphas, weights, choice=choice, **how)
         self.publish()
         if not (warned and self.route_.negative):
             self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve

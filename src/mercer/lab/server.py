@@ -359,33 +359,37 @@ def running(lab: Lab) -> Iterator[str]:
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """End the block as Ctrl-C does when the process is asked to end, so that nothing is left behind."""
-    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {each: signal.getsignal(each) for each in asked if signal.getsignal(each) == signal.SIG_DFL}
+def handling_signals(handler: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Handle Ctrl-C and the signals that ask a process to end in this way; those that are ignored stay ignored."""
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.getsignal(each) for each in (getattr(signal, name) for name in names)}
+    before = {each: known for each, known in before.items() if known != signal.SIG_IGN}
     for each in before:
-        signal.signal(each, signal.default_int_handler)
+        signal.signal(each, handler)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for each, known in before.items():
+            signal.signal(each, known)
 
 
 def serve(table: Path | None, port: int, *, browser: bool, say: Any = print) -> None:
     """Serve the page until it is interrupted; the first line that is said is its address."""
-    with ended_by_signals(), bound(port) as listening, tempfile.TemporaryDirectory() as folder:
+    interrupt = handling_signals(signal.default_int_handler)  # while a table is read, as Ctrl-C does
+    with interrupt, bound(port) as listening, tempfile.TemporaryDirectory() as folder:
         lab = Lab(secrets.token_urlsafe(16), table, Path(folder))
         server, address = server_of(lab, listening)
+
+        def end(*_: Any) -> None:  # an exception may be lost in whatever the event loop does at that moment
+            server.should_exit = True
+
         try:
-            say(address)
-            say("Open this address in a browser on this machine. Ctrl-C ends the server.")
-            if browser:
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            with threadpool_limits(1):  # so few points are done sooner without waiting for one another
+            with handling_signals(end), threadpool_limits(1):  # few points are done sooner on one thread
+                say(address)
+                say("Open this address in a browser on this machine. Ctrl-C ends the server.")
+                if browser:
+                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
                 server.run(sockets=[listening])
-        except KeyboardInterrupt:
-            pass  # which is how it is ended
         finally:
             lab.jobs.close()
     say("Stopped.")

@@ -130,19 +130,16 @@ class Uploads:
         if not parquet:
             _refuse_text(raw)
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            path = Path(folder, "upload.parquet" if parquet else "upload.csv")
+            path = Path(folder, _safe_name(name))  # errors name the file
             path.write_bytes(raw)
-            return self.open(path, name)
+            return self.open(path, name, parquet=parquet)
 
-    def open(self, path: Path, name: str) -> tuple[str, Upload]:
+    def open(self, path: Path, name: str, *, parquet: bool = False) -> tuple[str, Upload]:
         """A table from a file, kept under a name of its own; tables are read one after the other."""
         with self._reading:
-            try:
-                if path.suffix == ".parquet":
-                    _refuse_parquet(path)
-                reading = read_table(str(path))
-            except InputError as error:
-                raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
+            if parquet or path.suffix == ".parquet":
+                _refuse_parquet(path)
+            reading = read_table(str(path))
             upload, key = _upload(reading, name), secrets.token_hex(8)
             del reading
         with self._lock:
@@ -161,6 +158,15 @@ class Uploads:
         if found is None:
             raise InputError("This table is not kept any more. Open it again.")
         return found
+
+
+def _safe_name(name: str) -> str:
+    """A name for a file of our own: that of the upload, without what could lead elsewhere.
+
+    >>> _safe_name("../prices 2.csv"), _safe_name("")
+    ('.._prices 2.csv', 'upload')
+    """
+    return "".join(sign if sign.isalnum() or sign in " ._-" else "_" for sign in name)[-60:].strip(" .") or "upload"
 
 
 def _refuse_text(raw: bytes) -> None:

@@ -116,6 +116,7 @@ MAY = (
     "log_factor_",
     "fold_errors_",
     "copies_",
+    "_latest",
 )
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
@@ -185,6 +186,8 @@ def _auto(model: Any) -> tuple[int, int]:
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be a boolean")
+    place, last = held.get("_latest", (0, 0.0))
+    need(type(place) is int and 0 <= place < shapes[1][1] and is_finite(last), "the column of the time is invalid")
     need("rows_used_" not in held or _ascending(model.rows_used_, n), "rows_used_ must be increasing")
     return n, t
 

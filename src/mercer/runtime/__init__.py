@@ -1,10 +1,11 @@
 """Where work runs: how many threads, and how much memory there is."""
 
 from mercer.runtime.memory import available_bytes, promise, readable
-from mercer.runtime.threads import each, run, single_threaded_blas, thread_count, threads
+from mercer.runtime.threads import blas_for, each, run, single_threaded_blas, thread_count, threads
 
 __all__ = [
     "available_bytes",
+    "blas_for",
     "each",
     "promise",
     "readable",

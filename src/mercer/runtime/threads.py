@@ -12,7 +12,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 
 _asked: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
 _inside_pool = threading.local()
+_SMALL = 500  # rows up to which a factor takes a few milliseconds on one thread
 _PROCESS = 0  # stands for all threads where thread identifiers, which are never 0, are keys
 
 
@@ -52,7 +53,8 @@ def threads(count: int) -> Iterator[None]:
     """Use `count` threads inside the with block.
 
     With one thread BLAS runs on one thread too in all of the block. Two fits at once, each in such a block, have the
-    same bits as one after the other; with more threads either may find BLAS at one thread because of the other.
+    same bits as one after the other; so have fits of up to 500 rows, and automatic models of up to 3000, in any case.
+    Larger factors use all threads of BLAS, unless another fit at the same time holds BLAS to one.
 
     Examples
     --------
@@ -185,6 +187,15 @@ def single_threaded_blas() -> Iterator[None]:
         _limit.leave(thread)
 
 
+def blas_for(rows: int) -> AbstractContextManager[None]:
+    """Hold BLAS to one thread for systems of up to 500 rows, which more threads hardly make faster.
+
+    Sums are taken in another order with more threads. Two fits at once share the setting of BLAS, so that either would
+    find one thread or several by chance.
+    """
+    return single_threaded_blas() if rows <= _SMALL else nullcontext()
+
+
 def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
     """`work` of every job, in their order; on the pool when there is more than one job and one thread.
 
@@ -226,6 +237,7 @@ def each(work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]
 
 
 def run(work: Callable[[Job], object], jobs: Sequence[Job]) -> None:
-    """Do `work` for every job, as `each` does."""
-    for _ in each(work, jobs):
-        pass
+    """Do `work` for every job, as `each` does, with BLAS at one thread even for a single job."""
+    with single_threaded_blas():
+        for _ in each(work, jobs):
+            pass

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
-from mercer.runtime import each, single_threaded_blas, threads
+from mercer.runtime import blas_for, each, single_threaded_blas, threads
 from mercer.selection.heldout import HeldOut, KernelSystem
 from mercer.selection.iterated import Generalized, Refitted
 from mercer.selection.plan import Plan
@@ -26,8 +26,8 @@ class TriedKernel(Protocol):
         """Held-out predictions."""
 
 
-def _one_thread(*, held: bool) -> AbstractContextManager[None]:
-    return single_threaded_blas() if held else nullcontext()
+def _one_thread(rows: int, *, held: bool) -> AbstractContextManager[None]:
+    return single_threaded_blas() if held else blas_for(rows)
 
 
 class Candidates:
@@ -85,7 +85,7 @@ class Candidates:
         if self.iterated:
             return ITERATED[self.route](*data)
         side_by_side = self.route == "spectral" and self.work.batch(self.route) > 1
-        with _one_thread(held=side_by_side):
+        with _one_thread(self.work.n, held=side_by_side):
             whole, sets = self.work.whole, self._sets
             ranks = self.ranks or (self.problem.labels and not fast)
             errors_only = self.errors_only and fast
@@ -98,7 +98,7 @@ class Candidates:
         that is done again must come out the same to the last bit.
         """
         many = self.work.batch(self.route) * self.work.alphas > 1
-        with _one_thread(held=many and not self.iterated):
+        with _one_thread(self.work.n, held=many and not self.iterated):
             return system.at(alpha)
 
     def all_held_out(

@@ -338,14 +338,14 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
             return "constant", f"every value is {said}"
         return "category", f"{said} or missing"
     if asked is not None:
-        return asked, "set by kinds"  # type: ignore[return-value]  # settings are checked when they are made
+        return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
     if cells.declared:
         return "category", "categorical in the table"
     if cells.family == "truth":
         return "category", "true or false"
     if cells.family == "number":
         if rows_counted and _counts_rows(cells):
-            return "identifier", f"{ROW_NUMBERS}; to keep them, use kind number"
+            return "identifier", f"{ROW_NUMBERS}; to keep them, set the kind to number"
         return "number", _number_reason(cells)
     if cells.family == "date":
         return "date", WORDS.get(cells.writing.dates, "dates")
@@ -416,7 +416,7 @@ def _number_reason(cells: Cells) -> str:
     return (
         "whole numbers"
         if distinct > _FEW
-        else f"whole numbers, {distinct} distinct; if these are codes, use kind category"
+        else f"whole numbers, {distinct} distinct; if these are codes, set the kind to category"
     )
 
 
@@ -429,7 +429,7 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
         if distinct > 0.9 * present:
             return (
                 "identifier",
-                f"short text, {distinct} distinct in {present} rows; to keep it, use kind text or category",
+                f"short text, {distinct} distinct in {present} rows; to keep it, set the kind to text or category",
             )
     said = "codes with leading zeros" if all(map(LOOSE.fullmatch, cells.levels)) else "text"
     return "category", f"{said}, {distinct} distinct values in {present} rows"

@@ -51,7 +51,7 @@ def opened(path: str | Path) -> Any:
     try:
         return _file(path)
     except (package.ArrowException, OSError, ValueError) as problem:
-        raise InputError(f"{str(path)!r} is not a readable Parquet file: {one_line(problem)}.") from None
+        raise InputError(f"{Path(path).name!r} is not a readable Parquet file: {one_line(problem)}.") from None
 
 
 def _file(source: str | Path | bytes, coded: Sequence[str] = ()) -> Any:

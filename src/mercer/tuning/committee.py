@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -264,6 +265,15 @@ def fit_committee(
     return Committee(members, tried, voted, numbers, len(work.tuned), without, clusters, base, fold_weights, *together)
 
 
+def each_on_all_cores(work: Callable[[Any], None], jobs: Sequence[Any], rows: int) -> None:
+    """Do `work` for every job on systems of so many rows: side by side, or large ones one after the other."""
+    if rows <= _ALONE:
+        run(work, jobs)
+        return
+    for job in jobs:
+        work(job)
+
+
 def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
     """Targets less their baseline, the mean or the last value of the rows before each fold, whichever errs less."""
     off = np.zeros((2, *Y.shape))
@@ -420,7 +430,15 @@ class _Work:
         """
         n, t = self.table.problem.Y.shape
         many = n > _LEFT_OUT or self.ordered
-        found = {i: self._alpha_of_fold(end) for i, end in last.items()} if many else {}
+        found: dict[int, float] = {}
+        if many:
+            place = -1 if self.ordered else 0
+            train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
+
+            def alpha_of(i: int) -> None:
+                found[i] = self._alpha_of_fold(last[i], train, test, self._held_out(place, train.rows))
+
+            each_on_all_cores(alpha_of, list(last), n)
         if self.ordered:
             self.progress.step()
             return found, None, None
@@ -441,11 +459,9 @@ class _Work:
         self.progress.step()
         return found, left_out, in_folds
 
-    def _alpha_of_fold(self, end: Descent) -> float:
-        """alpha for all rows, from that with the least error on a fold, predicted from others (if ordered, earlier)."""
-        place = -1 if self.ordered else 0
-        train, test = self._some(self.train[place], _ALPHA_ON), self.table.part(self.test[place])
-        predict = Predictor(end.kernel, train.rows, train.problem, self._held_out(place, train.rows))
+    def _alpha_of_fold(self, end: Descent, train: Table, test: Table, new: Rows) -> float:
+        """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
+        predict = Predictor(end.kernel, train.rows, train.problem, new)
         ends = least_alpha(len(train.rows)), math.inf
         weights = test.problem.root[:, None] ** 2
 
@@ -468,11 +484,7 @@ class _Work:
             values[place][self.test[fold]] = predict(_for_more(end, len(train.rows)))
 
         jobs = [(fold, place) for fold in range(self.count) for place in range(len(members))]
-        if len(self.table.rows) <= _ALONE:
-            run(one, jobs)
-        else:
-            for job in jobs:
-                one(job)
+        each_on_all_cores(one, jobs, len(self.table.rows))
         self.progress.step(self.count + 1)
         return values
 
