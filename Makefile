@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-fast cover soak messages check examples minimum wheel bench docs clean
+.PHONY: help demo lab test test-fast cover soak messages size check examples minimum wheel bench docs clean
 
 # A part of the tests in which every dependency and extra is used, for the environments of `minimum` and `wheel`.
 QUICK := tests/test_import.py tests/models/test_models.py::test_the_file_is_a_safetensors_file tests/cli/test_fitting.py \
@@ -74,6 +74,9 @@ soak: $(VENV)/.test  ## draw many more cases, from fresh seeds, for 30 minutes
 
 messages: $(VENV)/.test  ## write the snapshot of all messages that the tests compare with
 	$(BIN)/python docs/messages.py > tests/golden/messages.txt
+
+size: $(VENV)/bin/python  ## print how large the sources are, beside their budget
+	@$(BIN)/python tests/size.py
 
 examples: $(VENV)/.test  ## run the examples in docstrings, docs and README
 	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.rst' --doctest-glob='README.md' docs README.md

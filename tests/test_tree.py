@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mercer
+from size import budget, measure
 
 TESTS, SOURCES = Path(__file__).parent, Path(mercer.__file__).parent
 FOLDERS = sorted(path.name for path in SOURCES.iterdir() if (TESTS / path.name).is_dir() and path.name != "__pycache__")
@@ -66,3 +67,11 @@ def test_every_source_module_has_tests_of_its_name_or_is_named_by_those_that_cov
 def test_no_test_module_is_long_and_no_two_have_one_name():
     assert len({path.name for path in MODULES}) == len(MODULES)
     assert {path.name: count for path in MODULES if (count := len(path.read_text().splitlines())) > LONGEST} == {}
+
+
+def test_the_sources_are_within_their_budget():
+    """More is a line in budget.toml, with its reason beside it; less lowers the number there."""
+    found, allowed = measure(), budget()
+    lines, bounds = found.pop("net_lines"), allowed.pop("net_lines")
+    assert {name: count for name, count in lines.items() if count > bounds.get(name, 0)} == {}
+    assert {name: count for name, count in found.items() if count > allowed[name]} == {}
