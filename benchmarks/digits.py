@@ -9,7 +9,7 @@ route_.digits of KernelRidge, KernelRidgeClassifier
     the training rows and five new ones together.
 digits_ of KernelRidgeCV, KernelRidgeClassifierCV
     "Decimal digits to which the winner's scores can be trusted", in the summary "the winner's numbers": `best_score_`
-    and `cv_predictions_`. With cv="gcv" both are those of equation 37 of the derivations.
+    and `cv_predictions_`.
 digits of cross_validate
     "Decimal digits to which the scores can be trusted": `scores`; `predictions` unless they are labels.
 digits of nested_cross_validate
@@ -54,7 +54,7 @@ COUNT = 1000
 SOLVERS = ("auto", "cholesky", "spectral", "primal", "cg")
 KINDS = (
     *(f"KernelRidge {solver}" for solver in SOLVERS), "KernelRidgeClassifier",
-    *(f"KernelRidgeCV {cv}" for cv in ("loo", "folds", "groups", "gcv", "held-out")),
+    *(f"KernelRidgeCV {cv}" for cv in ("loo", "folds", "groups")),
     "KernelRidgeClassifierCV loo", "KernelRidgeClassifierCV folds", "cross_validate", "cross_validate labels",
     "nested_cross_validate", "nested_cross_validate labels",
     "NystroemRidge", "NystroemRidgeClassifier", "NystroemRidgeCV", "NystroemRidgeClassifierCV",
@@ -196,7 +196,7 @@ def judge(case):
 def claim_of_fit(case, exact):
     kernel, alpha = case.kernels[0], case.alphas[0]
     alpha = np.array([alpha, 10.0 * alpha]) if case.per_target else alpha
-    solver = case.kind.split()[1] if " " in case.kind else SOLVERS[case.number % 3]
+    solver = case.kind.split()[1] if " " in case.kind else SOLVERS[case.number // len(KINDS) % 3]
     model = case.estimator("KernelRidge", alpha, kernel=kernel, solver=solver).fit(case.X, case.y, case.weights)
     fitted, n = exact.fit(kernel, alpha, range(exact.n)), exact.n
     found = (model.decision_function if case.labels else model.predict)(case.everything)
@@ -216,16 +216,14 @@ def exact_sum(a, b):
 
 def claim_of_search(case, exact):
     how = case.kind.split()[1]
-    cv = {"loo": None, "folds": 2 + case.number % 3, "groups": GroupKFold(min(3, len(set(case.groups))))}.get(how, how)
+    folds, groups = 2 + case.number // len(KINDS) % 3, GroupKFold(min(3, len(set(case.groups))))
+    cv = {"loo": None, "folds": folds, "groups": groups}[how]
     more = {} if case.labels else {"alpha_per_target": case.per_target}
-    seed = 0 if how == "held-out" else None
-    search = case.estimator("KernelRidgeCV", case.kernels, case.alphas, cv=cv, random_state=seed, **more)
+    search = case.estimator("KernelRidgeCV", case.kernels, case.alphas, cv=cv, **more)
     search.fit(case.X, case.y, case.weights, **({"groups": case.groups} if how == "groups" else {}))
     kernel, alpha = search.best_kernel_, search.alpha_
     splits = [(split.train, split.test) for split in search.folds_.splits]
-    if how == "gcv":
-        splits = [(range(exact.n), [i]) for i in range(exact.n)]
-    found = exact.generalized(kernel, alpha) if how == "gcv" else exact.held_out(kernel, alpha, splits)
+    found = exact.held_out(kernel, alpha, splits)
     true = scored(case, exact, found, splits, search.best_score_) | predicted(
         case, exact, found, splits, search.cv_predictions_[0]
     )
@@ -301,7 +299,7 @@ def kept_landmarks(case, model):
 
 
 def claim_of_stream(case, exact):
-    groups, landmarks = case.groups if case.number % 3 == 0 else None, case.X[case.landmarks]
+    groups, landmarks = case.groups if case.number // len(KINDS) % 3 == 0 else None, case.X[case.landmarks]
     search = case.estimator("NystroemRidgeCV", case.kernels, case.alphas, cv=3, landmarks=landmarks, random_state=0)
     search.fit(case.X, case.y, case.weights, groups)
     folds = fold_of(0, exact.n, 3, 0, groups)

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from timing import Comparison, compare, show
 
 from mercer import KernelRidge
-from mercer.insight.left_out import left_out_of
+from mercer.insight.intervals import held_out_models
 from mercer.kernels import Gaussian
 
 ALPHA, WIDTH, CONFIDENCE, REFITTED, TURNS = 0.1, 3.0, 0.9, 50, 5
@@ -54,7 +54,7 @@ def jackknife(n: int, m: int, target: float) -> list[Comparison]:
         model = KernelRidge(ALPHA, kernel=Gaussian(WIDTH)).fit(X, y)
         alone.append(timed(lambda model=model: model.predict_interval(new, CONFIDENCE))[0])
         theirs += [timed(lambda i=i: without(X, y, new, [i])) for i in part]
-    ((_, left),) = left_out_of(model.fitted_)
+    ((_, left),) = held_out_models(model.fitted_)
     columns = model.fitted_.columns(model.checked_rows(new))
     found = left.predictions(columns, left.shares(columns), 0)[:, chosen]
     assert np.allclose(found, np.column_stack([at_new for _, (at_new, _) in theirs]), rtol=1e-9, atol=1e-9)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import solve
 from timing import Comparison, show
 
-from mercer import KernelRidge, KernelRidgeCV
+from mercer import KernelRidge
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian
 from mercer.solvers.gram import KeptTiles, symmetric_times
@@ -126,22 +126,7 @@ def lean_child(alpha: float) -> None:
     print(json.dumps(told))
 
 
-def selection(n: int = 20_000) -> None:
-    """Alpha by generalized cross-validation and by held-out rows, and what each would have been on new rows."""
-    X, y = standardized("kin40k")
-    new, truth = X[n : n + 5000], y[n : n + 5000]
-    alphas = np.geomspace(1e-3, 10.0, 9)
-    for cv in ("gcv", "held-out"):
-        seconds, search = timed(lambda cv=cv: KernelRidgeCV(KERNEL, alphas, cv=cv).fit(X[:n], y[:n]))
-        error = float(np.mean((search.predict(new) - truth) ** 2))
-        print(
-            f"{cv}: alpha {search.alpha_:.3g} in {seconds:.0f} s, score {-search.best_score_:.5f}, new rows {error:.5f}"
-        )
-        if cv == "gcv":
-            print("  standard errors by chance:", search.cv_results_["probe_error"].round(7).tolist())
-
-
-PARTS = {"exact": exact, "products": products, "lean": lean, "selection": selection}
+PARTS = {"exact": exact, "products": products, "lean": lean}
 
 
 def main() -> None:

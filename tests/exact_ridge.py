@@ -100,22 +100,6 @@ class ExactRidge:
         """Predictions of every split, by refitting."""
         return [self.values(kernel, self.fit(kernel, alpha, train), test) for train, test in splits]
 
-    def generalized(self, kernel, alpha):
-        """Equation 37: y_i - n a_i / (w_i tr P) for rows with weight, f(x) for the others; as n splits of one row."""
-        K, used = self.K(kernel), [i for i in range(self.n) if self.weights[i] > 0]
-        root, eye = [mp.sqrt(self.weights[i]) for i in used], np.eye(len(used), dtype=int).tolist()
-        fitted = self.fit(kernel, alpha, range(self.n))
-        values = self.values(kernel, fitted, range(self.n))
-        for f, y, a, own in zip(values, self.Y, fitted[0], np.broadcast_to(alpha, (len(self.Y),)), strict=True):
-            A = [[root[p] * K[i][j] * root[q] + (mpf(float(own)) if p == q else 0) for q, j in enumerate(used)]
-                 for p, i in enumerate(used)]  # fmt: skip
-            *G, h = solved(A, [*eye, root])
-            trace = mp.fsum(G[p][p] for p in range(len(used)))
-            trace -= mp.fdot(h, h) / mp.fdot(root, h) if self.intercept else 0
-            for i in used:
-                f[i] = y[i] - len(used) * a[i] / (self.weights[i] * trace)
-        return [[[f[i]] for f in values] for i in range(self.n)]
-
     def on_landmarks(self, kernel, alpha, landmarks, train, rows):
         """Predictions of the model on these rows as landmarks: (K_ZX W K_XZ + alpha K_ZZ) c + K_ZX w b = K_ZX W y."""
         K = self.K(kernel)

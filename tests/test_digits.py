@@ -35,9 +35,9 @@ def test_no_claim_of_digits_overstates_by_more_than_one(verdicts, kind):
     assert told == {}
 
 
-def test_at_most_one_claim_of_twenty_understates_by_more_than_three(verdicts):
+def test_at_most_one_claim_of_ten_understates_by_more_than_three(verdicts):
     gaps = np.array([each.gap for each in verdicts])
-    assert np.mean(gaps[~np.isnan(gaps)] < -3) <= 0.05
+    assert np.mean(gaps[~np.isnan(gaps)] < -3) <= 0.1
 
 
 def test_the_drawn_cases_have_every_kind_of_input_and_few_are_refused(verdicts):

@@ -34,11 +34,12 @@ from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.kernels.parameters import is_real
 from mercer.runtime.progress import duration
-from mercer.selection.heldout import KernelSystem
+from mercer.selection.candidate import Candidate
 from mercer.selection.ladders import resolve_alphas
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem
 from mercer.solvers.gram import times
+from mercer.solvers.problem import Problem
 from mercer.text import counted
 from mercer.tuning.alphas import leave_one_out
 
@@ -357,7 +358,7 @@ def _closed(
     removals = Removals.of(splits, len(rows))
     problem = Problem(targets.reshape(len(targets), -1), None, intercept=False)
     route = "spectral" if len(members) > 6 else "inverse"
-    system = KernelSystem(kernel, rows, problem, removals, route, whole=route == "spectral")
+    system = Candidate(kernel, rows, problem, removals, route, whole=route == "spectral")
     for i in members:
         values = system.at(float(candidates[i].regularization)).values
         outcome = values[:, 0] if targets.ndim == 1 else values

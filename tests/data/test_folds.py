@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 
 from mercer.data.folds import Split, draw
 from mercer.errors import InputError
-from mercer.selection.problem import Removals
+from mercer.selection.removals import Removals
 
 X = np.zeros((12, 2))
 Y = np.array([0, 1] * 6)

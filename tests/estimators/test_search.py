@@ -105,10 +105,10 @@ def test_verification_refits_and_agrees(data):
 
 
 def test_verification_finds_a_wrong_number(data, monkeypatch):
-    from mercer.selection.heldout import HeldOut, KernelSystem
+    from mercer.selection.candidate import Candidate, HeldOut
 
-    real = KernelSystem.at
-    monkeypatch.setattr(KernelSystem, "at", lambda self, alpha: HeldOut(real(self, alpha).values + 0.25, 1.0, 0))
+    real = Candidate.at
+    monkeypatch.setattr(Candidate, "at", lambda self, alpha: HeldOut(real(self, alpha).values + 0.25, 1.0, 0))
     assert KernelRidgeCV(verify=True, cv=3, **PINNED).fit(*data).verified_ == pytest.approx(0.25)
 
 

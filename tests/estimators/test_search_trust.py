@@ -89,11 +89,11 @@ def test_balanced_classes_without_weight_equal_refitting(data, rng):
 
 
 def test_verification_goes_through_the_estimator(labelled, monkeypatch):
-    from mercer.selection.heldout import KernelSystem
+    from mercer.selection.candidate import Candidate
 
-    real = KernelSystem.refit
+    real = Candidate.refit
     monkeypatch.setattr(
-        KernelSystem, "refit", lambda self, i, alpha: (real(self, i, alpha)[0] + 0.25, *real(self, i, alpha)[1:])
+        Candidate, "refit", lambda self, i, alpha: (real(self, i, alpha)[0] + 0.25, *real(self, i, alpha)[1:])
     )
     search = KernelRidgeClassifierCV(cv=3, class_weight="balanced", verify=True, **PINNED).fit(*labelled)
     assert search.verified_ == pytest.approx(0.25)

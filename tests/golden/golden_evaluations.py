@@ -461,7 +461,6 @@ def plans_of_searches(data):
         "inverse": KernelRidgeCV(KERNELS, [0.5]).explain(data["X"], data["y"]),
         "spectral": KernelRidgeCV(KERNELS, MANY, cv=5).explain(data["X"], data["Y"]),
         "primal": KernelRidgeCV([Linear()], MANY).explain(data["tall"], data["tall_y"]),
-        "gcv": KernelRidgeCV(KERNELS, FEW, cv="gcv").explain(data["X"], data["y"]),
         "refit": KernelRidgeClassifierCV(KERNELS, FEW, cv=4, class_weight="balanced").explain(
             data["X"], data["two_labels"]
         ),

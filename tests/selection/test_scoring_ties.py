@@ -14,7 +14,7 @@ from drawn import CASES, SOAK
 from mercer import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
-from mercer.selection.problem import equal_rows
+from mercer.selection.removals import equal_rows
 from mercer.selection.scoring import Classes, _Stub, resolve_scoring
 from oracles import kernel_ridge
 
@@ -102,7 +102,8 @@ def test_every_named_score_is_that_of_refits_where_rows_repeat(classifier):
         if alone:
             values[:, 0] = tied(values[:, 0], terms)
         expected = [expected_score(name, y[rows], values[rows], classes) for rows in sets]
-        if np.isnan(expected).any():
+        shares = name == "explained_variance" and any(np.ptp(y[rows]) == 0 for rows in sets)
+        if np.isnan(expected).any() or shares:  # of no variance, rounding decides between 0 and 1 in scikit-learn
             continue
         search.fit(X, y, weights)
         found = [search.cv_results_[f"split{i}_test_score"][0] for i in range(len(sets))]

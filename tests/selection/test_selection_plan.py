@@ -9,7 +9,7 @@ from mercer.errors import MemoryRefusal
 from mercer.kernels import Gaussian, Polynomial
 from mercer.runtime import readable
 from mercer.selection.plan import Rates, SearchWork, measure, plan
-from mercer.selection.problem import Removals
+from mercer.selection.removals import Removals
 
 PLENTY = 10**12
 
@@ -176,7 +176,7 @@ def test_the_predicted_peak_is_the_real_one(rng):
         ):
             predicted = search.explain(X, y)
             system, kernels, alphas = search._search(X, y, None, None)
-            system.candidates(kernels, alphas, predicted)  # rows in the order of their folds, once
+            system.candidate(kernels[0], predicted)  # rows in the order of their folds, once
             tracemalloc.start()
             system.run(kernels, alphas, predicted)
             peak = tracemalloc.get_traced_memory()[1]

@@ -9,9 +9,9 @@ from mercer.data.folds import draw
 from mercer.data.rows import Rows
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear, Polynomial, Precomputed
-from mercer.selection.problem import Problem
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
+from mercer.solvers.problem import Problem
 from refits import all_held_out, by_repeat, held_out
 
 KERNELS, ALPHAS = [Gaussian(0.5), Gaussian(2.0), Linear()], np.array([0.01, 1.0])
@@ -144,9 +144,9 @@ def test_a_killed_search_resumes_bit_for_bit(after, tmp_path, rng, monkeypatch):
     search = search_of(rng, 4)
     whole = run(search)
     path = tmp_path / "search"
-    from mercer.selection import candidates as module
+    from mercer.selection import search as module
 
-    made, real = [], module.KernelSystem
+    made, real = [], module.Candidate
 
     def fragile(kernel, *rest, **how):
         if len(made) == after:
@@ -154,7 +154,7 @@ def test_a_killed_search_resumes_bit_for_bit(after, tmp_path, rng, monkeypatch):
         made.append(kernel)
         return real(kernel, *rest, **how)
 
-    monkeypatch.setattr(module, "KernelSystem", fragile)
+    monkeypatch.setattr(module, "Candidate", fragile)
     with pytest.raises(Killed):
         run(search, checkpoint=path)
     assert path.exists() == (after > 0)
@@ -165,7 +165,7 @@ def test_a_killed_search_resumes_bit_for_bit(after, tmp_path, rng, monkeypatch):
         resumed.append(kernel)
         return real(kernel, *rest, **how)
 
-    monkeypatch.setattr(module, "KernelSystem", noting)
+    monkeypatch.setattr(module, "Candidate", noting)
     again = run(search, checkpoint=path)
     assert resumed == KERNELS[after:]
     for name in ("scores", "pooled", "condition", "refits"):
@@ -244,12 +244,12 @@ def test_columns_of_other_names_are_other_data(tmp_path, rng):
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(tmp_path, rng, monkeypatch):
-    from mercer.selection import candidates as module
+    from mercer.selection import search as module
 
     def too_late(*args, **how):
         raise AssertionError("work was done before the file was tried")
 
-    monkeypatch.setattr(module, "KernelSystem", too_late)
+    monkeypatch.setattr(module, "Candidate", too_late)
     with pytest.raises((InputError, OSError), match="missing"):
         run(search_of(rng, 4), checkpoint=tmp_path / "missing" / "search")
 

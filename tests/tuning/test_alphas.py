@@ -7,8 +7,8 @@ import pytest
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian
-from mercer.selection.problem import Problem, taken
 from mercer.solvers import SolverChoice
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning import alphas as module
 from mercer.tuning.alphas import LeftOut, Predictor, downhill, predicted
 from oracles import kernel_ridge

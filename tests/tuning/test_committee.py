@@ -6,7 +6,7 @@ import pytest
 from mercer.data import as_rows
 from mercer.data.rows import Rows
 from mercer.kernels import Gaussian, Matern
-from mercer.selection.problem import Problem, taken
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning import committee as module
 from mercer.tuning.alphas import LeftOut, predicted
 from mercer.tuning.committee import (

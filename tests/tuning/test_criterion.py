@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from mercer.data import as_rows
 from mercer.kernels import Constant, Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Sigmoid
-from mercer.selection.problem import Problem
+from mercer.solvers.problem import Problem
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from oracles import kernel_ridge
 from refits import held_out

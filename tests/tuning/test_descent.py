@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Periodic, Polynomial, RationalQuadratic, Sigmoid
-from mercer.kernels.slopes import tunable
-from mercer.selection.problem import Problem
+from mercer.solvers.problem import Problem
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import Coordinates, descend, per_column, rounded_parameters
 
@@ -60,8 +59,8 @@ def test_the_path_begins_at_the_start(rng):
     X, y = smooth(rng)
     first = descend(criterion(X, y), KERNELS[2], 0.3).path[0]
     assert first.alpha == pytest.approx(0.3)
-    for name, value in tunable(KERNELS[2]).items():
-        np.testing.assert_allclose(tunable(first.kernel)[name], value)
+    for name, value in KERNELS[2].tunable().items():
+        np.testing.assert_allclose(first.kernel.tunable()[name], value)
 
 
 def test_converged_means_that_the_slopes_inside_the_bounds_are_small(rng):
@@ -181,8 +180,8 @@ def test_slopes_of_shared_widths_are_sums(rng):
 def test_a_kernel_goes_into_a_vector_and_back(kernel):
     coordinates = Coordinates(kernel, as_rows(np.eye(3)))
     back = coordinates.at(coordinates.vector(kernel))
-    for name, value in tunable(kernel).items():
-        np.testing.assert_allclose(tunable(back)[name], value, rtol=1e-14)
+    for name, value in kernel.tunable().items():
+        np.testing.assert_allclose(back.tunable()[name], value, rtol=1e-14)
 
 
 def test_columns_of_every_scale_have_bounds_of_their_own(rng):

@@ -8,7 +8,7 @@ import pytest
 from mercer.data import as_rows
 from mercer.errors import MercerError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
-from mercer.selection.problem import Problem, taken
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import predicted
 from mercer.tuning.held_out import Distances, HeldOutCriterion, most_rows
 

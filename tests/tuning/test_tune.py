@@ -10,8 +10,7 @@ from scipy import sparse
 from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
-from mercer.kernels.slopes import tunable
-from mercer.selection.problem import Problem, taken
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import leave_one_out, predicted, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.tune import scaled_widths
@@ -85,7 +84,7 @@ def test_widths_per_column_go_into_chosen_columns(rng):
     X, y = smooth(rng)
     kernel = Gaussian(1.0).on([0, 2]) + Laplacian(1.0).on([1])
     found = tune(kernel, X, y, per_column_widths=True, check=False)
-    assert [np.shape(v) for v in tunable(found.kernel).values()] == [(2,), (1,)]
+    assert [np.shape(v) for v in found.kernel.tunable().values()] == [(2,), (1,)]
 
 
 def test_columns_that_share_a_width_are_tied(rng):
@@ -226,7 +225,7 @@ def test_a_table_of_texts_and_numbers_is_tuned_where_it_can_be(rng):
     X, y = smooth(rng, columns=1)
     table = pd.DataFrame({"text": rng.choice(["a b", "b c", "c"], 50), "size": X[:, 0]})
     found = tune(Gaussian(5.0).on("size") + 0.1 * Words().on("text"), table, y, random_state=0)
-    assert list(tunable(found.kernel)) == ["k1__base__width", "k2__factor"]
+    assert list(found.kernel.tunable()) == ["k1__base__width", "k2__factor"]
     assert found.score < found.before
 
 

@@ -216,3 +216,9 @@ def checked_size(what: str, Y: Array) -> None:
         raise InputError(
             sentence(f"The largest absolute value of {what}", must_be, f"{sizes[bad][0]:.3g}", "Rescale y.")
         )
+
+
+def sizes(values: Array) -> Array:
+    """The largest number of each column, for squares that neither vanish nor overflow; 1 where all are 0."""
+    largest = np.nanmax(np.abs(values), axis=0, initial=0.0)
+    return np.asarray(np.where((largest > 0) & (largest < np.inf), largest, 1.0))

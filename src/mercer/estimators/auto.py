@@ -25,6 +25,7 @@ from mercer.estimators.auto_evaluation import (
     said,
     signal,
     stability_words,
+    tuning_factor,
 )
 from mercer.estimators.auto_intervals import (
     by_folds,
@@ -38,7 +39,7 @@ from mercer.estimators.auto_table import Beside, checked_targets
 from mercer.estimators.inputs import coverage_of
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
-from mercer.selection.problem import Problem
+from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import Text
 from mercer.tuning.committee import REGRESSION
@@ -185,7 +186,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self.fold_errors_ = np.empty((0, Y.shape[1])) if self._fresh else fold_errors(residuals, committee)
         if committee.base is not None and not self.log_target:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
-        spread = error_spread(spread, self.fold_errors_, len(held))
+        factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
+        spread = error_spread(spread, self.fold_errors_, factor_of_few)
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
         self._residuals = self._out(factor**trusted * self.scale_ * (held - truth))

@@ -14,13 +14,13 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
-    FEW_ROWS,
     SIGNAL,
     Evaluation,
     corrected_error,
     doubt,
     mean_with_error,
     paired,
+    tuning_factor,
 )
 from mercer.estimators.auto_table import Beside
 from mercer.estimators.calibration import Temperature
@@ -28,7 +28,7 @@ from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
 from mercer.estimators.refitting import part_of
 from mercer.estimators.search_classifier import checked_class_weight
-from mercer.selection.problem import label_numbers, label_targets
+from mercer.selection.removals import label_numbers, label_targets
 from mercer.tables import TableEncoder
 from mercer.text import Text
 from mercer.tuning.committee import CLASSIFICATION, trained_on
@@ -144,7 +144,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             rest, own = folds != fold, folds == fold
             without = Temperature.leaning(held_out[rest], numbers[rest], part_of(weights, np.flatnonzero(rest)))
             found[own] = self.weighted(without, held_out[own]).argmax(axis=1)
-        self.error_, self.error_standard_error_ = wrong_share(found, numbers, self.costs_, self.committee_.clusters)
+        clusters = self.committee_.clusters
+        self.error_, spread = wrong_share(found, numbers, self.costs_, clusters)
+        ordered = self.committee_.base is not None
+        self.error_standard_error_ = spread * tuning_factor(len(numbers), clusters, ordered=ordered)
         constants = (np.full(len(numbers), label) for label in range(len(self.classes_)))
         alone = [wrong_share(label, numbers, self.costs_)[0] for label in constants]
         self.baseline_ = min(alone)
@@ -312,7 +315,7 @@ def wrong_share(found: Array, numbers: Array, costs: Array, clusters: Array | No
     count = len(numbers) if clusters is None else len(np.unique(clusters))
     least = math.sqrt(0.25 / (count + 1) ** 2)
     spread = float(mean_with_error((weights * ((found != numbers) - share))[:, None], clusters)[1][0])
-    return share, float(np.fmax(spread, least)) * math.sqrt(1.0 + FEW_ROWS / len(numbers))
+    return share, float(np.fmax(spread, least))
 
 
 def log_gains(probabilities: Array, counts: Array, numbers: Array) -> Array:

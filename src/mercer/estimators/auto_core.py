@@ -31,7 +31,7 @@ from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem
+from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.alphas import Predictor, downhill
@@ -99,7 +99,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
-        vars(self).pop("_latest", None)  # of a fit before
+        self.__dict__.pop("_latest", None)  # of a fit before
         if (latest := _latest(Z, beside.times)) is not None:
             self._latest = latest
         beside, self.copies_ = self._with_copies(Z, y, beside)
@@ -359,7 +359,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             given = beside.part(train)
             model = clone(self).set_params(verbose=0, encoder=encoder)
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
-            vars(model).pop("_latest", None)  # folds that follow in time are later by design
+            model.__dict__.pop("_latest", None)  # folds that follow in time are later by design
             yield train, test, part_of(X, test), model
             progress.step()
 

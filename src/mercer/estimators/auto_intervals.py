@@ -15,9 +15,8 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.ridge import KernelRidge
-from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, ranks
-from mercer.insight.left_out import left_out_of
-from mercer.selection.problem import Problem, taken
+from mercer.insight.intervals import METHODS, gaussian_bounds, held_out_bounds, held_out_models, ranks
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import predicted
 from mercer.tuning.committee import Committee, Member
 
@@ -75,7 +74,7 @@ def by_jackknife(
     members: Sequence[Member], models: Sequence[KernelRidge], Z: Array, confidence: float
 ) -> tuple[Array, Array]:
     """jackknife+ of the weighted vote, from the closed forms of its members."""
-    lefts = [left_out_of(model.fitted_)[0][1] for model in models]
+    lefts = [held_out_models(model.fitted_)[0][1] for model in models]
     weights = [member.weight for member in members]
     reach = np.abs(sum(weight * left.residuals for weight, left in zip(weights, lefts, strict=True)))
 

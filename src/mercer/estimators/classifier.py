@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import LabelsMixin, RidgeCore
 from mercer.estimators.inputs import as_sample_weight
-from mercer.selection.problem import balanced, label_targets
+from mercer.selection.removals import balanced, label_targets
 
 
 def checked_labels(y: Any) -> tuple[Array, Array]:

@@ -20,10 +20,10 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.search_classifier import checked_class_weight
 from mercer.estimators.search_core import warn_if_ill
 from mercer.kernels.base import Kernel
-from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, Scoring, resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import correction
+from mercer.solvers.problem import Problem
 from mercer.solvers.route import digits_left
 from mercer.text import Shown
 

@@ -15,7 +15,7 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.tiles import blocks
-from mercer.selection.problem import label_numbers
+from mercer.selection.removals import label_numbers
 from mercer.text import counted
 
 

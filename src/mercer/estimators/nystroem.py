@@ -13,7 +13,7 @@ from mercer.data.rows import Array
 from mercer.estimators.base import LabelsMixin
 from mercer.estimators.nystroem_base import found_labels, refuse_one_class
 from mercer.estimators.nystroem_core import NystroemCore
-from mercer.selection.problem import label_numbers
+from mercer.selection.removals import label_numbers
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.sums import State, Targets
 

@@ -15,8 +15,7 @@ from mercer.estimators.conformal import hulls, sets_of_model
 from mercer.estimators.inputs import as_sample_weight, coverage_of
 from mercer.estimators.names import KernelSettings
 from mercer.estimators.updating import Updatable
-from mercer.insight.intervals import Coverage
-from mercer.insight.left_out import interval_bounds
+from mercer.insight.intervals import Coverage, interval_bounds
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]

@@ -18,9 +18,9 @@ from mercer.estimators.search_core import SearchCore
 from mercer.estimators.updating import checked_numbers
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Kernel
-from mercer.selection.problem import Problem
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
+from mercer.solvers.problem import Problem
 
 
 class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
@@ -36,10 +36,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         stands for a ladder; widths come from quantiles of the distances in X, before any split.
     alphas : array-like, default=None
         Candidates. None: a ladder from the spectra of the kernels on X, before any split.
-    cv : int, splitter, iterable of (train, test), "gcv", "held-out" or None, default=None
+    cv : int, splitter, iterable of (train, test) or None, default=None
         None is leave-one-out. An int is scikit-learn's unshuffled KFold, shuffled with `repeats` or `random_state`.
-        For rows too many to factor: "gcv" is leave-one-out with the mean of all leverages for each of them, the one
-        that needs no factor; "held-out" fits four fifths of the rows and judges by the last fifth.
     repeats : int, default=1
         How often the folds are drawn.
     scoring : str, scorer, callable or None, default=None
@@ -73,8 +71,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     best_estimator_ : KernelRidge
         The best candidate fitted to all rows.
     cv_results_ : dict
-        As GridSearchCV has it, with pooled_test_score, condition and refits beside; with "gcv" also probe_error, the
-        standard error of a mean squared error that is due to the random vectors it was found with.
+        As GridSearchCV has it, with pooled_test_score, condition and refits beside.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
         Held-out predictions of the best candidate.
     kernels_, alphas_ : list of Kernel, ndarray
@@ -136,8 +133,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         problem = Problem(y.reshape(len(y), -1), weights, bool(self.fit_intercept), gram=self._is_gram(kernels))
         folds = self._folds(X, y, groups, classifier=False)
         scoring = resolve_scoring(self.scoring, classifier=False)
-        per_target, method = bool(self.alpha_per_target), self._method()
-        found = Search(rows, y, problem, folds, scoring, per_target=per_target, method=method, sample_weight=weights)
+        per_target = bool(self.alpha_per_target)
+        found = Search(rows, y, problem, folds, scoring, per_target=per_target, sample_weight=weights)
         return found, kernels, alphas
 
     def _model(self) -> KernelRidge:

@@ -14,9 +14,9 @@ from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, ch
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.search_core import SearchCore
 from mercer.kernels import Kernel
-from mercer.selection.problem import Problem
 from mercer.selection.scoring import Classes, resolve_scoring
 from mercer.selection.search import Search
+from mercer.solvers.problem import Problem
 
 
 def checked_class_weight(owner: str, given: Any) -> None:
@@ -107,23 +107,8 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         )
         folds = self._folds(X, y, groups, classifier=True)
         scoring = resolve_scoring(self.scoring, classifier=True)
-        method = self._method()
-        if method == "gcv" and balanced:
-            raise InputError(
-                f"class_weight='balanced' of {type(self).__name__} is not supported with cv='gcv'. Pass the weights "
-                "as a dict, or use cv='held-out'."
-            )
-        found = Search(
-            rows,
-            np.asarray(y),
-            problem,
-            folds,
-            scoring,
-            classes,
-            refit_only=balanced,
-            method=method,
-            sample_weight=given,
-        )
+        y = np.asarray(y)
+        found = Search(rows, y, problem, folds, scoring, classes, refit_only=balanced, sample_weight=given)
         return found, kernels, alphas
 
     def _model(self) -> KernelRidgeClassifier:

@@ -21,10 +21,7 @@ from mercer.estimators.names import is_positive_only, is_precomputed, takes_spar
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
-from mercer.kernels.slopes import tunable
 from mercer.runtime.checkpoint import checked_path
-from mercer.selection.candidates import ITERATED
-from mercer.selection.cv_names import method_of, named_folds
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Plan, Rates
 from mercer.selection.search import Search
@@ -140,17 +137,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         X, y, weights = self._checked(X, y, sample_weight, **self._how())
         return self._search(X, y, weights, groups)
 
-    def _method(self) -> str:
-        """The name that `cv` is, with what does not go with it refused."""
-        method, owner = method_of(self.cv), type(self).__name__
-        if method == "gcv" and self.verify:
-            way_out = "GCV is an approximation and cannot be verified by refitting."
-            raise InputError(sentence(f"verify of {owner}", "False with cv='gcv'", "True", way_out))
-        return method
-
     def _folds(self, X: Any, y: Any, groups: Any, *, classifier: bool) -> Folds:
-        if self._method() != "folds":
-            return named_folds(self.cv, X, y, groups=groups, random_state=self.random_state, repeats=self.repeats)
         if self.checkpoint is not None:
             checked_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
@@ -225,8 +212,6 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
         self.folds_, self.table_ = search.folds, table
         self.cv_results_ = table.results()
-        if search.method == "gcv":
-            self.cv_results_ |= search.probe_errors(table)
         self.best_kernel_ = self.kernels_[choice.kernel]
         mean = table.mean[choice.kernel]
         self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
@@ -258,7 +243,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def _tuned(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
-        if not tunable(winner):
+        if not winner.tunable():
             return table, choice
         self.tuned_ = tune(
             winner,
@@ -416,10 +401,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
 def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -> None:
     """Warn if few digits of the scores are correct.
 
-    Not on routes where that is no matter of the system: of iterations the tolerance limits the digits, and through
-    explicit features, residuals that are far smaller than the targets.
+    Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
-    if condition * EPS > _WORTH_A_WORD and route not in (*ITERATED, "primal"):
+    if condition * EPS > _WORTH_A_WORD and route != "primal":
         warnings.warn(
             f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
             f"{counted(round(digits_left(condition)), 'digit')} of its scores can be trusted. Use larger alphas for "

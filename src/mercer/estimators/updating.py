@@ -27,7 +27,6 @@ from mercer.solvers.route import EPS
 from mercer.solvers.solution import DualSolved, Solution
 
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
-_PIVOT = 1e-6  # of I - smoother at the rows removed: below, a model with explicit features is fitted anew
 
 
 def _can_grow(model: Any) -> bool:
@@ -191,30 +190,24 @@ def removed(model: Any, rows: Any) -> Any:
         return _made(model, replace(rest, dual=fitted.dual[kept]))
     dual, constant = fitted.dual.copy(), fitted.constant.copy()
     primal = None if fitted.primal is None else fitted.primal.copy()
-    used, pivot, lost = fitted.numbers, 1.0, 1.0
-    for mine, solved in fitted.systems:
-        unit = np.zeros((len(used), len(places)))
-        unit[places, np.arange(len(places))] = 1.0
+    used, condition, lost = fitted.numbers, fitted.route.condition, 1.0
+    for (mine, solved), (_, left_out) in zip(fitted.systems, fitted.leave_outs, strict=True):
+        (E,) = left_out.residuals([places])
+        if E is None:
+            return _refitted(model, rest)
         Y = fitted.targets[np.ix_(used, mine)]
         centre = Y.mean(axis=0) if fitted.intercept else np.zeros(len(mine))
         Y = Y - centre  # targets far from zero lose no digits
-        shares = solved.solve(unit).dual[places]
-        try:
-            Y[places] -= np.linalg.solve(shares, solved.solve(Y).dual[places])
-        except np.linalg.LinAlgError:
-            raise InputError("The model without these rows is not determined. Use a larger alpha.") from None
+        Y[places] -= E / solved.root[places, None]
         solution = solved.solve(Y)
         dual[np.ix_(used, mine)], constant[mine] = solution.dual, centre + solution.intercept
         if primal is not None:
             primal[:, mine], lost = solution.primal, max(lost, solution.route.cancelled)
-            scaled = solved.alpha * shares / np.outer(solved.root[places], solved.root[places])
-            pivot = min(pivot, float(np.linalg.eigvalsh(scaled)[0]))
-    if pivot < _PIVOT:
-        return _refitted(model, rest)
+            condition = max(condition, left_out.condition)
     if primal is None:
         left = np.setdiff1d(used, numbers)
         lost = cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
-    route = replace(fitted.route, condition=fitted.route.condition / pivot, cancelled=lost)
+    route = replace(fitted.route, condition=condition, cancelled=lost)
     if primal is None:
         route = replace(route, rank=len(left), size=len(left))
     return _made(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))

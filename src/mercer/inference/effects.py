@@ -19,8 +19,8 @@ from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import Change, Item, column_place, known_rows
-from mercer.inference.derivatives import Slope, changed, slope_of, stencil, values
-from mercer.inference.voters import Link, Sum, Voter, as_sum
+from mercer.inference.derivatives import Radial, changed, stencil, values
+from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import checked_confidence
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, counted, text_table
@@ -222,23 +222,25 @@ class _Effect:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A voter with what all its columns need: closed forms, V_ij P_ij of its own rows, and k(x, z) if g(f) is shown."""
+    """A part with what all its columns need: closed forms, V_ij P_ij of its own rows, and k(x, z) if g(f) is shown."""
 
-    voter: Voter
-    slope: Slope | None
+    part: RidgePart
+    radial: Radial | None
     weighted: Array | None
     K: Array | None
 
     @staticmethod
-    def made(voter: Voter, *, own: bool, linked: bool) -> _Ready:
-        slope = slope_of(voter.kernel, voter.at, voter.Z)
-        weighted = slope.V * voter.P if slope is not None and own and slope.bent is None and not linked else None
-        return _Ready(voter, slope, weighted, values(voter, voter.at) if linked else None)
+    def made(part: RidgePart, *, own: bool, linked: bool) -> _Ready:
+        radial = Radial.of(part)
+        weighted = radial.V * part.P if radial is not None and own and not linked else None
+        return _Ready(part, radial, weighted, values(part, part.at) if linked else None)
 
 
-def _table(found: Sum, items: list[Item], errors: str, confidence: float, *, pointwise: bool) -> MarginalEffects:
+def _table(
+    found: WeightedSum, items: list[Item], errors: str, confidence: float, *, pointwise: bool
+) -> MarginalEffects:
     """Average effects with their errors."""
-    ready = [_Ready.made(voter, own=found.own, linked=found.link is not None) for voter in found.voters]
+    ready = [_Ready.made(part, own=found.own, linked=found.link is not None) for part in found.parts]
     effects = [_effect(found, ready, item, pointwise=pointwise) for item in items]
     noise = float(_length(found.residuals[:, None])[0] / np.sqrt(len(found.residuals)))
     average = np.array([each.average for each in effects])
@@ -276,10 +278,10 @@ def _length(table: Array) -> Array:
     return np.asarray(by * np.sqrt(np.sum((table / by) ** 2, axis=0)))
 
 
-def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> _Effect:
+def _effect(found: WeightedSum, ready: list[_Ready], item: Item, *, pointwise: bool) -> _Effect:
     """The effect of one change, or of two together."""
     scale = float(np.prod([change.scale for change in item]))
-    m, n = len(found.voters[0].at), len(found.residuals)
+    m, n = len(found.parts[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
     rows = np.zeros((m, n)) if pointwise else None
     known = known_rows(item)
@@ -291,21 +293,21 @@ def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> 
     one_slope = len(item) == 1 and item[0].ends is None
     bent = None if found.link is None else _through_link(found, ready, item, found.link)
     for number, each in enumerate(ready):
-        voter, slope = each.voter, each.slope
-        by, c = voter.weight * scale, np.zeros(m)
-        if bent is None and slope is not None and slope.bent is None and rows is None and one_slope:
-            mine, g, diagonal = _without_matrix(voter, slope, each.weighted, int(item[0].places[0]), among)
+        part, radial = each.part, each.radial
+        by, c = part.weight * scale, np.zeros(m)
+        if bent is None and radial is not None and rows is None and one_slope:
+            mine, g, diagonal = _without_matrix(part, radial, each.weighted, int(item[0].places[0]), among)
         else:
-            D, c = (changed(voter, item, slope), c) if bent is None else bent.by_voter[number]
-            mine, g = D @ voter.a, among @ D
-            diagonal = np.einsum("ij,ij->i", D, voter.P) + c * voter.shares if found.own else np.zeros(n)
+            D, c = (changed(part, item, radial), c) if bent is None else bent.by_part[number]
+            mine, g = D @ part.a, among @ D
+            diagonal = np.einsum("ij,ij->i", D, part.P) + c * part.shares if found.own else np.zeros(n)
             if rows is not None:
-                rows += by * (D @ voter.P + np.outer(c, voter.shares))
-        share = by * (voter.P @ g + (among @ c) * voter.shares)
+                rows += by * (D @ part.P + np.outer(c, part.shares))
+        share = by * (part.P @ g + (among @ c) * part.shares)
         effect += by * mine
         shares += share
-        moved += share * voter.residual
-        own += by * diagonal * voter.residual
+        moved += share * part.residual
+        own += by * diagonal * part.residual
     effect = effect if bent is None else scale * bent.effect
     average = float(among @ effect)
     without = average - moved  # the mean over the same rows of the model without row i
@@ -319,54 +321,54 @@ def _effect(found: Sum, ready: list[_Ready], item: Item, *, pointwise: bool) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Bent:
-    """Effects on g(f), and for every voter their derivatives by the dual coefficients and by the constant."""
+    """Effects on g(f), and for every part their derivatives by the dual coefficients and by the constant."""
 
     effect: Array
-    by_voter: list[tuple[Array, Array]]
+    by_part: list[tuple[Array, Array]]
 
 
-def _through_link(found: Sum, ready: list[_Ready], item: Item, link: Link) -> _Bent:
-    """By the chain rule where all derivatives are in closed form, and by function values elsewhere."""
-    voters, m = found.voters, len(found.voters[0].at)
-    if len(item) == 1 and item[0].ends is None and all(each.slope is not None for each in ready):
+def _through_link(found: WeightedSum, ready: list[_Ready], item: Item, link: Link) -> _Bent:
+    """By the chain rule for a derivative by one column, and by function values elsewhere."""
+    parts, m = found.parts, len(found.parts[0].at)
+    if len(item) == 1 and item[0].ends is None:
         kernels = [np.asarray(each.K) for each in ready]
-        changes = [changed(each.voter, item, each.slope) for each in ready]
-        f_slope = sum(voter.weight * (D @ voter.a) for voter, D in zip(voters, changes, strict=True))
+        changes = [changed(each.part, item, each.radial) for each in ready]
+        f_slope = sum(part.weight * (D @ part.a) for part, D in zip(parts, changes, strict=True))
         _, first, second = link(_sum_of(found, kernels))
         c = second * f_slope
         pairs = zip(changes, kernels, strict=True)
         return _Bent(first * f_slope, [(first[:, None] * D + c[:, None] * K, c) for D, K in pairs])
-    effect, by_voter = np.zeros(m), [(np.zeros((m, len(voter.Z))), np.zeros(m)) for voter in voters]
-    for share, rows in stencil(voters[0], item, [voter.kernel for voter in voters]):
-        kernels = [values(voter, rows) for voter in voters]
+    effect, by_part = np.zeros(m), [(np.zeros((m, len(part.Z))), np.zeros(m)) for part in parts]
+    for share, rows in stencil(parts[0], item, [part.kernel for part in parts]):
+        kernels = [values(part, rows) for part in parts]
         value, slope, _ = link(_sum_of(found, kernels))
         effect += share * value
-        for (D, c), K in zip(by_voter, kernels, strict=True):
+        for (D, c), K in zip(by_part, kernels, strict=True):
             np.add(D, share * slope[:, None] * K, out=D)
             np.add(c, share * slope, out=c)
-    return _Bent(effect, by_voter)
+    return _Bent(effect, by_part)
 
 
-def _sum_of(found: Sum, kernels: list[Array]) -> Array:
-    """f, from kernel values of every voter."""
-    pairs = zip(found.voters, kernels, strict=True)
-    return np.asarray(found.start + sum(voter.weight * (K @ voter.a + voter.constant) for voter, K in pairs))
+def _sum_of(found: WeightedSum, kernels: list[Array]) -> Array:
+    """f, from kernel values of every part."""
+    pairs = zip(found.parts, kernels, strict=True)
+    return np.asarray(found.start + sum(part.weight * (K @ part.a + part.constant) for part, K in pairs))
 
 
 def _without_matrix(
-    part: Voter, slope: Slope, weighted: Array | None, place: int, among: Array
+    part: RidgePart, radial: Radial, weighted: Array | None, place: int, among: Array
 ) -> tuple[Array, Array, Array]:
     """The effects, their mean by D, and the diagonal of D P for one column of a radial kernel, without D itself."""
-    middle, scale = part.Z[:, place].mean(), slope.factor[place]
+    middle, scale, V = part.Z[:, place].mean(), radial.factor[place], radial.V
     x, z = part.at[:, place] - middle, part.Z[:, place] - middle  # no digits are lost to an offset
-    effect = scale * (x * (slope.V @ part.a) - slope.V @ (z * part.a))
-    g = scale * (slope.V.T @ (among * x) - z * (among @ slope.V))
+    effect = scale * (x * (V @ part.a) - V @ (z * part.a))
+    g = scale * (V.T @ (among * x) - z * (among @ V))
     if weighted is None:
         return effect, g, np.zeros(len(z))
     return effect, g, scale * (x * weighted.sum(axis=1) - weighted @ z)
 
 
-def _wanted(found: Sum, columns: Any) -> list[Change]:
+def _wanted(found: WeightedSum, columns: Any) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes
@@ -380,7 +382,7 @@ def _wanted(found: Sum, columns: Any) -> list[Change]:
     return [change for name in chosen for change in found.changes if change.column == name]
 
 
-def _pairs(found: Sum, wanted: list[Change], interactions: Any) -> list[Item]:
+def _pairs(found: WeightedSum, wanted: list[Change], interactions: Any) -> list[Item]:
     """Pairs of changes of different columns: all of the wanted ones, or those of given pairs of columns."""
     if interactions is None or isinstance(interactions, bool | np.bool_):
         pairs = combinations(wanted, 2) if interactions else iter(())

@@ -16,12 +16,13 @@ from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.inference.effects import marginal_effects
-from mercer.inference.voters import inverse, parts_of, rows_of, solved_again
+from mercer.inference.parts import parts_of, refuse_few_digits, rows_of
 from mercer.kernels import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
-from mercer.solvers.fitted import FittedRidge
+from mercer.solvers.dual import DualSystem
+from mercer.solvers.fitted import FittedRidge, leave_out_of
 from mercer.solvers.gram import centre_of, training_matrix
 from mercer.text import Shown, counted, plain, rounded, text_table
 
@@ -165,15 +166,16 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     new = None if at is None else rows_of(model_or_search, at)
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
     for weight, fitted in zip(weights, fits, strict=True):
-        values = fitted.values(fitted.rows())[:, 0]
-        own = solved_again(fitted, _matrix(fitted, fitted.kernel), values, "influence")
-        diagonal = np.diag(own.rest)
-        residual += weight * scale * own.left / diagonal
-        leverage += weight * (1.0 - diagonal)
-        left += weight * scale * _residuals_without(own.rest, own.left)
+        own = fitted.leave_outs[0][1]
+        refuse_few_digits(fitted, own, "influence")
+        P, a = own.matrix(), own.a[:, 0]
+        errors = a / P.diagonal()
+        residual += weight * scale * errors
+        leverage += weight * (1.0 - own.multiple * P.diagonal())
+        left += weight * scale * _residuals_without(P, a)
         if new is not None:
             shares = fitted.systems[0][1].shares(fitted.columns(new))
-            moved = (0.0 if moved is None else moved) - weight * scale * shares * (own.left / diagonal)[:, None]
+            moved = (0.0 if moved is None else moved) - weight * scale * shares * errors[:, None]
     error = float(np.sqrt(np.mean(residual**2)))
     without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
     chosen, candidates = (None, []) if search is None else _choices(search, fits[0], verbose)
@@ -222,13 +224,12 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[
     if not covered or (alphas <= 0).any():
         return None, names
     progress = Progress("influence", len(names), verbose)
-    y = fitted.targets[:, 0] - (fitted.targets.mean() if fitted.intercept else 0.0)
     scores = []
     for kernel in search.kernels_:
-        K = _matrix(fitted, kernel)
+        system = DualSystem(_matrix(fitted, kernel), None, intercept=fitted.intercept)
         for alpha in alphas:
-            P, _ = inverse(K, float(alpha), intercept=fitted.intercept)
-            scores.append(np.sum(_residuals_without(P, P @ y) ** 2, axis=1))
+            left = leave_out_of(system.at(float(alpha)), fitted.targets)
+            scores.append(np.sum(_residuals_without(left.matrix(), left.a[:, 0]) ** 2, axis=1))
             progress.step()
     found = np.array(scores)
     own = found[search.best_index_]  # which stays where no other is better by more than rounding

@@ -25,7 +25,7 @@ from mercer.inference.changes import column_place
 from mercer.inference.comparison import holm
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import label_targets
+from mercer.selection.removals import label_targets
 from mercer.selection.scoring import Classes, Truth
 from mercer.selection.search import Search
 from mercer.text import Shown, plain, text_table
@@ -343,7 +343,7 @@ class BestScores:
     def __init__(self, search: Any, X: Any, y: Array, groups: Any) -> None:
         found, self.kernels, self.alphas = search.prepare(X, y, None, groups)
         X_rows = found.rows.values
-        if search.cv is not None and found.classes is not None and found.method == "folds":
+        if search.cv is not None and found.classes is not None:
             folds = draw(search.cv, X_rows, y, repeats=search.repeats, groups=groups, random_state=search.random_state)
             found = Search(found.rows, found.y, found.problem, folds, found.scoring, found.classes)
         self.base: Search = found
@@ -361,7 +361,7 @@ class BestScores:
         base = self.base
         Y = (base.problem.Y[:, 0] + base.problem.centre)[orders].T
         problem = replace(base.problem, Y=np.ascontiguousarray(Y), centre=np.zeros(Y.shape[1]))
-        many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True, method=base.method)
+        many = Search(base.rows, Y, problem, base.folds, base.scoring, per_target=True)
         table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
         return self._best(table.mean.reshape(-1, Y.shape[1]), many.failures)
 
@@ -373,7 +373,7 @@ class BestScores:
         many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
         plan = many.plan(self.kernels, self.alphas)
         found, failures = [], list[str]()
-        for _, _, held in many.candidates(self.kernels, self.alphas, plan).all_held_out():
+        for _, _, held in many.all_held_out(self.kernels, self.alphas, plan):
             row = np.empty(len(orders))
             for place, truth in enumerate(self._truths(many, orders)):
                 values = held.values[:, place * width : (place + 1) * width]

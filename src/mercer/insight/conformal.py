@@ -18,14 +18,15 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import IllConditionedWarning
-from mercer.insight.left_out import leave_out_of, relative_error
+from mercer.insight.intervals import relative_error
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, column_numbers, underflow_is_zero
 from mercer.runtime import promise
-from mercer.selection.leave_out_dual import Inverted, Spectral
 from mercer.solvers.dual import DualSystem
+from mercer.solvers.fitted import leave_out_of
 from mercer.solvers.gram import centre_of, training_matrix
+from mercer.solvers.leave_out import Inverted, Spectral
 from mercer.solvers.plan import choose
 from mercer.solvers.primal import PrimalSolved, PrimalSystem
 from mercer.solvers.route import EPS
@@ -270,18 +271,25 @@ def conformal_sets(
 
 
 def _open_pieces(quadratics: Array, residuals: list[Residuals], place: int) -> list[tuple[float, float, int]]:
-    """The pieces of z, longer at both ends by the error of these."""
-    found = pieces(quadratics)
+    """The pieces of z, longer at both ends by as much as errors of the two quadratics that meet there allow."""
+    exact = pieces(quadratics)
+    found = list(exact)
     for k in range(1, len(found)):
-        (before, z, first), (_, after, second) = found[k - 1], found[k]
+        (before, z, first), (_, after, second) = exact[k - 1], exact[k]
         error = max(float(np.median(residuals[chosen].b_error[:, place])) for chosen in (first, second))
-        size = error * float(np.sum(np.abs(quadratics[[first, second]]) * np.array([1.0, abs(z), z * z])))
-        _, slope, bend = quadratics[second] - quadratics[first]
-        slope += 2 * bend * z
-        with np.errstate(divide="ignore", invalid="ignore"):
-            more = float(np.fmin(size / np.abs(slope), np.sqrt(size / np.abs(bend))))
-        found[k - 1], found[k] = (before, z + more, first), (z - more, after, second)
+        size = error * np.abs(quadratics[[first, second]]).sum(axis=0)
+        slack = np.array([size[0] + size[1] / 2, 0.0, size[2] + size[1] / 2])  # |z| is at most (1 + z^2) / 2
+        difference = quadratics[second] - quadratics[first]
+        earlier, later = _real_roots(difference - slack), _real_roots(-difference - slack)
+        found[k - 1] = found[k - 1][0], min(later[later > z].min(initial=math.inf), after), first
+        found[k] = max(earlier[earlier < z].max(initial=-math.inf), before), after, second
     return found
+
+
+def _real_roots(quadratic: Array) -> Array:
+    """The real roots of one quadratic, from the constant up."""
+    roots = np.roots(quadratic[::-1])
+    return np.asarray(roots[np.isreal(roots)].real)
 
 
 def pieces(quadratics: Array) -> list[tuple[float, float, int]]:

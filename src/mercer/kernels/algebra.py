@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Chain, Composed
 from mercer.kernels.labels import Label, products, scaled
 from mercer.kernels.parameters import is_real, whole_number
@@ -47,6 +47,10 @@ class Sum(Chain):
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, added."""
         return reduce(np.add, (part.diagonal(rows) for part in self.parts()))
+
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """1 for every term."""
+        return [1.0] * len(values)
 
     def combined_count(self, *counts: int) -> int:
         """As many as all have."""
@@ -91,6 +95,14 @@ class Product(Chain):
     def diagonal(self, rows: Rows) -> Array:
         """All diagonals, multiplied."""
         return reduce(np.multiply, (part.diagonal(rows) for part in self.parts()))
+
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """The product of the other factors."""
+        return [_product_without(values, {i}) for i in range(len(values))]
+
+    def second_partial(self, values: list[Array], i: int, j: int) -> Array | float:
+        """The product of the factors but two."""
+        return 0.0 if i == j else _product_without(values, {i, j})
 
     def combined_count(self, *counts: int) -> int:
         """Every feature of one times every feature of the others."""
@@ -156,6 +168,14 @@ class Scaled(Composed):
         found = self.base.logarithm(pair)
         return None if found is None or self.factor == 0 else found + math.log(float(self.factor))
 
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """The factor."""
+        return [float(self.factor)]
+
+    def own_slopes(self, values: list[Array], weights: Array) -> Slopes:
+        """By the factor: the kernel itself."""
+        return {"factor": float(self.factor) * np.asarray(np.vdot(weights, values[0]))} if self.factor > 0 else {}
+
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, scaled."""
         return float(self.factor) * self.base.diagonal(rows)
@@ -194,6 +214,15 @@ class Power(Composed):
         """The base's, times the exponent."""
         found = self.base.logarithm(pair)
         return None if found is None else int(self.exponent) * found
+
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """exponent k^(exponent - 1)."""
+        return [int(self.exponent) * values[0] ** (int(self.exponent) - 1)]
+
+    def second_partial(self, values: list[Array], i: int, j: int) -> Array | float:
+        """exponent (exponent - 1) k^(exponent - 2)."""
+        exponent = int(self.exponent)
+        return np.asarray(exponent * (exponent - 1) * values[0] ** max(exponent - 2, 0))
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal, raised."""
@@ -252,12 +281,25 @@ class Exp(Composed):
         """The base's values."""
         return self.base.values(pair)
 
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """exp(k)."""
+        return [np.exp(values[0])]
+
+    def second_partial(self, values: list[Array], i: int, j: int) -> Array | float:
+        """exp(k)."""
+        return np.asarray(np.exp(values[0]))
+
     def diagonal(self, rows: Rows) -> Array:
         """exp of the diagonal."""
         return np.asarray(np.exp(self.base.diagonal(rows)))
 
     def __repr__(self) -> str:
         return f"{self.base.bracketed(ATOM)}.exp()"
+
+
+def _product_without(values: list[Array], left_out: set[int]) -> Array | float:
+    """The product of all values but those of these places."""
+    return math.prod((value for place, value in enumerate(values) if place not in left_out), start=1.0)
 
 
 def column_products(left: Array, right: Array) -> Array:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
 
 import numpy as np
 
+from mercer.data.checks import as_numbers
 from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.labels import argument
@@ -26,6 +28,10 @@ _DIAGONAL_BLOCK = 32
 # As many features as no memory holds: beyond, their exact number is of no interest.
 ENDLESS = 2**62
 _NAME = 100  # bytes a feature's name takes, roughly
+_LOG_STEP = 1e-5  # of the logarithm of a parameter, for central differences
+_CONTINUOUS = ("width", "shape", "period", "scale", "offset", "value", "gamma", "factor")  # parameters of our kernels
+
+Slopes: TypeAlias = "dict[str, Array]"  # derivatives by the logarithm of each parameter, named as get_params has it
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -150,6 +156,59 @@ class Kernel(Value):
         count = self.count_features(rows)
         count = int(self.features(rows).shape[1]) if count is None else count
         return [f"phi{j + 1}({argument(rows)})" for j in range(count)]
+
+    # -- derivatives: by parameters for `tune`, by columns for average effects --------------------------
+
+    def tunable(self) -> dict[str, Array]:
+        """The positive, continuous parameters of this kernel and of its members, by name.
+
+        Of a kernel of your own, every parameter that is a positive float.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Gaussian, Polynomial
+        >>> (Gaussian([1.0, 2.0]) + 0.5 * Polynomial(3, offset=0.0)).tunable()
+        {'k1__width': array([1., 2.]), 'k2__base__scale': array(1.), 'k2__factor': array(0.5)}
+        """
+        found: dict[str, Array] = {}
+        ours = type(self).__module__.startswith("mercer.")
+        for name, value in self.items():
+            if isinstance(value, Kernel):
+                found |= {f"{name}__{inner}": number for inner, number in value.tunable().items()}
+            elif name in _CONTINUOUS if ours else name == "width" or isinstance(value, float):
+                numbers_given = as_numbers(value)
+                if numbers_given is not None and numbers_given.size and bool((numbers_given > 0).all()):
+                    found[name] = numbers_given
+        return found
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """sum_ab M_ab dk(x_a, z_b) / d log t over one tile with weights M, for every tunable parameter t."""
+        return self.slopes_by_differences(pair, weights, list(self.tunable()))
+
+    def slopes_by_differences(self, pair: Pair, weights: Array, names: Sequence[str]) -> Slopes:
+        """The same for some parameters, by central differences."""
+        found: Slopes = {}
+        for name in names:
+            value = self.tunable()[name]
+            found[name] = np.zeros(value.shape)
+            for place in np.ndindex(value.shape):
+                moved = []
+                for step in (_LOG_STEP, -_LOG_STEP):
+                    shifted = value.copy()
+                    shifted[place] *= math.exp(step)
+                    number = float(shifted) if value.ndim == 0 else shifted
+                    moved.append(self.set_params(**{name: number}).values(pair))
+                found[name][place] = float(np.vdot(weights, moved[0] - moved[1])) / (2 * _LOG_STEP)
+        return found
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """The derivative of k(x, z) by one column of x, or by two, for all rows; by differences of fourth order here.
+
+        Where a kernel has a kink, at a distance of 0, the mean of the slopes on both sides, which is 0.
+        """
+        from mercer.kernels.slopes import difference_quotient
+
+        return difference_quotient(self, x, z, columns)
 
     # -- what everyone can ask --------------------------------------------------------------------
 

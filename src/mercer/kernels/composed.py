@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ENDLESS, Kernel
+from mercer.kernels.base import ENDLESS, Kernel, Slopes
+from mercer.kernels.tiles import between
 
 if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
@@ -92,6 +96,45 @@ class Composed(Kernel):
         """The number of features, given that of each member: the base's, unless the rule says otherwise."""
         return counts[0]
 
+    # -- the chain rule, for parameters and columns alike -----------------------------------------------
+
+    def partials(self, values: list[Array]) -> list[Array | float]:
+        """Derivatives of the rule by the value of each part, given these values."""
+        raise NotImplementedError
+
+    def second_partial(self, values: list[Array], i: int, j: int) -> Array | float:
+        """Its second derivative by the values of parts i and j."""
+        return 0.0
+
+    def part_names(self) -> list[str]:
+        """The parameter that holds each of `parts`."""
+        return list(self.members())
+
+    def own_slopes(self, values: list[Array], weights: Array) -> Slopes:
+        """Slopes by the rule's own parameters."""
+        return {}
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """Through each part, with weights times the derivative of the rule by it."""
+        parts = self.parts()
+        values = [part.values(pair) for part in parts]
+        found = self.own_slopes(values, weights)
+        for name, part, by in zip(self.part_names(), parts, self.partials(values), strict=True):
+            found |= {f"{name}__{inner}": slope for inner, slope in part.slopes(pair, weights * by).items()}
+        return found
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """The sum over parts; by two columns also over pairs of parts."""
+        parts = self.parts()
+        values = [between(part, x, z) for part in parts]
+        first = self.partials(values)
+        found = sum(by * part.derivative(x, z, columns) for by, part in zip(first, parts, strict=True))
+        if len(columns) == 2:
+            left, right = ([part.derivative(x, z, (column,)) for part in parts] for column in columns)
+            for i, j in itertools.product(range(len(parts)), repeat=2):
+                found = found + self.second_partial(values, i, j) * left[i] * right[j]
+        return np.asarray(found)
+
     def check(self, rows: Rows) -> None:
         """Rows must suit every member."""
         for member in self.parts():
@@ -115,6 +158,11 @@ class Chain(Composed):
             found.append(kernel.k2)
             kernel = kernel.k1
         return (kernel, *reversed(found))
+
+    def part_names(self) -> list[str]:
+        """k1__k1, k1__k2, k2 for three parts."""
+        last = len(self.parts()) - 1
+        return ["__".join(["k1"] * last), *("__".join([*["k1"] * (last - i), "k2"]) for i in range(1, last + 1))]
 
     def logarithms(self, pair: Pair) -> list[Array] | None:
         """Those of all terms or factors; None where one has none."""

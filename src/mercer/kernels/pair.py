@@ -111,25 +111,24 @@ class Pair:
         """x z'."""
         return self._once("dot", self._dot)
 
-    def squared_distance(self, inverse: Inverse, factor: float = 1.0) -> Array:
-        """factor times sum_j ((x_j - z_j) inverse_j)^2, whose sum is never negative and exactly zero on
-        the diagonal of equal rows.
+    def squared_distance(self, inverse: Inverse, *, careful: bool = False) -> Array:
+        """sum_j ((x_j - z_j) inverse_j)^2, which is never negative and exactly zero on the diagonal of equal rows.
+
+        `careful`: short distances have their digits whatever the size of the rows, as their roots need.
         """
         if not self.shared:
-            return self._squared_distance(inverse, factor)
+            return self._squared_distance(inverse, careful=careful)
         if np.ndim(inverse) == 0:
             tile = self._once("squared distance", lambda: self._squared_distance(1.0, careful=True))
-            tile *= factor * float(inverse) ** 2
+            tile *= float(inverse) ** 2
             return tile
-        key = ("squared distance", np.asarray(inverse).tobytes())
-        tile = self._once(key, lambda: self._squared_distance(inverse))
-        tile *= factor
-        return tile
+        key = ("squared distance", careful, np.asarray(inverse).tobytes())
+        return self._once(key, lambda: self._squared_distance(inverse, careful=careful))
 
     def distance(self, inverse: Inverse) -> Array:
         """The square root of `squared_distance`, with the short distances formed from differences."""
-        key = ("distance", np.asarray(inverse, dtype=np.float64).tobytes())
-        return self._once(key, lambda: self._distance(inverse))
+        tile = self.squared_distance(inverse, careful=True)
+        return np.sqrt(tile, out=tile)
 
     def manhattan(self, inverse: Inverse) -> Array:
         """sum_j |x_j - z_j| inverse_j."""
@@ -189,44 +188,36 @@ class Pair:
         np.copyto(tile, product.toarray() if hasattr(product, "toarray") else product, casting="same_kind")
         return tile
 
-    def _squared_distance(self, inverse: Inverse, factor: float = 1.0, *, careful: bool = False) -> Array:
-        """By one matrix product; where that cancels digits that matter, from differences.
-
-        `careful`: short distances must be right to many digits whatever their size.
-        """
+    def _squared_distance(self, inverse: Inverse, *, careful: bool = False) -> Array:
+        """By one matrix product; where that cancels digits that matter, from differences."""
         if not self.x.sparse and not self.z.sparse and self.x.width <= _FEW_COLUMNS:
             tile = self._by_columns(inverse)
-            tile *= factor
         else:
-            tile, largest = self._by_product(inverse, factor)
-            tile = self._restored(tile, inverse, factor, largest, careful=careful)
+            tile, largest = self._by_product(inverse)
+            tile = self._restored(tile, inverse, largest, careful=careful)
         if self.same:
             np.fill_diagonal(tile, 0.0)
         return tile
 
-    def _by_product(self, inverse: Inverse, factor: float) -> tuple[Array, float]:
-        """factor (|x|^2 - 2 x'z + |z|^2), and the largest |x|^2 + |z|^2, which rounding is relative to."""
+    def _by_product(self, inverse: Inverse) -> tuple[Array, float]:
+        """|x|^2 - 2 x'z + |z|^2, and the largest |x|^2 + |z|^2, which rounding is relative to."""
         if self.x.sparse or self.z.sparse:
             x, z = (_scaled(rows, inverse) for rows in (self.x, self.z))
             x2, z2 = squared_norms(x), squared_norms(z)
             tile = self._dense_tile(x @ z.T)
-            tile *= -2.0 * factor
-            tile += factor * x2[:, None]
-            tile += factor * z2
+            tile *= -2.0
+            tile += x2[:, None]
+            tile += z2
         else:
             x, z = self._centred(inverse)
             # as one matrix product, by two extra columns
             x_wide, z_wide = (np.empty((len(part), part.shape[1] + 2), self.dtype) for part in (x, z))
-            np.multiply(x, -2.0 * factor, out=x_wide[:, :-2])
+            np.multiply(x, -2.0, out=x_wide[:, :-2])
             x2, z2 = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", z, z)
-            np.multiply(x2, factor, out=x_wide[:, -2])
-            x_wide[:, -1] = factor
-            z_wide[:, :-2] = z
-            z_wide[:, -2] = 1.0
-            z_wide[:, -1] = z2
+            x_wide[:, -2], x_wide[:, -1] = x2, 1.0
+            z_wide[:, :-2], z_wide[:, -2], z_wide[:, -1] = z, 1.0, z2
             tile = np.matmul(x_wide, z_wide.T, out=self.buffer())
-        clip = np.maximum if factor > 0 else np.minimum
-        clip(tile, 0.0, out=tile)
+        np.maximum(tile, 0.0, out=tile)
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
     def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
@@ -257,30 +248,24 @@ class Pair:
         self.give_back(step)
         return tile
 
-    def _restored(self, tile: Array, inverse: Inverse, factor: float, largest: float, *, careful: bool) -> Array:
+    def _restored(self, tile: Array, inverse: Inverse, largest: float, *, careful: bool) -> Array:
         """The tile with its short distances formed anew, where the product has lost their digits."""
         eps = float(np.finfo(self.dtype).eps)
         error = 4.0 * eps * largest
         harmless, relative = _TOLERANCES[self.dtype.itemsize]
         if not careful and error <= harmless:
             return tile
-        short = np.flatnonzero((tile if factor > 0 else -tile) < abs(factor) * error / relative)
+        short = np.flatnonzero(tile < error / relative)
         sparse = self.x.sparse or self.z.sparse
         if not math.isfinite(largest) or (not sparse and short.size * self.x.width > tile.size):
             self.give_back(tile)
-            tile = self._by_columns(inverse)
-            tile *= factor
-            return tile
+            return self._by_columns(inverse)
         flat = tile.reshape(-1)
         for part in np.array_split(short, max(1, short.size * self.x.width // _GATHERED)):
             rows, places = np.divmod(part, tile.shape[1])
             delta = _dense(self.x.values[rows]) - _dense(self.z.values[places])
-            flat[part] = factor * squared_norms(delta * inverse)
+            flat[part] = squared_norms(delta * inverse)
         return tile
-
-    def _distance(self, inverse: Inverse) -> Array:
-        tile = self._squared_distance(inverse, careful=True)
-        return np.sqrt(tile, out=tile)
 
     def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ENDLESS, Kernel
+from mercer.kernels.base import ENDLESS, Kernel, Slopes
 from mercer.kernels.labels import Label, bracketed, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.parameters import real_number, whole_number
@@ -99,6 +99,10 @@ class Linear(Kernel):
         """x'x."""
         return squared_norms(rows)
 
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """z_j by column j; 0 by two columns."""
+        return Polynomial(1, offset=0.0).derivative(x, z, columns)
+
     def feature_count(self, width: int) -> int | None:
         """As many as columns."""
         return width
@@ -162,6 +166,21 @@ class Polynomial(Kernel):
     def diagonal(self, rows: Rows) -> Array:
         """(scale x'x + offset)^degree."""
         return np.asarray((float(self.scale) * squared_norms(rows) + float(self.offset)) ** int(self.degree))
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """degree (scale x'z + offset)^(degree - 1) times scale x'z, and times the offset."""
+        product = float(self.scale) * pair.dot()
+        B = weights * self.degree * (product + float(self.offset)) ** (self.degree - 1)
+        found = {"scale": np.asarray(np.vdot(B, product)), "offset": np.asarray(float(self.offset) * B.sum())}
+        return {name: found[name] for name in self.tunable()}
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """The power of lower degree, times scale z_j for each column j."""
+        count, degree, scale = len(columns), int(self.degree), float(self.scale)
+        right = z.dense()
+        power = (scale * (x.dense() @ right.T) + float(self.offset)) ** max(degree - count, 0)
+        factor = math.perm(degree, count) * scale**count
+        return np.asarray(factor * power * np.prod([right[:, column] for column in columns], axis=0))
 
     def _variables(self, width: int) -> int:
         return width + (self.offset != 0)

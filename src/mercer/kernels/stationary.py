@@ -1,6 +1,10 @@
-"""Kernels of the difference x - z, in units of a width.
+"""Kernels of the difference x - z in units of a width: each is a profile of one distance, and all else is derived.
 
-delta_j = x_j - z_j and r2 = sum_j (delta_j / width_j)^2; every width is one number or one per column.
+s = sum_j c(x_j - z_j) / width_j^p, where c is the square (p = 2) or the absolute value (p = 1); k = profile(s). With
+the derivatives of the profile, `slope` and `bend`, and s_j the part of column j in s:
+
+    dk / d log width_j = -p slope(s) s_j,     dk / dx_j = slope(s) ds / dx_j,
+    d^2 k / dx_i dx_j = bend(s) ds / dx_i ds / dx_j   for two columns
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, MercerError, sentence
-from mercer.kernels.base import Kernel
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.parameters import (
     Width,
@@ -24,9 +28,36 @@ from mercer.kernels.parameters import (
     truth_value,
 )
 
+_FAR = 1e3  # widths from the centre beyond which squares would cancel, and differences are squared instead
+_LONGEST = 1e150  # differences in widths are cut to this: its square exists, and kernels there are 0
+
 
 class Stationary(Kernel):
-    """A kernel of differences in units of a width, with k(x, x) = 1: what the others share."""
+    """A kernel of one distance with k(x, x) = 1.
+
+    A kernel of your own needs `profile`, and `slope` and `bend` for derivatives: gradients for `tune`, average effects
+    and their errors then come with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Stationary
+    >>> class Cauchy(Stationary):
+    ...     def profile(self, s):
+    ...         return 1.0 / (1.0 + s)
+    ...     def slope(self, s):
+    ...         return -((1.0 + s) ** -2.0)
+    ...     def bend(self, s):
+    ...         return 2.0 * (1.0 + s) ** -3.0
+    >>> Cauchy(2.0)([[0.0], [2.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    # The power p of the differences that are added up: 2, or 1 for the l1 distance.
+    power: ClassVar[int] = 2
+    # Whether the profile has a finite slope at 0, so that rounding errors of short distances stay as small as they are.
+    smooth: ClassVar[bool] = False
 
     width: Width = 1.0
 
@@ -34,20 +65,97 @@ class Stationary(Kernel):
         """Validate `width`."""
         positive_width(self, self.width)
 
+    # -- the profile ------------------------------------------------------------------------------
+
+    def profile(self, s: Array) -> Array:
+        """k as a function of s, an array that may be overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} must define profile(self, s).")
+
+    def slope(self, s: Array) -> Array:
+        """dk / ds; where it is infinite at s = 0, 0 there."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define slope(self, s), the derivative of its profile."
+        )
+
+    def bend(self, s: Array) -> Array:
+        """d^2 k / ds^2, likewise."""
+        raise NotImplementedError(f"{type(self).__name__} does not define bend(self, s), the second derivative.")
+
+    def log_profile(self, s: Array) -> Array:
+        """log k; override where k becomes too small for a number before its logarithm does."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.profile(s))
+
+    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
+        """Both at once; override where they share their work."""
+        return self.profile(s.copy()), self.slope(s)
+
+    # -- what follows from it ---------------------------------------------------------------------
+
     def inverse(self, columns: int) -> Inverse:
         """What differences are multiplied by."""
         return inverse_width(self.width)
 
+    def distance(self, pair: Pair) -> Array:
+        """s of one tile."""
+        inverse = self.inverse(pair.x.width)
+        if self.power == 1:
+            return pair.manhattan(inverse)
+        return pair.squared_distance(inverse, careful=not self.smooth)
+
     def block(self, pair: Pair) -> Array:
-        """exp of the logarithm, in place."""
-        tile = self.logarithm(pair)
-        if tile is None:
-            raise MercerError(f"{type(self).__name__} must implement logarithm or block.")
-        return np.exp(tile, out=tile)
+        """The profile of the distances."""
+        return self.profile(self.distance(pair))
+
+    def logarithm(self, pair: Pair) -> Array:
+        """The logarithm of the profile of the distances."""
+        return self.log_profile(self.distance(pair))
 
     def diagonal(self, rows: Rows) -> Array:
         """1 for every row."""
         return np.ones(len(rows))
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """By the widths from the slope of the profile, by other parameters from differences."""
+        if type(self).slope is Stationary.slope:
+            return super().slopes(pair, weights)
+        inverse = self.inverse(pair.x.width)
+        s = self.distance(pair)
+        s = np.minimum(s, _LONGEST**2, out=s)
+        B = weights * (-self.power * self.slope(s))
+        found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B, inverse)}
+        others = [name for name in self.tunable() if name != "width"]
+        return found | self.slopes_by_differences(pair, weights, others)
+
+    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+        """sum_ab B_ab s_j(a, b) of every column j: for squares by one product."""
+        if self.power == 2:
+            x, z = pair.scaled(inverse)
+            if max(np.abs(x).max(initial=0.0), np.abs(z).max(initial=0.0)) <= _FAR:
+                mixed = np.einsum("aj,aj->j", x, B @ z)
+                return np.asarray(B.sum(axis=1) @ x**2 + B.sum(axis=0) @ z**2 - 2.0 * mixed)
+        x, z = pair.dense()
+        by = np.broadcast_to(np.asarray(inverse), (x.shape[1],))
+        steps = ((x_j[:, None] - z_j) * i for x_j, z_j, i in zip(x.T, z.T, by, strict=True))
+        return np.array([np.vdot(B, np.minimum(np.abs(step), _LONGEST) ** self.power) for step in steps])
+
+    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
+        """ds / dx_j, for differences delta = x_j - z_j."""
+        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
+        return np.asarray(2.0 * by**2 * delta if self.power == 2 else by * np.sign(delta))
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """By one column or two different ones, from the slope or the bend of the profile."""
+        wanted = (Stationary.slope, Stationary.bend)[len(columns) - 1]
+        if len(set(columns)) < len(columns) or getattr(type(self), wanted.__name__) is wanted:
+            return super().derivative(x, z, columns)
+        pair = Pair(x, z)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            found = (self.slope, self.bend)[len(columns) - 1](self.distance(pair))
+        left, right = pair.dense()
+        for column in columns:
+            found = found * self.column_slope(np.subtract.outer(left[:, column], right[:, column]), column, x.width)
+        return np.asarray(found)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Random frequencies w, one per row, such that k(x, z) is the mean of cos(w'(x - z)); where they are known."""
@@ -59,7 +167,34 @@ class Stationary(Kernel):
         fits_columns(self, self.width, rows.width)
 
 
-class Gaussian(Stationary):
+class GaussianProfile(Stationary):
+    """exp(-s / 2) of any s."""
+
+    smooth: ClassVar[bool] = True
+
+    def log_profile(self, s: Array) -> Array:
+        """-s / 2, in place."""
+        return np.multiply(s, -0.5, out=s)
+
+    def profile(self, s: Array) -> Array:
+        """exp(-s / 2), in place."""
+        return np.exp(self.log_profile(s), out=s)
+
+    def slope(self, s: Array) -> Array:
+        """-exp(-s / 2) / 2."""
+        return np.asarray(-0.5 * np.exp(-0.5 * s))
+
+    def bend(self, s: Array) -> Array:
+        """exp(-s / 2) / 4."""
+        return np.asarray(0.25 * np.exp(-0.5 * s))
+
+    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
+        """The slope is the profile times -1/2."""
+        k = np.exp(-0.5 * s)
+        return k, -0.5 * k
+
+
+class Gaussian(GaussianProfile):
     """exp(-r2 / 2): infinitely smooth.
 
     Three conventions are in use for its width, and all can be said: ``Gaussian(w)`` divides the squared
@@ -108,10 +243,6 @@ class Gaussian(Stationary):
         inverse = inverse_width(self.width)
         return inverse / math.sqrt(max(columns, 1)) if self.per_dimension else inverse
 
-    def logarithm(self, pair: Pair) -> Array:
-        """-r2 / 2, which comes straight out of one matrix product."""
-        return pair.squared_distance(self.inverse(pair.x.width), factor=-0.5)
-
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Normal, of deviation 1 / width."""
         return np.asarray(generator.standard_normal((count, columns)) * self.inverse(columns))
@@ -137,6 +268,7 @@ class RationalQuadratic(Stationary):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
+    smooth: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
@@ -147,12 +279,24 @@ class RationalQuadratic(Stationary):
         super().__post_init__()
         positive_number(self, "shape", self.shape)
 
-    def logarithm(self, pair: Pair) -> Array:
-        """-shape log(1 + r2 / (2 shape))."""
-        tile = pair.squared_distance(self.inverse(pair.x.width), factor=0.5 / float(self.shape))
-        np.log1p(tile, out=tile)
-        tile *= -float(self.shape)
-        return tile
+    def log_profile(self, s: Array) -> Array:
+        """-shape log(1 + s / (2 shape)), in place."""
+        np.log1p(np.multiply(s, 0.5 / float(self.shape), out=s), out=s)
+        return np.multiply(s, -float(self.shape), out=s)
+
+    def profile(self, s: Array) -> Array:
+        """(1 + s / (2 shape))^-shape, in place."""
+        return np.exp(self.log_profile(s), out=s)
+
+    def slope(self, s: Array) -> Array:
+        """-(1 + s / (2 shape))^(-shape - 1) / 2."""
+        c = float(self.shape)
+        return np.asarray(-0.5 * np.exp(-(c + 1.0) * np.log1p(s / (2.0 * c))))
+
+    def bend(self, s: Array) -> Array:
+        """(1 + 1 / shape) (1 + s / (2 shape))^(-shape - 2) / 4."""
+        c = float(self.shape)
+        return np.asarray(0.25 * (1.0 + 1.0 / c) * np.exp(-(c + 2.0) * np.log1p(s / (2.0 * c))))
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Normal, each of a precision drawn from the gamma distribution that mixes the widths."""
@@ -197,31 +341,52 @@ class Matern(Stationary):
                 sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
             )
 
-    def block(self, pair: Pair) -> Array:
-        """The profile of the distance; short distances matter here, so they are formed with care."""
-        r = pair.distance(self.inverse(pair.x.width))
-        np.minimum(r, 1e100, out=r)  # infinity times exp(-infinity) is no number
-        if self.nu == 0.5:
-            np.negative(r, out=r)
-            return np.exp(r, out=r)
-        r *= math.sqrt(2 * self.nu)
-        decay = np.negative(r, out=pair.buffer())
-        np.exp(decay, out=decay)
-        if self.nu == 2.5:
-            square = np.square(r, out=pair.buffer())
-            square /= 3.0
-            r += square
-            pair.give_back(square)
-        r += 1.0
-        r *= decay
-        pair.give_back(decay)
-        return r
+    def _scaled(self, s: Array) -> tuple[Array, Array]:
+        """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""
+        r = math.sqrt(2 * self.nu) * np.minimum(np.sqrt(s), 1e100)
+        return r, np.exp(-r)
 
-    def logarithm(self, pair: Pair) -> Array:
-        """The logarithm of the polynomial in r, less sqrt(2 nu) r."""
-        r = math.sqrt(2 * self.nu) * np.minimum(pair.distance(self.inverse(pair.x.width)), 1e150)
-        polynomial = {0.5: 0.0 * r, 1.5: r, 2.5: r + r**2 / 3.0}[float(self.nu)]
-        return np.asarray(np.log1p(polynomial) - r)
+    def profile(self, s: Array) -> Array:
+        """exp(-t), (1 + t) exp(-t) or (1 + t + t^2 / 3) exp(-t), t = sqrt(2 nu) r; in place."""
+        t = np.minimum(np.sqrt(s, out=s), 1e100, out=s)
+        t *= math.sqrt(2 * self.nu)
+        decay = np.exp(-t)
+        if self.nu == 0.5:
+            return decay
+        if self.nu == 2.5:
+            t += t * t / 3.0
+        t += 1.0
+        t *= decay
+        return t
+
+    def slope(self, s: Array) -> Array:
+        """-exp(-t) / (2 r), -3/2 exp(-t) or -5/6 (1 + t) exp(-t)."""
+        t, decay = self._scaled(s)
+        if self.nu == 0.5:  # at distance 0 the mean of both sides
+            return np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
+        return -1.5 * decay if self.nu == 1.5 else -5.0 / 6.0 * (1.0 + t) * decay
+
+    def bend(self, s: Array) -> Array:
+        """(1 / t + 1) exp(-t) / (4 t^2), 9/4 exp(-t) / t or 25/12 exp(-t)."""
+        t, decay = self._scaled(s)
+        apart = np.where(t > 0, t, np.inf)
+        if self.nu == 0.5:
+            return np.asarray(0.25 * decay * (1.0 / apart + 1.0) / apart**2)
+        return np.asarray(2.25 * decay / apart if self.nu == 1.5 else 25.0 / 12.0 * decay)
+
+    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
+        """Both from one exponential."""
+        t, decay = self._scaled(s)
+        if self.nu == 0.5:
+            return decay, np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
+        first = (1.0 + t) * decay
+        return (first, -1.5 * decay) if self.nu == 1.5 else (first + t * t * decay / 3.0, -5.0 / 6.0 * first)
+
+    def log_profile(self, s: Array) -> Array:
+        """The logarithm of the polynomial in t, less t."""
+        t = math.sqrt(2 * self.nu) * np.minimum(np.sqrt(s), 1e150)
+        polynomial = {0.5: 0.0 * t, 1.5: t, 2.5: t + t**2 / 3.0}[float(self.nu)]
+        return np.asarray(np.log1p(polynomial) - t)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Student's t of 2 nu degrees of freedom, in all columns at once."""
@@ -250,20 +415,38 @@ class Laplacian(Stationary):
     because: ClassVar[str] = (
         "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
     )
+    power: ClassVar[int] = 1
+    smooth: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
 
-    def logarithm(self, pair: Pair) -> Array:
-        """Minus the scaled Manhattan distance."""
-        tile = pair.manhattan(self.inverse(pair.x.width))
-        return np.negative(tile, out=tile)
+    def log_profile(self, s: Array) -> Array:
+        """-s, in place."""
+        return np.negative(s, out=s)
+
+    def profile(self, s: Array) -> Array:
+        """exp(-s), in place."""
+        return np.exp(self.log_profile(s), out=s)
+
+    def slope(self, s: Array) -> Array:
+        """-exp(-s)."""
+        return -np.exp(-s)
+
+    def bend(self, s: Array) -> Array:
+        """exp(-s)."""
+        return np.asarray(np.exp(-s))
+
+    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
+        """The slope is minus the profile."""
+        k = np.exp(-s)
+        return k, -k
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Cauchy, of scale 1 / width, column by column."""
         return np.asarray(generator.standard_cauchy((count, columns)) * self.inverse(columns))
 
 
-class Periodic(Stationary):
+class Periodic(GaussianProfile):
     """exp(-2 sum_j sin^2(pi delta_j / period) / width_j^2): what repeats every `period`.
 
     It is the Gaussian kernel after every column has been wound round a circle, which is how it is
@@ -300,13 +483,24 @@ class Periodic(Stationary):
         super().__post_init__()
         positive_number(self, "period", self.period)
 
-    def logarithm(self, pair: Pair) -> Array:
-        """-r2 / 2 of the distance on circles."""
+    def distance(self, pair: Pair) -> Array:
+        """Squared distances on circles, 4 sum_j sin^2(pi delta_j / period) / width_j^2."""
         circles = pair.mapped(("circle", float(self.period)), self._wind)
         inverse = inverse_width(self.width)
-        if np.ndim(inverse):
-            inverse = np.tile(inverse, 2)
-        return circles.squared_distance(inverse, factor=-0.5)
+        return circles.squared_distance(np.tile(inverse, 2) if np.ndim(inverse) else inverse)
+
+    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+        """sum_ab B_ab 4 sin^2(pi delta_j / period) / width_j^2 of every column."""
+        x, z = pair.dense()
+        by = np.broadcast_to(np.asarray(inverse), (x.shape[1],))
+        angles = ((x_j[:, None] - z_j) * (math.pi / float(self.period)) for x_j, z_j in zip(x.T, z.T, strict=True))
+        return np.array([np.vdot(B, (2.0 * i * np.sin(angle)) ** 2) for i, angle in zip(by, angles, strict=True)])
+
+    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
+        """ds / dx_j = 4 pi / period sin(2 pi delta / period) / width_j^2."""
+        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
+        turn = math.pi / float(self.period)
+        return np.asarray(4.0 * turn * by**2 * np.sin(2.0 * turn * delta))
 
     def _wind(self, values: Any) -> Rows:
         dense = values if isinstance(values, np.ndarray) else values.toarray()

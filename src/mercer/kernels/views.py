@@ -9,16 +9,24 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.parameters import vectorized
+from mercer.kernels.tiles import blocks
 from mercer.kernels.value import ATOM, Identity, function_name, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mercer.kernels.pair import Pair
+
+
+_DIAGONAL = 32  # rows of a block whose diagonal is wanted
+
+
+def _within_base(found: Slopes) -> Slopes:
+    return {f"base__{name}": value for name, value in found.items()}
 
 
 class Mapped(Composed):
@@ -86,6 +94,14 @@ class Mapped(Composed):
     def pair_seen(self, pair: Pair) -> Pair:
         """What the base sees."""
         return pair.mapped(self._name, self._apply)
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """The base's, of mapped rows."""
+        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """By differences: what the function does to a column is unknown."""
+        return Kernel.derivative(self, x, z, columns)
 
     def logarithm(self, pair: Pair) -> Array | None:
         """The base's, of mapped rows."""
@@ -195,6 +211,19 @@ class On(Composed):
         """What the base sees."""
         return pair.columns(self._wanted)
 
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """The base's, of these columns."""
+        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """The base's, of these columns; zero by the others."""
+        places = self.places(x)
+        if any(column not in places for column in columns):
+            return np.zeros((len(x), len(z)))
+        if len(set(places)) < len(places):  # a column that is chosen twice moves in both places
+            return Kernel.derivative(self, x, z, columns)
+        return self.base.derivative(self.seen(x), self.seen(z), tuple(places.index(column) for column in columns))
+
     def logarithm(self, pair: Pair) -> Array | None:
         """The base's, of these columns."""
         return self.base.logarithm(self.pair_seen(pair))
@@ -274,6 +303,24 @@ class Normalized(Composed):
         with np.errstate(divide="ignore"):
             left, right = (np.log(self._inverse_length(rows)) for rows in (pair.x, pair.z))
         return np.asarray(found + left[:, None] + right)
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """Through the tile, and through the lengths of both sides."""
+        own = weights * self.values(pair)
+        left, right = (self.base.diagonal(rows) for rows in (pair.x, pair.z))
+        inverse = [np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) for d in (left, right)]
+        found = self.base.slopes(pair, weights * np.sqrt(inverse[0])[:, None] * np.sqrt(inverse[1]))
+        for rows, axis, by in ((pair.x, 1, inverse[0]), (pair.z, 0, inverse[1])):
+            for part in blocks(len(rows), _DIAGONAL):
+                some, m = rows[part], -0.5 * (own.sum(axis=axis) * by)[part]
+                square = type(pair)(some, some, same=True, shared=self.base.leaves() > 1)
+                for name, value in self.base.slopes(square, np.diag(m)).items():
+                    found[name] = found[name] + value
+        return _within_base(found)
+
+    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
+        """By differences: lengths change with the row."""
+        return Kernel.derivative(self, x, z, columns)
 
     def _inverse_length(self, rows: Rows) -> Array:
         with np.errstate(over="ignore"):

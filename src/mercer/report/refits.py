@@ -22,7 +22,7 @@ from mercer.insight.intervals import Coverage
 from mercer.report.alone import share_alone, some_rows
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
-from mercer.selection.problem import label_targets
+from mercer.selection.removals import label_targets
 from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own

@@ -13,8 +13,9 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.selection.leave_out_dual import Dual, Spectral
-from mercer.selection.problem import Problem, Removals, UsedSets
+from mercer.selection.removals import Removals, UsedSets
+from mercer.solvers.leave_out import Dual, Spectral
+from mercer.solvers.problem import Problem
 from mercer.solvers.route import EPS
 
 _LUCK = 2.0  # noise of one draw may be so much smaller than rounding

@@ -6,18 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.selection.problem import Removals
+from mercer.selection.removals import Removals
 
 # Squared errors below the first have no digits left, above the second they overflow.
 _LEAST, _MOST = 1e-150, 1e150
-
-
-def sizes(values: Array) -> Array:
-    """The largest number of each column, for squares that neither vanish nor overflow; 1 where all are 0."""
-    largest = np.nanmax(np.abs(values), axis=0, initial=0.0)
-    return np.asarray(np.where((largest > 0) & (largest < np.inf), largest, 1.0))
 
 
 def means(losses: Array, removals: Removals) -> Array:

@@ -22,7 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
 from mercer.selection.plan import SCORE_BYTES, Plan, Rates
-from mercer.selection.problem import Removals
+from mercer.selection.removals import Removals
 from mercer.selection.scoring import Truth
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner
@@ -181,8 +181,7 @@ def _tried(
     count = len(layout.outer.rows)
     outer_values = np.empty((len(kernels), len(alphas), count, search.problem.Y.shape[1]))
     progress = Progress("nested cross-validation", len(kernels) * len(alphas), verbose)
-    candidates = search.candidates(kernels, alphas, plan, layout.everything)
-    with closing(candidates.all_held_out()) as found:
+    with closing(search.all_held_out(kernels, alphas, plan, layout.everything)) as found:
         for k, a, held_out in found:
             outer_values[k, a] = held_out.values[:count]
             table.scores[k, a] = search.scored(truth, held_out.values[count:][place])

@@ -13,8 +13,7 @@ from mercer.data.rows import Array
 from mercer.errors import MemoryRefusal
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
-from mercer.selection.problem import Removals
-from mercer.solvers.plan import WORTH_ITERATING, cg_bytes, pivots
+from mercer.selection.removals import Removals
 from mercer.text import Shown, counted, text_table
 
 # What BLAS and the allocator keep for themselves.
@@ -22,9 +21,6 @@ _BASE = 1e7
 KEPT = 256_000_000  # bytes of held-out values that are kept, so that the best candidate's need not be made again
 # The table of scores is there up to three times: itself, as cv_results_ has it, and while their spread is taken.
 SCORE_BYTES = 24
-PROBES = 16  # random vectors behind a trace
-_FEW_SETS = 20  # that are fitted one by one without a factor
-_PRODUCTS = 40  # with K, for a typical alpha
 
 
 @dataclass(frozen=True)
@@ -117,10 +113,6 @@ class SearchWork:
         Whether the best candidate is fitted on all rows at the end.
     kept : float
         Bytes of what is kept of every candidate until the end: scores, and held-out values.
-    iterable : bool
-        Whether all kernels are of rows, so that conjugate gradients can do without their matrices.
-    method : str
-        "gcv" and "held-out" where `cv` says so; otherwise "folds".
     """
 
     n: int
@@ -136,8 +128,6 @@ class SearchWork:
     more: Array | None = None
     refit: bool = True
     kept: float = 0.0
-    iterable: bool = False
-    method: str = "folds"
 
     @staticmethod
     def of(removals: Removals, *, n: int, **rest: Any) -> SearchWork:
@@ -174,7 +164,7 @@ class SearchWork:
         """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
         enough candidates to share out.
         """
-        if route in {"gcv", "cg"} or self.n > (2500 if route == "spectral" else 4000):
+        if self.n > (2500 if route == "spectral" else 4000):
             return 1
         wanted = self.threads if route == "spectral" else math.ceil(8 / max(1, self.alphas))
         return min(self.kernels, max(1, wanted))
@@ -256,12 +246,7 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     spectral  Gram matrix, one eigendecomposition  n^2 (leave-one-out); n |S|^2 or n^3 once, |S|^3 / 3
     primal    n D^2                                n D^2, |S| D min(|S|, D) per set
     refit     Gram matrix                          |train|^3 / 3 per set
-    cg        7 sqrt(n) columns of it              about 40 products with it per set, by tiles
-    gcv       7 sqrt(n) columns of it              about 40 products with it
     ========= ==================================== ====================================================
-
-    cg is there for at most 20 sets; it is taken where no other route fits, and with cv="held-out" from 10 000 rows on
-    where it is the cheapest. gcv is the one route of cv="gcv".
 
     Parameters
     ----------
@@ -279,13 +264,14 @@ def plan(work: SearchWork, memory: int, rates: Rates | None = None, label: str =
     Plan
     """
     rates = rates or Rates()
-    routes = sorted(_routes(work, rates, memory), key=lambda route: route.seconds)
+    routes = sorted(_routes(work, rates), key=lambda route: route.seconds)
     fitting = [route for route in routes if route.bytes <= memory]
     if not fitting:
         least = min(routes, key=lambda route: route.bytes)
         raise MemoryRefusal(
             f"Model selection on {work.n} rows needs at least {readable(least.bytes)} of memory; {readable(memory)} is "
-            f"available. Use at most about {_fitting_rows(work, rates, memory)} rows{_leaner(work, memory)}."
+            f"available. Use at most about {_fitting_rows(work, rates, memory)} rows, or "
+            "NystroemRidgeCV, which reads the rows in blocks."
         )
     return Plan(work, tuple(routes), fitting[0], memory, label)
 
@@ -298,58 +284,13 @@ def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
         smaller = replace(
             work, n=int(n), sizes=work.sizes * share, trains=work.trains * share, tests=work.tests * share
         )
-        if min(route.bytes for route in _routes(smaller, rates, memory)) <= memory:
+        if min(route.bytes for route in _routes(smaller, rates)) <= memory:
             break
         n *= 0.9
     return int(n)
 
 
-def _leaner(work: SearchWork, memory: int) -> str:
-    """Which other `cv` would do with the memory, if one does."""
-    if not work.iterable or work.method != "folds" or iterated_bytes(work, 1) > memory:
-        return ""
-    return ", or cv='gcv' or cv='held-out', which need less memory"
-
-
-def iterated_bytes(work: SearchWork, vectors: int) -> float:
-    """Memory of conjugate gradients on so many right-hand sides, without any kept tiles."""
-    return cg_bytes(work.n, 0) + 176.0 * work.n * vectors + 24 * float(work.tests.sum()) + work.kept + _BASE
-
-
-def _iterated(work: SearchWork, rates: Rates) -> list[RouteCost]:
-    """Routes without a Gram matrix, where there are any."""
-    n, sets = float(work.n), len(work.sizes)
-    generalized = work.method == "gcv"
-    if not (work.iterable and not work.refit_only and (generalized or sets <= _FEW_SETS)):
-        return []
-    vectors = work.targets + (PROBES + 1 if generalized else 1)
-    sets = 1 if generalized else sets
-    r = float(pivots(work.n))
-    # columns and tiles in single precision; then products from those tiles, and two in double precision
-    once = 0.5 * n * n / (2.5 * rates.values) + 4 * n * r * r / rates.product
-    pair = 0.5 * n * n / (16 * rates.values) + (n * n + 8 * n * r) * vectors / rates.product
-    each = _PRODUCTS * pair + 2 * 0.5 * n * n / rates.values
-    fits = work.kernels * sets
-    return [
-        RouteCost(
-            "gcv" if generalized else "cg",
-            fits * (4 * n * r * r + work.alphas * _PRODUCTS * 2 * n * n * vectors),
-            fits * (once + work.alphas * each) + rates.start,
-            iterated_bytes(work, vectors),
-            "conjugate gradients for each alpha" + (", the trace from random vectors" if generalized else " and set"),
-        )
-    ]
-
-
-def _routes(work: SearchWork, rates: Rates, memory: float) -> list[RouteCost]:
-    exact = [] if work.method == "gcv" else _exact(work, rates)
-    many = work.method == "held-out" and work.n >= WORTH_ITERATING
-    if many or not any(route.bytes <= memory for route in exact):
-        return exact + _iterated(work, rates)
-    return exact
-
-
-def _exact(work: SearchWork, rates: Rates) -> list[RouteCost]:
+def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
     """Routes that give the numbers of refitting, each with its cost."""
     costs = _Costs(work, rates)
     if work.refit_only:

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning, nearest, sentence
-from mercer.selection.metrics import QUICK, accuracy, mae, mse, r2, sizes
-from mercer.selection.problem import Removals, label_targets
+from mercer.selection.metrics import QUICK, accuracy, mae, mse, r2
+from mercer.selection.removals import Removals, label_targets
 
 _LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_squared_error'."
 _STRATIFY = "Use fewer or stratified folds, so that every training part has all classes."

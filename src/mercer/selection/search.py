@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,18 +11,19 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, File, Rows
-from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.runtime import available_bytes, thread_count
+from mercer.runtime import available_bytes, blas_for, each, single_threaded_blas, thread_count, threads
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.progress import Progress
-from mercer.selection.candidates import Candidates, TriedKernel
+from mercer.selection.candidate import Candidate, HeldOut
 from mercer.selection.fingerprint import fingerprint
-from mercer.selection.heldout import HeldOut
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
-from mercer.selection.problem import Problem, Removals, taken
+from mercer.selection.removals import Removals, UsedSets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.table import SearchTable
+from mercer.solvers.problem import Problem, taken
+
+_TINY = 200  # rows up to which leave-one-out is done on one thread
 
 
 class Search:
@@ -46,8 +47,6 @@ class Search:
         Whether scores are kept for each target.
     refit_only : bool
         Whether weights change with every split, so that nothing but refitting is exact.
-    method : str
-        "gcv" or "held-out" where `cv` was one of them; otherwise "folds".
     sample_weight : ndarray of shape (n,) or None
         As given, without weights of classes, for scorers that ask for them.
 
@@ -72,17 +71,17 @@ class Search:
         *,
         per_target: bool = False,
         refit_only: bool = False,
-        method: str = "folds",
         sample_weight: Array | None = None,
     ) -> None:
         self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
         self.problem = problem if problem.labels else problem.centred()  # labels are near zero as they are
-        self.per_target, self.refit_only, self.method = per_target, refit_only, method
+        self.per_target, self.refit_only = per_target, refit_only
         self.sample_weight = sample_weight
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
-        self._tried: list[Candidates] = []
+        self._plans: dict[tuple[Kernel, float], Plan] = {}  # by which each candidate was tried
+        self._sets: dict[int, tuple[Removals, tuple[Removals, UsedSets]]] = {}
         self._found: dict[tuple[Kernel, float], HeldOut] = {}
 
     @property
@@ -94,8 +93,6 @@ class Search:
 
     def plan(self, kernels: Sequence[Kernel], alphas: Array, rates: Rates | None = None) -> Plan:
         """Which route would be taken, at what cost; nothing is run."""
-        if self.method == "gcv" and self.problem.gram:
-            raise InputError("cv='gcv' does not support precomputed kernels. Use leave-one-out, cv=None.")
         values = 8 * len(self.removals.rows) * self.problem.Y.shape[1]
         kept = SCORE_BYTES * len(self.removals) * self.scored_targets
         kept += values if values * len(kernels) * len(alphas) <= KEPT else 0
@@ -123,8 +120,6 @@ class Search:
             refit_only=self.refit_only,
             refit=not nested,
             kept=kept * len(kernels) * len(alphas),
-            iterable=not nested and all(kernel.kind != "gram" for kernel in kernels),
-            method="folds" if nested else self.method,
         )
         label = f"nested, {self.folds.label}" if nested else self.folds.label
         return plan(work, available_bytes(), rates, label)
@@ -143,20 +138,83 @@ class Search:
             return order, self.rows, self.problem
         return order, *taken(self.rows, self.problem, order)
 
-    def candidates(
-        self, kernels: Sequence[Kernel], alphas: Array, plan: Plan, removals: Removals | None = None
-    ) -> Candidates:
-        """Kernels and alphas on the rows of this search, which are worked on in the order of their folds.
+    def candidate(
+        self, kernel: Kernel, plan: Plan, removals: Removals | None = None, *, quick: bool = False
+    ) -> Candidate:
+        """One kernel on the rows of this search, which are worked on in the order of their folds.
 
-        Sets are slices then, which are fastest. Held-out values do not depend on that order.
+        Sets are slices then, which are fastest; held-out values do not depend on that order. `quick`: predictions have
+        the digits that the scores need, and not all that can be had.
         """
-        order, rows, problem = self._sorted
-        # the best candidate's predictions are wanted to all their digits: done again, unless it is the only candidate
-        many = removals is None and self.removals.single and len(kernels) * len(alphas) > 1
-        ranks = self.scoring.of_ranks or (removals is not None and problem.labels)  # nested predictions are kept
-        errors_only = many and self.scoring.of_errors and self.classes is None
-        sets = (removals or self.removals).renumbered(order)
-        return Candidates(kernels, alphas, rows, problem, sets, plan, errors_only=errors_only, ranks=ranks)
+        _, rows, problem = self._sorted
+        nested, many = removals is not None, plan.work.kernels * plan.work.alphas > 1
+        # nested predictions are kept; those of the best candidate are computed again, unless it is the only one
+        ranks = self.scoring.of_ranks or (problem.labels and (nested or not quick))
+        errors_only = quick and many and not nested and self.removals.single and self.scoring.of_errors
+        sets = self._renumbered(removals or self.removals)
+        route, work = plan.chosen.name, plan.work
+        with self._blas(plan, side_by_side=route == "spectral" and work.batch(route) > 1):
+            return Candidate(
+                kernel, rows, problem, sets[0], route, whole=work.whole, sets=sets[1],
+                errors_only=errors_only and self.classes is None, ranks=ranks,
+            )  # fmt: skip
+
+    def held_out(self, candidate: Candidate, alpha: float, plan: Plan) -> HeldOut:
+        """Held-out predictions of one candidate and alpha.
+
+        The plan says how many threads BLAS has: sums are taken in another order with more of them, and a candidate
+        that is tried again must come out the same to the last bit.
+        """
+        with self._blas(plan, side_by_side=plan.work.batch(plan.chosen.name) * plan.work.alphas > 1):
+            return candidate.at(alpha)
+
+    @staticmethod
+    def _blas(plan: Plan, *, side_by_side: bool) -> AbstractContextManager[None]:
+        return single_threaded_blas() if side_by_side else blas_for(plan.work.n)
+
+    def _renumbered(self, removals: Removals) -> tuple[Removals, UsedSets]:
+        """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
+        if id(removals) not in self._sets:
+            order, _, problem = self._sorted
+            renumbered = removals.renumbered(order)
+            self._sets[id(removals)] = removals, (renumbered, UsedSets(problem, renumbered))
+        return self._sets[id(removals)][1]
+
+    def all_held_out(
+        self,
+        kernels: Sequence[Kernel],
+        alphas: Array,
+        plan: Plan,
+        removals: Removals | None = None,
+        *,
+        skip: Sequence[bool] = (),
+        by_kernel: bool = False,
+    ) -> Generator[tuple[int, int, HeldOut]]:
+        """The number of a kernel, that of an alpha, and what they predict, for every pair.
+
+        A few kernels are tried side by side, each on one thread; `by_kernel`, one is completed before the next begins.
+        """
+        route, work = plan.chosen.name, plan.work
+        wanted = [k for k in range(len(kernels)) if not (len(skip) and skip[k])]
+        batch = 1 if by_kernel else work.batch(route)
+
+        def prepare(k: int) -> Candidate:
+            return self.candidate(kernels[k], plan, removals, quick=True)
+
+        for start in range(0, len(wanted), batch):
+            numbers = wanted[start : start + batch]
+            # eigendecompositions side by side, one thread each; kernel matrices one by one, by tiles on all threads
+            made = each(prepare, numbers) if route == "spectral" else map(prepare, numbers)
+            candidates = dict(zip(numbers, made, strict=True))
+            jobs = [(k, a) for k in numbers for a in range(len(alphas))]
+
+            def run(job: tuple[int, int], candidates: dict[int, Candidate] = candidates) -> HeldOut:
+                return self.held_out(candidates[job[0]], float(alphas[job[1]]), plan)
+
+            # hardly any arithmetic: threads would wait for each other
+            with threads(1) if work.single and work.n <= _TINY else nullcontext():
+                yield from ((k, a, found) for (k, a), found in zip(jobs, each(run, jobs), strict=True))
+            candidates.clear()  # before the next ones are made
 
     # -- the search -------------------------------------------------------------------------------------
 
@@ -166,19 +224,19 @@ class Search:
         """Score every candidate; with `checkpoint`, what is finished survives."""
         splits = len(self.folds.repeats) if self.pool_only else len(self.removals)
         table = SearchTable.empty(kernels, alphas, splits, self.scored_targets, self.scoring.name)
-        candidates = self.candidates(kernels, alphas, plan)
         saved, finished = None, np.zeros(len(kernels), dtype=bool)
         if checkpoint is not None:
-            saved = Checkpoint(checkpoint, self._mark(candidates))
+            saved = Checkpoint(checkpoint, self._mark(kernels, alphas, plan))
             _restore(table, saved, finished)
             saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * int((~finished).sum()), verbose)
-        self._tried.append(candidates)
+        self._plans |= {(kernel, float(alpha)): plan for kernel in kernels for alpha in alphas}
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
         nothing = np.empty((0, 0))
         left = np.full(len(kernels), len(alphas))
         try:
-            with closing(candidates.all_held_out(finished.tolist(), by_kernel=saved is not None)) as found:
+            found = self.all_held_out(kernels, alphas, plan, skip=finished.tolist(), by_kernel=saved is not None)
+            with closing(found):
                 for k, a, held_out in found:
                     self._score(table, k, a, held_out)
                     self._found[kernels[k], float(alphas[a])] = held_out if keep else replace(held_out, values=nothing)
@@ -223,43 +281,34 @@ class Search:
         ]
         return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
 
-    def _mark(self, candidates: Candidates) -> str:
-        problem, sets, tests = candidates.problem, candidates.removals.sets, candidates.removals.tests
+    def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:
+        _, rows, problem = self._sorted
+        removals, _ = self._renumbered(self.removals)
         return fingerprint(
-            candidates.rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *sets,
-            *map(np.sort, tests), list(candidates.kernels), candidates.alphas, self.scoring.name, self.scoring.loss,
-            self.scoring.scorer, self.per_target, candidates.route,
+            rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *removals.sets,
+            *map(np.sort, removals.tests), list(kernels), alphas, self.scoring.name, self.scoring.loss,
+            self.scoring.scorer, self.per_target, plan.chosen.name,
         )  # fmt: skip
 
     # -- held-out predictions of one candidate ------------------------------------------------------------
 
-    def probe_errors(self, table: SearchTable) -> dict[str, Array]:
-        """Standard error of every squared score that is due to the random vectors of its trace."""
-        pairs = [(kernel, float(alpha)) for kernel in table.kernels for alpha in table.alphas]
-        spread = np.array([self._found[pair].spread if pair in self._found else np.nan for pair in pairs])
-        return {"probe_error": spread * np.abs(table.mean.mean(axis=2).ravel())}
-
     def values(self, kernel: Kernel, alphas: Sequence[float], plan: Plan) -> tuple[Array, float]:
         """Held-out values of one kernel at every tested row, each target at its own alpha; and the worst condition.
 
-        A candidate that was tried is done again as it was then, if it was not kept or small predictions were left
-        without digits; any other is done by this plan.
+        A candidate that was tried is tried again by the plan of then, if it was not kept or small predictions were left
+        without digits; any other by this plan.
         """
         found: dict[float, HeldOut] = {}
-        systems: dict[int, TriedKernel] = {}
-        other: Candidates | None = None
+        made: dict[int, Candidate] = {}
         for alpha in sorted(set(alphas)):
             known = self._found.get((kernel, alpha))
             if known is not None and len(known.values) and not known.cancelled:
                 found[alpha] = known
                 continue
-            tried = (each for each in self._tried if kernel in each.kernels and alpha in each.alphas)
-            candidates = next(tried, None) or other
-            if candidates is None:
-                candidates = other = self.candidates([kernel], np.array(alphas), plan)
-            if id(candidates) not in systems:
-                systems[id(candidates)] = candidates.system(kernel)
-            found[alpha] = candidates.held_out(systems[id(candidates)], alpha)
+            mine = self._plans.get((kernel, alpha), plan)
+            if id(mine) not in made:
+                made[id(mine)] = self.candidate(kernel, mine)
+            found[alpha] = self.held_out(made[id(mine)], alpha, mine)
         worst = max(held_out.condition for held_out in found.values())
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.selection.metrics import sizes
 from mercer.solvers.route import digits_left
 from mercer.text import Shown, text_table
 

@@ -73,14 +73,6 @@ class LowRank:
         result /= self.alpha
         return np.asarray(result)
 
-    def trace(self) -> float:
-        """Trace of the inverse: 1 / alpha for what F does not reach, and that of (F'F + alpha I)^-1."""
-        from scipy.linalg.lapack import dtrtri
-
-        n, r = self.F.shape
-        inverse = dtrtri(self._factor, lower=1)[0] if r else self._factor
-        return float((n - r) / self.alpha + np.vdot(inverse, inverse))
-
 
 @dataclass
 class Tally:

@@ -10,17 +10,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError
+from mercer.errors import InputError, MercerError
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, underflow_is_zero
 from mercer.runtime import promise
-from mercer.solvers.dual import DualSystem
+from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.dual import DualSystem, SpectralInverse
 from mercer.solvers.gram import columns_against, times, training_matrix
+from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
+from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.plan import SolverChoice
-from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.primal import PrimalSolved, PrimalSystem
+from mercer.solvers.problem import Problem
 from mercer.solvers.route import Route
-from mercer.solvers.solution import Penalized, Solution, likelihood
+from mercer.solvers.solution import DualSolved, Penalized, Solution, likelihood
 from mercer.solvers.streamed import StreamedSystem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
@@ -255,6 +259,19 @@ class FittedRidge:
         found: list[tuple[Array, Penalized]] = self.known["systems"]
         return found
 
+    @property
+    @underflow_is_zero
+    def leave_outs(self) -> list[tuple[Array, LeaveOut]]:
+        """For each distinct alpha its targets, and P of the rows that were trained on, from the factor that is there.
+
+        What intervals, influence, effects and updates read, made when it is first asked for.
+        """
+        if "leave outs" not in self.known:
+            parts = [(mine, solved, self.targets[np.ix_(self.numbers, mine)]) for mine, solved in self.systems]
+            self.known["leave outs"] = [(mine, leave_out_of(solved, Y)) for mine, solved, Y in parts]
+        found: list[tuple[Array, LeaveOut]] = self.known["leave outs"]
+        return found
+
     def shares(self, rows: Rows) -> Iterator[tuple[Array, slice, Array]]:
         """For each distinct alpha and block of new rows: its targets, the block, the shares of Y in f as columns."""
         for part in blocks(len(rows)):
@@ -293,9 +310,46 @@ class FittedRidge:
     def degrees_of_freedom(self) -> Array:
         """Trace of the smoother matrix, the intercept included, of each target."""
         result = np.empty(len(self.alphas))
-        for mine, solved in self.systems:
-            result[mine] = solved.degrees_of_freedom()
+        for group, (mine, solved) in enumerate(self.systems):
+            if len(self.numbers) <= _KEPT and isinstance(getattr(solved, "inverse", None), Cholesky):
+                left = self.leave_outs[group][1]  # which others ask for, too
+                result[mine] = len(self.numbers) - left.multiple * float(left.diagonal().sum())
+            else:
+                result[mine] = solved.degrees_of_freedom()
         return result
+
+
+def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
+    """P and P V Y of a factored system, from its own factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers import DualSystem
+    >>> from mercer.solvers.fitted import leave_out_of
+    >>> K, y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1.0], [0.0]])
+    >>> E, good = leave_out_of(DualSystem(K, None).at(1.0, "cholesky"), y).single_residuals()
+    >>> E.round(4).tolist(), good.tolist()  # the first row alone predicts 1 / (2 + 1) at the second
+    ([[1.0], [-0.3333]], [True, True])
+    """
+    if isinstance(solved, PrimalSolved):
+        system = solved.system
+        problem = Problem(Y, system.root**2, system.intercept).centred()
+        U, s, _ = system.singular() if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
+        reached = s > 0
+        if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
+            return Explicit(solved, problem)
+        U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
+        return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
+    if not isinstance(solved, DualSolved):
+        raise MercerError(f"Internal error: no leave-one-out predictions for {type(solved).__name__}.")
+    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
+    if isinstance(inverse, Cholesky):
+        return Inverted.of_factor(inverse, problem)
+    if isinstance(inverse, SpectralInverse):
+        U = inverse.spectrum.vectors
+        return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
+    raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
 
 
 def _solved(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.data.checks import kind_of_names, one_kind
 from mercer.data.rows import Array
 from mercer.runtime import promise
-from mercer.selection.problem import Removals, label_targets
+from mercer.selection.removals import Removals, label_targets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source

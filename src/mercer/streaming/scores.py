@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.runtime import run
-from mercer.selection.metrics import sizes
 from mercer.selection.table import SearchTable, Winner
 from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.sums import State

@@ -221,7 +221,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     weekday = _weekday(filled)
     for place, day in enumerate(column.weekdays):
         out[:, first + place] = ONE_HOT * ((weekday == day) & ~cells.missing)
-    outside = (filled < column.scale.low) | (filled > column.scale.high)
+    outside = ((filled < column.scale.low) | (filled > column.scale.high)) & ~cells.missing
     nowhere = np.zeros(len(filled), dtype=bool)
     return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
 

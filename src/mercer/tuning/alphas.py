@@ -10,14 +10,14 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import gram
-from mercer.selection.heldout import KernelSystem
+from mercer.selection.candidate import Candidate
 from mercer.selection.ladders import resolve_alphas
-from mercer.selection.leave_out import SingularError
-from mercer.selection.leave_out_dual import Inverted
-from mercer.selection.problem import Problem, Removals, taken
+from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, choose
 from mercer.solvers.conjugate import solved_by_gradients
 from mercer.solvers.gram import times, training_matrix
+from mercer.solvers.leave_out import Inverted, SingularError
+from mercer.solvers.problem import Problem, taken
 from mercer.solvers.streamed import StreamedSystem
 
 _LADDER_ROWS = 500  # a first alpha needs no more
@@ -26,7 +26,7 @@ _QUARTERS = 16  # of a decade: no search goes further in one direction
 
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
     """Mean squared leave-one-out error for every alpha, from one eigendecomposition."""
-    system = KernelSystem(kernel, rows, problem, Removals.singles(len(rows)), "spectral")
+    system = Candidate(kernel, rows, problem, Removals.singles(len(rows)), "spectral")
     return np.array([float(np.mean((system.at(float(alpha)).values - problem.Y) ** 2)) for alpha in alphas])
 
 

@@ -19,11 +19,10 @@ import numpy as np
 from mercer.data.folds import clusters_of, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem, taken
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import LeftOut, Predictor, downhill
 from mercer.tuning.descent import Descent, descend, least_alpha
 from mercer.tuning.held_out import HeldOutCriterion, most_rows
@@ -509,9 +508,7 @@ def _for_more(end: Descent, n: int) -> float:
 
 def _mean_of(descents: Sequence[Descent]) -> tuple[Kernel, float]:
     """Geometric means of the folds' parameters and alphas."""
-    names = tunable(descents[0].kernel)
-    middle = {
-        name: np.exp(np.mean([np.log(tunable(descent.kernel)[name]) for descent in descents], axis=0)) for name in names
-    }
+    ends = [descent.kernel.tunable() for descent in descents]
+    middle = {name: np.exp(np.mean([np.log(end[name]) for end in ends], axis=0)) for name in ends[0]}
     kernel = descents[0].kernel.set_params(**{n: float(v) if np.ndim(v) == 0 else v for n, v in middle.items()})
     return kernel, float(np.exp(np.mean([np.log(descent.alpha) for descent in descents])))

@@ -18,13 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.slopes import Slopes, gradient
+from mercer.kernels.base import Kernel, Slopes
+from mercer.kernels.slopes import gradient
 from mercer.kernels.tiles import gram
-from mercer.selection.leave_out import SingularError
-from mercer.selection.leave_out_dual import Inverted
-from mercer.selection.problem import Problem
 from mercer.solvers.lapack import add_outer_pair
+from mercer.solvers.leave_out import Inverted, SingularError
+from mercer.solvers.problem import Problem
 
 OBJECTIVES = ("loo", "evidence")
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Stationary
 from mercer.kernels.views import Mapped, On
 from mercer.tuning.criterion import Point
@@ -113,7 +112,7 @@ class Coordinates:
     groups: list[Array] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = tunable(self.kernel)
+        found = self.kernel.tunable()
         self.names = list(found)
         self.groups = []
         self.widths = _widths(self.kernel, self.rows, np.arange(self.rows.width))
@@ -129,14 +128,14 @@ class Coordinates:
 
     def vector(self, kernel: Kernel) -> Array:
         """The logarithms at a kernel; of columns that share a width their mean."""
-        found = tunable(kernel)
+        found = kernel.tunable()
         logs = np.concatenate([np.log(found[name]).ravel() for name in self.names] or [np.empty(0)])
         places = np.concatenate(self.groups or [np.empty(0, dtype=np.intp)])
         return np.bincount(places, logs, self.size) / np.maximum(np.bincount(places, minlength=self.size), 1)
 
     def at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
-        held = tunable(self.kernel)
+        held = self.kernel.tunable()
         values = {}
         for name, groups in zip(self.names, self.groups, strict=True):
             value = np.exp(vector[groups]).reshape(held[name].shape)
@@ -152,7 +151,7 @@ class Coordinates:
 
     def limits(self, given: dict[str, tuple[float, float]]) -> Array:
         """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
-        found, begin = tunable(self.kernel), self.vector(self.kernel)
+        found, begin = self.kernel.tunable(), self.vector(self.kernel)
         limits = np.empty((self.size, 2))
         for name, groups in zip(self.names, self.groups, strict=True):
             value, last = found[name].ravel(), name.rsplit("__", 1)[-1]
@@ -212,7 +211,7 @@ def least_alpha(n: int) -> float:
 def rounded_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
     values: dict[str, Any] = {}
-    for name, value in tunable(kernel).items():
+    for name, value in kernel.tunable().items():
         short = np.array([float(f"{number:.6g}") for number in value.ravel()])
         values[name] = float(short[0]) if value.ndim == 0 else short
     return kernel.set_params(**values)

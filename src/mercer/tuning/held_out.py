@@ -22,9 +22,9 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern
-from mercer.selection.problem import Problem, taken
+from mercer.kernels.stationary import Periodic, Stationary
 from mercer.solvers.lapack import potrf, potrs
+from mercer.solvers.problem import Problem, taken
 from mercer.tuning.criterion import Point
 
 _BYTES = 4e8  # what the distances of one kind may take
@@ -80,28 +80,8 @@ def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
     return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
 
 
-def _profile(kernel: Gaussian | Laplacian | Matern, s: Array) -> tuple[Array, Array]:
-    """k and -dk / d log s_j per unit of s_j, of scaled distances s (squared ones but for the Laplacian)."""
-    if isinstance(kernel, Laplacian):
-        k = np.exp(-s)
-        return k, k
-    if isinstance(kernel, Gaussian):
-        k = np.exp(-0.5 * s)
-        return k, k
-    r = np.sqrt(s)
-    if kernel.nu == 0.5:  # at distance 0 nothing changes
-        k = np.exp(-r)
-        return k, np.divide(k, r, out=np.zeros_like(r), where=r > 0)
-    r *= math.sqrt(2 * kernel.nu)
-    decay = np.exp(-r)
-    if kernel.nu == 1.5:
-        return (1 + r) * decay, 3 * decay
-    slope = (1 + r) * decay
-    return slope + r * r * decay / 3, slope * (5 / 3)
-
-
-def _known(kernel: Kernel) -> Gaussian | Laplacian | Matern:
-    if not isinstance(kernel, Gaussian | Laplacian | Matern):
+def _known(kernel: Kernel) -> Stationary:
+    if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
         raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
     return kernel
 
@@ -141,8 +121,8 @@ class HeldOutCriterion:
         self.share = list(range(rows.width)) if share is None else list(share)
         self.known: dict[bool, Distances] = {}
 
-    def _distances(self, kernel: Kernel) -> Distances:
-        squared = not isinstance(kernel, Laplacian)
+    def _distances(self, kernel: Stationary) -> Distances:
+        squared = kernel.power == 2
         if squared not in self.known:
             self.known[squared] = Distances(self.rows.dense(), self.share, squared=squared)
         return self.known[squared]
@@ -169,14 +149,15 @@ class HeldOutCriterion:
                     place += step
             return alphas[place], at(place)
 
-    def _matrix(self, kernel: Gaussian | Laplacian | Matern) -> tuple[Array, Array]:
-        """The upper triangle of K, and how it changes by pair of rows."""
+    def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
+        """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
         held, by = self._distances(kernel), self._scales(kernel)
         pairs, n = held.total if np.ndim(kernel.width) == 0 else held.values, len(self.w)
         K, B = np.empty((n, n)), np.empty(pairs.shape[1])
         for begin, end in held.parts:
             part = slice(held.starts[begin], held.starts[end])
-            k, B[part] = _profile(kernel, by @ pairs[:, part])
+            k, slope = kernel.profile_and_slope(by @ pairs[:, part])
+            np.multiply(slope, -kernel.power, out=B[part])
             at = 0
             for i in range(begin, end):
                 K[i, i + 1 :] = k[at : at + n - 1 - i]
@@ -184,11 +165,11 @@ class HeldOutCriterion:
         np.fill_diagonal(K, 1.0)
         return K, B
 
-    def _scales(self, kernel: Gaussian | Laplacian | Matern) -> Array:
+    def _scales(self, kernel: Stationary) -> Array:
         """What distances are multiplied by: one number, or one per group of columns."""
         width = np.asarray(kernel.width, dtype=np.float64)
-        power = -1.0 if isinstance(kernel, Laplacian) else -2.0
-        return np.asarray((width.reshape(1) if width.ndim == 0 else width[self._distances(kernel).first]) ** power)
+        chosen = width.reshape(1) if width.ndim == 0 else width[self._distances(kernel).first]
+        return np.asarray(chosen ** -float(kernel.power))
 
     def _value(self, total: float) -> float:
         """The criterion of a sum of squares."""
@@ -196,7 +177,7 @@ class HeldOutCriterion:
             return -math.inf if total == 0 else math.inf
         return math.log(total / self.Y.size) + self.shift
 
-    def _at(self, kernel: Gaussian | Laplacian | Matern, alpha: float, *, slopes: bool) -> Point:
+    def _at(self, kernel: Stationary, alpha: float, *, slopes: bool) -> Point:
         held, n, one = self._distances(kernel), len(self.w), np.ndim(kernel.width) == 0
         K, B = self._matrix(kernel)
         found = self._folds(K, alpha, slopes=slopes)

@@ -9,7 +9,6 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
-from mercer.kernels.slopes import tunable
 from mercer.kernels.stationary import Laplacian, Matern
 from mercer.solvers.dual import DualSystem
 from mercer.solvers.gram import training_matrix
@@ -38,11 +37,10 @@ def widths_by_sensitivity(criterion: HeldOutCriterion) -> Array:
     smooth = descend(criterion, start.kernel, start.alpha, steps=_STEPS, gain=_GAIN)
     rows, problem = criterion.rows, criterion.problem
     system = DualSystem(training_matrix(smooth.kernel, rows), problem.weights, intercept=True, certified=True)
-    width = float(tunable(smooth.kernel)["width"])
+    width = float(smooth.kernel.tunable()["width"])
     Z = rows.dense() / width
     norms = np.einsum("ij,ij->i", Z, Z)
-    r = np.sqrt(np.maximum(5.0 * (norms[:, None] + norms - 2.0 * Z @ Z.T), 0.0))
-    slope = -5.0 / 6.0 * (1.0 + r) * np.exp(-r)
+    slope = Matern(nu=2.5).slope(np.maximum(norms[:, None] + norms - 2.0 * Z @ Z.T, 0.0))
     squares = np.zeros(columns)
     for a in system.solve(problem.Y, smooth.alpha, "cholesky").dual.T:
         V = slope * a
@@ -59,7 +57,7 @@ def widths_of(kernel: Kernel, like: Kernel, columns: int) -> list[Array]:
     They are scaled so that typical distances are one; between kernels of different distances also their roots, which
     differ less from column to column.
     """
-    width = np.broadcast_to(tunable(kernel)["width"], (columns,))
+    width = np.broadcast_to(kernel.tunable()["width"], (columns,))
     if isinstance(kernel, Laplacian) == isinstance(like, Laplacian):
         return [width]
     return [each * math.sqrt(2.0 * float(np.sum(each**-2.0))) for each in (width, np.sqrt(width))]

@@ -13,11 +13,10 @@ from mercer.data.checks import as_numbers, checked_intercept, checked_size, chec
 from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
-from mercer.kernels.slopes import tunable
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.selection.problem import Problem, taken
+from mercer.solvers.problem import Problem, taken
 from mercer.text import Shown, rounded
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
@@ -223,7 +222,7 @@ def tune(
 
 def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds: Any) -> None:
     """Validate kernel, `alpha`, `share` and `bounds`."""
-    names = tunable(kernel)
+    names = kernel.tunable()
     if not names:
         raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
     if kernel.kind == "gram":
@@ -279,7 +278,7 @@ def _shape(given: Any) -> str:
 
 def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
-    widths = {name: value * factor for name, value in tunable(kernel).items() if name.endswith("width")}
+    widths = {name: value * factor for name, value in kernel.tunable().items() if name.endswith("width")}
     return kernel.set_params(**{name: float(v) if v.ndim == 0 else v for name, v in widths.items()})
 
 

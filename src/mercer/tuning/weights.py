@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.selection.problem import label_numbers
+from mercer.selection.removals import label_numbers
 
 
 def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:

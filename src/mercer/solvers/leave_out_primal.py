@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
-from mercer.selection.leave_out import LeaveOut, SingularError
-from mercer.selection.metrics import sizes
-from mercer.selection.problem import Problem, Runs
 from mercer.solvers.lapack import potrf, potrs
+from mercer.solvers.leave_out import LeaveOut, SingularError
 from mercer.solvers.primal import PrimalSolved
+from mercer.solvers.problem import Problem, Runs
 
 # A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
 _CANCELLED = 1e-6

@@ -1,4 +1,4 @@
-"""Held-out predictions of one kernel for every alpha and every removal, by the route the plan chose."""
+"""A candidate: one kernel, and its held-out predictions for any alpha and every set of rows that is left out."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
-from mercer.selection.leave_out import LeaveOut, SingularError
-from mercer.selection.leave_out_dual import Dual, Inverted, Spectral
-from mercer.selection.leave_out_primal import Explicit
-from mercer.selection.metrics import sizes
-from mercer.selection.problem import Problem, Removals, Twins, UsedSets, balanced, used_only
+from mercer.selection.removals import Removals, Twins, UsedSets, balanced, used_only
 from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
+from mercer.solvers.leave_out import Dual, Inverted, LeaveOut, SingularError, Spectral
+from mercer.solvers.leave_out_primal import Explicit
+from mercer.solvers.problem import Problem
 from mercer.solvers.route import EPS
 
 # Y - E has too few digits of a prediction below this share of the targets, and in an ill-conditioned system below a
@@ -43,8 +43,6 @@ class HeldOut:
         errors are about this, times the precision.
     refits : int
         How many removals were refitted because the closed form does not hold there.
-    spread : float
-        Relative standard error of squared errors that is due to chance in their computation; 0 where there is none.
     terms : ndarray of shape (tested rows,) or None
         Sizes of the terms that each prediction is the sum of, where ties must not be broken by rounding.
     cancelled : bool
@@ -55,18 +53,17 @@ class HeldOut:
     values: Array
     condition: float
     refits: int
-    spread: float = 0.0
     terms: Array | None = None
     cancelled: bool = False
 
 
-class KernelSystem:
-    """One kernel: the matrices that every alpha shares, and the held-out predictions of each alpha.
+class Candidate:
+    """One kernel on all rows: the matrices that every alpha shares, and the held-out predictions of each alpha.
 
     Parameters
     ----------
     kernel : Kernel
-        The candidate.
+        The kernel.
     rows : Rows
         All rows, or the Gram matrix for a precomputed kernel.
     problem : Problem
@@ -171,10 +168,10 @@ class KernelSystem:
         return replace(found, values=values * self.unit, terms=None)
 
     @cached_property
-    def _dual(self) -> KernelSystem:
+    def _dual(self) -> Candidate:
         problem = replace(self.problem, Y=self.problem.Y * self.unit)
         data = self.kernel, self.rows, problem, self.removals
-        return KernelSystem(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
+        return Candidate(*data, "spectral", sets=self.sets, errors_only=self.errors_only, ranks=self.ranks)
 
     # -- closed forms ---------------------------------------------------------------------------------
 
@@ -229,6 +226,8 @@ class KernelSystem:
             condition = self.rounding.condition(left, values, terms)
         elif isinstance(left, Explicit) and (self.ranks or self.problem.labels):
             terms = left.terms()[removals.rows]
+            if self.problem.labels:
+                condition = lost_labels(values, terms, condition, 1.0)
         cancelled = self.problem.labels and not self.ranks
         cancelled |= self.errors_only and bool(self._cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)

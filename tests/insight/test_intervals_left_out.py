@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from mercer import KernelRidge
 from mercer.data.folds import draw
 from mercer.errors import SingularSystemWarning
-from mercer.insight.left_out import fold_numbers
+from mercer.insight.intervals import fold_numbers
 from mercer.kernels import Gaussian, Linear
 
 pytestmark = pytest.mark.slow

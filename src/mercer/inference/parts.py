@@ -1,7 +1,7 @@
-"""A fitted model as a sum of linear maps of its targets, and what is shown of its value.
+"""A fitted model as a weighted sum of ridges, each a linear map of its targets, and what is shown of its value.
 
-The dual coefficients of a kernel ridge model are a = P y; a committee adds several such models up. What it shows may be
-a function g of the sum f: a probability, or the exponential of a logarithm.
+The dual coefficients of a ridge are a = P y, with the P that leaves rows out; a committee adds several ridges up. What
+it shows may be a function g of the sum f: a probability, or the exponential of a logarithm.
 """
 
 from __future__ import annotations
@@ -29,28 +29,36 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.inference.changes import Change, encoded_changes, plain_changes, shifted
 from mercer.inference.derivatives import System
-from mercer.insight.left_out import leave_out_of
 from mercer.runtime import promise
-from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.gram import centre_of, training_matrix
-from mercer.solvers.lapack import potrf, potri
+from mercer.solvers.fitted import FittedRidge, cancelled
+from mercer.solvers.gram import centre_of, times
+from mercer.solvers.leave_out import LeaveOut
 from mercer.solvers.primal import PrimalSolved
-from mercer.solvers.route import EPS
-from mercer.solvers.symmetric import mirror
+from mercer.solvers.route import digits_left
 from mercer.tables import TableEncoder
 
 _SEARCHES, _COMMITTEES = (KernelRidgeCV, KernelRidgeClassifierCV), (AutoRegressor, AutoClassifier)
-# Of the targets: what predictions by the dual coefficients, and by P, may differ from those of the model.
-_SAME, _ERRORS = 1e-4, 1e-3
+_FEWEST_DIGITS = 3.0  # correct digits of P below which nothing is read from it
 
 Link: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # g(f) and its first two derivatives
 
 
 @dataclass(frozen=True, eq=False)
-class Voter(System):
-    """One kernel ridge model of a sum: its weight, a = P y, the shares of y in its constant, and residuals.
+class RidgePart(System):
+    """One ridge of a weighted sum, at its rows `at`: f(x) = k(x, Z) a + constant with a = P y.
 
-    `left` is what the model leaves of its targets, `residual` the same of models without each row.
+    Attributes
+    ----------
+    weight : float
+        Its weight in the sum.
+    P, a : ndarray of shape (n, n) and (n,)
+        The map from the targets to the dual coefficients, and these.
+    shares, constant : ndarray of shape (n,), float
+        The map from the targets to the constant, and this.
+    residual, left : ndarray of shape (n,)
+        Leave-one-out residuals, and what the ridge leaves of its targets.
+    degrees : float
+        Effective degrees of freedom.
     """
 
     weight: float
@@ -64,13 +72,15 @@ class Voter(System):
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
-    """f, a constant `start` and the weighted sum of voters, at their rows `at`; `own`: these are the training rows.
+class WeightedSum:
+    """A fitted model as a constant `start` and a weighted sum of ridges; `own`: at its training rows.
 
     Attributes
     ----------
+    parts : list of RidgePart
+        The ridges.
     residuals : ndarray of shape (n,)
-        Targets less what is predicted, as the voters are fitted to them.
+        Targets less what is predicted, as the ridges are fitted to them.
     degrees : float
         Effective degrees of freedom.
     columns : list of str
@@ -81,7 +91,7 @@ class Sum:
         What is shown of f; None for f itself.
     """
 
-    voters: list[Voter]
+    parts: list[RidgePart]
     start: float
     own: bool
     residuals: Array
@@ -91,25 +101,8 @@ class Sum:
     link: Link | None
 
 
-def inverse(K: Array, alpha: float, *, intercept: bool) -> tuple[Array, Array]:
-    """P, from (K + alpha I)^-1 with an unpenalized constant projected out, and the shares of y in that constant."""
-    G: Array = K + alpha * np.eye(len(K))
-    if potrf(G):
-        potri(G)
-        mirror(G)
-    else:  # a kernel that is no Mercer kernel may still have a regular system
-        try:
-            G = np.linalg.inv(K + alpha * np.eye(len(K)))
-        except np.linalg.LinAlgError:
-            raise InputError("The system of the model is singular. Use a larger alpha.") from None
-    if not intercept:
-        return np.asarray(G), np.zeros(len(G))
-    ones = G.sum(axis=1)
-    return np.asarray(G - np.outer(ones, ones) / ones.sum()), np.asarray(ones / ones.sum())
-
-
-def as_sum(model: Any, X: Any, of: str) -> Sum:
-    """The model as a sum of voters at rows X; None for the training rows."""
+def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
+    """The model as a weighted sum of ridges at rows X; None for the training rows."""
     model, encoder = _unwrapped(model)
     link = _link(model, of)
     if not isinstance(model, (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)):
@@ -132,26 +125,17 @@ def as_sum(model: Any, X: Any, of: str) -> Sum:
     changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z, X)
     if not changes:
         raise InputError("The model has no column of numbers or categories that varies, so there are no effects.")
-    values = [each.values(each.rows())[:, 0] for each in fitted]
     middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
-    if middle is not None and len(fitted) == 1:
+    moved = middle is not None and len(fitted) == 1
+    if middle is not None and moved:
         at, Z = at - middle, Z - middle
         changes = [shifted(change, middle) for change in changes]
-    parts = zip(weights, fitted, values, strict=True)
-    voters = [_voter(weight * scale, each, Z, at, own) for weight, each, own in parts]
-    degrees = sum(weight * voter.degrees for weight, voter in zip(weights, voters, strict=True))
+    parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
+    degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
     columns = [change.column for change in changes] if encoder is None else [each.name for each in encoder.columns_]
-    return Sum(
-        voters,
-        start,
-        X is None,
-        (1.0 - sum(weights)) * first.targets[:, 0]
-        + sum(w * voter.left for w, voter in zip(weights, voters, strict=True)),
-        float(degrees),
-        columns,
-        changes,
-        link,
-    )
+    residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
+    residuals += (1.0 - sum(weights)) * first.targets[:, 0]
+    return WeightedSum(parts, start, X is None, residuals, float(degrees), columns, changes, link)
 
 
 def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
@@ -169,7 +153,7 @@ def _ridge(model: Any) -> Any:
 
 
 def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, float]]:
-    """Of a committee, a search or a model: weights, fits, and what is added to their sum times what."""
+    """Weights and fits of a committee, a search or a model, and (offset, scale) of their weighted sum."""
     if isinstance(model, _COMMITTEES):
         check_is_fitted(model, "models_")
         scale, start = np.max(getattr(model, "scale_", 1.0)), np.max(getattr(model, "centre_", 0.0))
@@ -229,62 +213,35 @@ def _refuse(fitted: FittedRidge) -> None:
         raise InputError(sentence("alpha for marginal_effects", "above 0", float(fitted.alphas[0])))
 
 
-def _voter(weight: float, fitted: FittedRidge, Z: Array, at: Array, values: Array) -> Voter:
-    K = training_matrix(fitted.kernel, Rows(Z, fitted.names))
-    own = solved_again(fitted, K, values, "marginal_effects")
-    degrees, residual = len(Z) - float(np.trace(own.rest)), own.left / np.diag(own.rest)
-    return Voter(
-        fitted.kernel, Z, at, fitted.names, weight, own.P, own.a, own.shares, own.constant, residual, own.left, degrees
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A fitted system as a linear map of its targets.
-
-    Attributes
-    ----------
-    P, a : ndarray
-        The map to the dual coefficients, and these; of explicit features the part that kernel values can see.
-    shares, constant : ndarray, float
-        The map to the constant, and this.
-    rest, left : ndarray
-        I - smoother, and what it leaves of the targets.
-    """
-
-    P: Array
-    a: Array
-    shares: Array
-    constant: float
-    rest: Array
-    left: Array
-
-
-def solved_again(fitted: FittedRidge, K: Array, values: Array, what: str) -> Solved:
-    """The system of a model, by explicit features where it was solved by them; refused if too few digits are left.
-
-    `values` are what the model predicts for its training rows.
-    """
-    alpha, mean = float(fitted.alphas[0]), float(fitted.targets.mean())
-    y = fitted.targets - mean if fitted.intercept else fitted.targets
-    (_, solved), *_ = fitted.systems if fitted.primal is not None else [(None, None)]
-    if isinstance(solved, PrimalSolved):
-        whole, (U, s, _) = leave_out_of(solved, y), solved.system.singular()
+def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: bool) -> RidgePart:
+    (_, solved), (_, left), lost = fitted.systems[0], fitted.leave_outs[0], 1.0
+    if isinstance(solved, PrimalSolved):  # the part of the coefficients that kernel values can see
+        U, s, _ = solved.system.singular()
         U, s = U[:, s > 0], s[s > 0]
-        P = (U / (s**2 + alpha)) @ U.T
-        a, rest, left = P @ y[:, 0], whole.block(np.arange(len(y))), whole.a[:, 0]
-        shares = solved.shares(np.zeros((solved.system.count, 1)))[:, 0]
+        P = (U / (s**2 + solved.alpha)) @ U.T
+        y = fitted.targets[:, 0] - (fitted.targets.mean() if fitted.intercept else 0.0)
+        a, shares = P @ y, solved.shares(np.zeros((solved.system.count, 1)))[:, 0]
+        lost = cancelled(fitted.kernel.diagonal(Rows(Z, fitted.names)), a[:, None], y[:, None])
     else:
-        P, shares = inverse(K, alpha, intercept=fitted.intercept)
-        a, rest, left = fitted.dual[:, 0], alpha * P, alpha * fitted.dual[:, 0]
-    constant = float(np.mean(values - K @ a)) if fitted.intercept else 0.0
-    size = float(np.abs(fitted.targets - mean).max()) or float(np.abs(y).max())
-    rounding = 8 * EPS * float(np.abs(values).max())  # of targets far from zero
-    wrong = np.abs(K @ a + constant - values).max(), np.abs(K @ (P @ y[:, 0] - a)).max()
-    if not all(error <= share * size + rounding for error, share in zip(wrong, (_SAME, _ERRORS), strict=True)):
+        P, a, shares = left.matrix(), fitted.dual[:, 0], left.intercept_shares()
+    refuse_few_digits(fitted, left, "marginal_effects", lost)
+    constant = float(fitted.constant[0])
+    if moved:  # the constant of the same function, seen from the middle of the rows
+        rows = Rows(Z, fitted.names)
+        values = fitted.values(fitted.rows()) - times(fitted.kernel, rows, rows, np.ascontiguousarray(a[:, None]))
+        constant = float(values.mean())
+    diagonal, rest = left.diagonal(), left.multiple * left.a[:, 0]
+    degrees = len(Z) - left.multiple * float(diagonal.sum())
+    residual = left.a[:, 0] / diagonal
+    return RidgePart(fitted.kernel, Z, at, fitted.names, weight, P, a, shares, constant, residual, rest, degrees)
+
+
+def refuse_few_digits(fitted: FittedRidge, left: LeaveOut, what: str, lost: float = 1.0) -> None:
+    """Raise an error if rounding leaves too few digits of P; `lost`: what is lost beside, as a condition number."""
+    condition = max(left.condition, lost)
+    if left.degenerate or min(fitted.route.digits, digits_left(condition)) < _FEWEST_DIGITS:
         hint = "or use a larger alpha." if fitted.intercept else "use a larger alpha, or set fit_intercept=True."
         raise InputError(
-            f"The system of the model is too close to singular for {what}: alpha is {alpha:.3g}, the condition number "
-            f"about {fitted.route.condition:.1g}. Scale the columns of X, {hint}"
+            f"The system of the model is too close to singular for {what}: alpha is {fitted.alphas[0]:.3g}, the "
+            f"condition number about {max(fitted.route.condition, condition):.1g}. Scale the columns of X, {hint}"
         )
-    return Solved(P, a, shares, constant, rest, left)

@@ -1,99 +1,19 @@
-"""What is to be predicted, and which rows are left out when: the same for every kernel and alpha."""
+"""Which rows are left out when, and which of them must get the same prediction; labels as targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.folds import Split
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-
-Runs: TypeAlias = tuple[slice, ...]
+from mercer.solvers.problem import Problem, Runs, as_runs
 
 _ROUNDED = 8 * np.finfo(float).eps  # relative difference of entries of a kernel matrix that are equal but for rounding
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Targets, weights and intercept of one regression.
-
-    Attributes
-    ----------
-    Y : ndarray of shape (n, t)
-        Targets.
-    weights : ndarray of shape (n,) or None
-        Sample weights; rows of weight zero are predicted and never trained on.
-    intercept : bool
-        Whether the model has an unpenalized constant.
-    balance : ndarray of shape (n,) or None
-        Labels whose classes are to weigh the same in every training set.
-    gram : bool
-        Whether the rows are those of a Gram matrix given in place of X.
-    labels : bool
-        Whether Y stands for labels, so that the signs of predictions count and not their distance from Y.
-    centre : ndarray of shape (t,) or float
-        What was subtracted from the targets given to make Y; predictions of Y plus this are those of the targets.
-    """
-
-    Y: Array
-    weights: Array | None
-    intercept: bool
-    balance: Array | None = None
-    gram: bool = False
-    labels: bool = False
-    centre: Array | float = 0.0
-
-    def centred(self) -> Problem:
-        """The same problem with Y less its weighted mean, where the model has an intercept to add it again.
-
-        Every residual is the same, and targets far from zero lose no digits.
-        """
-        if not self.intercept:
-            return self
-        w = self.root**2
-        centre = (w / w.sum()) @ self.Y[self.used]
-        Y = self.Y - centre
-        constant = np.abs(Y).max(axis=0) <= _ROUNDED * np.abs(centre)  # what is left of a constant is rounding
-        return replace(self, Y=np.where(constant, 0.0, Y), centre=self.centre + centre)
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.Y)
-
-    @cached_property
-    def used(self) -> Array:
-        """Rows with weight."""
-        return np.arange(self.n) if self.weights is None else np.flatnonzero(self.weights > 0)
-
-    @cached_property
-    def unused(self) -> Array:
-        """Rows of weight zero."""
-        return np.flatnonzero(self.place < 0)
-
-    @cached_property
-    def root(self) -> Array:
-        """V: square roots of the weights of the used rows."""
-        return np.ones(self.n) if self.weights is None else np.sqrt(self.weights[self.used])
-
-    @cached_property
-    def place(self) -> Array:
-        """Where each row stands among the used ones; -1 for the others."""
-        place = np.full(self.n, -1, dtype=np.intp)
-        place[self.used] = np.arange(len(self.used))
-        return place
-
-
-def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
-    """Some of the rows and their targets, in the order of `part`."""
-    values = rows.values[part][:, part] if problem.gram else rows.values[part]
-    weights, balance = (None if given is None else given[part] for given in (problem.weights, problem.balance))
-    return Rows(values, rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +134,7 @@ def equal_rows(matrix: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.problem import equal_rows
+    >>> from mercer.selection.removals import equal_rows
     >>> equal_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
     [0, 1, 0]
     """
@@ -278,12 +198,6 @@ class UsedSets:
         self.scattered = not removals.single and any(int((np.diff(rows) != 1).sum()) > 3 for rows in self.rows)
 
 
-def as_runs(rows: Array) -> Runs:
-    """Ascending row numbers as slices of consecutive ones."""
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    return tuple(slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part))
-
-
 def used_only(places: Array) -> Array:
     """Places among the rows with weight, without the -1 of rows that have none."""
     return places[places >= 0]
@@ -299,7 +213,7 @@ def balanced(numbers: Array, weights: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.problem import balanced
+    >>> from mercer.selection.removals import balanced
     >>> balanced(np.array([0, 0, 0, 1]), np.ones(4)).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
@@ -314,7 +228,7 @@ def label_targets(numbers: Array, classes: int) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.problem import label_targets
+    >>> from mercer.selection.removals import label_targets
     >>> label_targets(np.array([0, 1, 1]), 2).ravel().tolist()
     [-1.0, 1.0, 1.0]
     """
@@ -329,7 +243,7 @@ def label_numbers(values: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.selection.problem import label_numbers
+    >>> from mercer.selection.removals import label_numbers
     >>> label_numbers(np.array([[-0.5], [2.0]])).tolist(), label_numbers(np.array([[0.1, 0.7, 0.2]])).tolist()
     ([0, 1], [1])
     """

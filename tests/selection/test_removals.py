@@ -3,7 +3,8 @@
 import numpy as np
 
 from mercer.data.folds import Split, draw
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.removals import Removals
+from mercer.solvers.problem import Problem
 
 
 def test_without_weights_every_row_is_used():

@@ -1,6 +1,6 @@
 """P of one kernel and alpha, in each of its forms, against the matrix written out.
 
-Covers: selection.leave_out_dual, selection.leave_out_primal.
+Covers: solvers.leave_out_primal, solvers.problem.
 """
 
 import numpy as np
@@ -9,11 +9,10 @@ from sklearn.model_selection import LeaveOneOut
 
 from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.leave_out import LeaveOut, SingularError, solved_with
-from mercer.selection.leave_out_dual import Inverted, Spectral
-from mercer.selection.leave_out_primal import Explicit
-from mercer.selection.problem import Problem
+from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral, solved_with
+from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.primal import PrimalSystem
+from mercer.solvers.problem import Problem
 from mercer.solvers.symmetric import mirror
 
 ALPHA = 0.3

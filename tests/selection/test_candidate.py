@@ -25,10 +25,11 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Rows
 from mercer.errors import InputError
 from mercer.kernels import Constant, Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial, Precomputed
-from mercer.selection.heldout import KernelSystem
+from mercer.selection.candidate import Candidate
 from mercer.selection.nested import own_folds
-from mercer.selection.problem import Problem, Removals
+from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem
+from mercer.solvers.problem import Problem
 from refits import all_held_out, condition, held_out, held_out_shortest
 from refusals import tells
 
@@ -155,7 +156,7 @@ def test_every_route_equals_refitting_from_raw_rows(splitter, data):
     removals = Removals.of(folds.splits, folds.n)
     for name in case.routes():
         route, whole = ROUTES[name]
-        found = KernelSystem(case.kernel, case.rows, problem, removals, route, whole=whole).at(alpha)
+        found = Candidate(case.kernel, case.rows, problem, removals, route, whole=whole).at(alpha)
         assert found.values.shape == expected.shape
         error, allowed = np.abs(found.values - expected).max(), case.allowed(name, scale)
         assert error <= allowed, f"{name}: off by {error:.1e}, allowed {allowed:.1e}"
@@ -193,7 +194,7 @@ def test_alpha_zero_with_a_singular_matrix_gives_the_shortest_solution_of_every_
         folds = draw(splitter, X, Y)
         removals = Removals.of(folds.splits, folds.n)
         name, whole = ROUTES[route]
-        found = KernelSystem(kernel, Rows(X), Problem(Y, None, False), removals, name, whole=whole).at(0.0)
+        found = Candidate(kernel, Rows(X), Problem(Y, None, False), removals, name, whole=whole).at(0.0)
         expected = np.vstack([held_out_shortest(K, Y, split.train, split.test) for split in folds.splits])
         np.testing.assert_allclose(found.values, expected, rtol=1e-8, atol=1e-8)
         assert found.condition == math.inf
@@ -207,7 +208,7 @@ def test_alpha_zero_with_a_singular_matrix_and_an_intercept_equals_refitting(rou
         folds = draw(KFold(5, shuffle=True, random_state=0), X, Y)
         removals = Removals.of(folds.splits, folds.n)
         name, whole = ROUTES[route]
-        found = KernelSystem(kernel, Rows(X), Problem(Y, None, True), removals, name, whole=whole).at(0.0)
+        found = Candidate(kernel, Rows(X), Problem(Y, None, True), removals, name, whole=whole).at(0.0)
         expected = np.vstack([held_out_by_dual_system(K, Y, s.train, s.test, intercept=True) for s in folds.splits])
         np.testing.assert_allclose(found.values, expected, rtol=1e-7, atol=1e-7)
 
@@ -216,7 +217,7 @@ def test_alpha_zero_with_a_singular_matrix_and_an_intercept_equals_refitting(rou
 def test_alpha_zero_with_a_regular_matrix_interpolates(route, rng):
     X, Y = rng.normal(size=(12, 2)), rng.normal(size=(12, 1))
     folds = draw(4, X, Y)
-    system = KernelSystem(
+    system = Candidate(
         Laplacian(0.5), Rows(X), Problem(Y, None, False), Removals.of(folds.splits, 12), route, whole=False
     )
     found = system.at(0.0)
@@ -230,7 +231,7 @@ def test_alpha_zero_with_a_singular_matrix_and_rows_of_weight_zero_equals_refitt
     weights = np.ones(16)
     weights[[2, 9]] = 0.0
     folds = draw(4, X, Y)
-    system = KernelSystem(
+    system = Candidate(
         Laplacian(), Rows(X), Problem(Y, weights, False), Removals.of(folds.splits, 16), route, whole=False
     )
     K = Laplacian()(X)
@@ -250,7 +251,7 @@ def test_an_indefinite_matrix_is_still_held_out_exactly(route, rng):
         folds = draw(splitter, K, Y)
         name, whole = ROUTES[route]
         removals = Removals.of(folds.splits, 15)
-        system = KernelSystem(Precomputed(), Rows(K), Problem(Y, None, False, gram=True), removals, name, whole=whole)
+        system = Candidate(Precomputed(), Rows(K), Problem(Y, None, False, gram=True), removals, name, whole=whole)
         expected = all_held_out(K, Y, 0.3, folds.splits)
         np.testing.assert_allclose(system.at(0.3).values, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
 
@@ -265,7 +266,7 @@ def test_rows_of_weight_zero_are_predicted_and_never_trained_on(route, intercept
     folds = draw(7, X, Y)  # the first two folds consist of such rows alone
     removals = Removals.of(folds.splits, 14)
     found = [
-        KernelSystem(Gaussian(), Rows(X), Problem(y, weights, intercept), removals, route, whole=False).at(0.1).values
+        Candidate(Gaussian(), Rows(X), Problem(y, weights, intercept), removals, route, whole=False).at(0.1).values
         for y in (Y, wild)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
@@ -278,7 +279,7 @@ def test_a_training_set_without_weight_is_refused(route, rng):
     weights = np.array([1.0, 1, 1, 0, 0, 0])
     removals = Removals([np.arange(3), np.array([5])], [np.arange(3), np.array([5])])
     with pytest.raises(InputError) as refused:
-        KernelSystem(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False)
+        Candidate(Gaussian(), Rows(X), Problem(Y, weights, False), removals, route, whole=False)
     assert tells(str(refused.value), "sample_weight", "got a split whose training rows all have weight 0")
 
 
@@ -288,7 +289,7 @@ def test_two_rows_are_enough(route, rng):
     folds = draw(None, X, Y)
     for intercept in (False, True):
         problem = Problem(Y, None, intercept)
-        system = KernelSystem(Linear(), Rows(X), problem, Removals.of(folds.splits, 2), route, whole=False)
+        system = Candidate(Linear(), Rows(X), problem, Removals.of(folds.splits, 2), route, whole=False)
         expected = all_held_out(Linear()(X), Y, 0.5, folds.splits, None, intercept)
         np.testing.assert_allclose(system.at(0.5).values, expected, rtol=1e-12)
 
@@ -298,7 +299,7 @@ def test_more_targets_than_rows(route, rng):
     X, Y = rng.normal(size=(7, 2)), rng.normal(size=(7, 20))
     folds = draw(3, X, Y)
     name, whole = ROUTES[route]
-    system = KernelSystem(Linear(), Rows(X), Problem(Y, None, True), Removals.of(folds.splits, 7), name, whole=whole)
+    system = Candidate(Linear(), Rows(X), Problem(Y, None, True), Removals.of(folds.splits, 7), name, whole=whole)
     np.testing.assert_allclose(
         system.at(0.5).values, all_held_out(Linear()(X), Y, 0.5, folds.splits, None, True), rtol=1e-10, atol=1e-12
     )
@@ -314,7 +315,7 @@ def test_large_scattered_sets_equal_refitting(route, rng):
     removals = Removals(sets, [s[::2] for s in sets])
     name, whole = ROUTES[route]
     for intercept in (False, True):
-        system = KernelSystem(Polynomial(2), Rows(X), Problem(Y, None, intercept), removals, name, whole=whole)
+        system = Candidate(Polynomial(2), Rows(X), Problem(Y, None, intercept), removals, name, whole=whole)
         K = Polynomial(2)(X)
         expected = [held_out(K, Y, 0.1, np.setdiff1d(np.arange(n), s), s[::2], None, intercept) for s in sets]
         np.testing.assert_allclose(system.at(0.1).values, np.vstack(expected), rtol=1e-8, atol=1e-9)
@@ -337,7 +338,7 @@ def test_one_row_besides_another_removal_equals_refitting(route, intercept, weig
     layout = own_folds(folds, lambda train: draw(None, X[train], Y[train]))
     assert (layout.everything.bases >= 0).sum() == 4 * 18
     problem, K = Problem(Y, weights, intercept), kernel(X)
-    system = KernelSystem(kernel, Rows(X), problem, layout.everything, name, whole=whole)
+    system = Candidate(kernel, Rows(X), problem, layout.everything, name, whole=whole)
     rows = np.arange(n)
     plain = weighting == "none" and not intercept and name in ("inverse", "spectral")
     for alpha in (0.3, 0.0) if plain else (0.3,):
@@ -353,7 +354,7 @@ def test_one_row_besides_another_removal_equals_refitting(route, intercept, weig
 def test_refit_gives_the_condition_of_the_training_rows_alone(rng):
     X, Y = rng.normal(size=(10, 2)), rng.normal(size=(10, 1))
     folds = draw(5, X, Y)
-    system = KernelSystem(
+    system = Candidate(
         Gaussian(), Rows(X), Problem(Y, None, False), Removals.of(folds.splits, 10), "refit", whole=False
     )
     train = folds.splits[1].train
@@ -371,7 +372,7 @@ def test_balanced_weights_are_worked_out_anew_in_every_training_set(rng):
     folds = draw(KFold(5, shuffle=True, random_state=0), X, Y)
     for weights in (None, rng.uniform(0.5, 2.0, 15)):
         problem = Problem(Y, weights, True, balance=labels)
-        system = KernelSystem(Gaussian(), Rows(X), problem, Removals.of(folds.splits, 15), "refit", whole=False)
+        system = Candidate(Gaussian(), Rows(X), problem, Removals.of(folds.splits, 15), "refit", whole=False)
         expected = []
         for split in folds.splits:
             full = np.zeros(15)
@@ -390,7 +391,7 @@ def test_nothing_that_was_given_is_changed(rng):
         array.flags.writeable = False
     folds = draw(3, X, Y)
     for route, whole in ROUTES.values():
-        system = KernelSystem(Linear(), Rows(X), Problem(Y, w, True), Removals.of(folds.splits, 12), route, whole=whole)
+        system = Candidate(Linear(), Rows(X), Problem(Y, w, True), Removals.of(folds.splits, 12), route, whole=whole)
         first = system.at(0.1).values
         system.at(3.0)
         np.testing.assert_array_equal(system.at(0.1).values, first)
@@ -408,7 +409,7 @@ def test_a_factor_that_exists_by_rounding_alone_is_not_believed(kernel, cv):
         Y, K = rng.normal(size=(9, 1)), kernel(X)
         folds = draw(cv, X, Y)
         removals = Removals.of(folds.splits, 9)
-        found = KernelSystem(kernel, Rows(X), Problem(Y, None, False), removals, "inverse", whole=False).at(0.0)
+        found = Candidate(kernel, Rows(X), Problem(Y, None, False), removals, "inverse", whole=False).at(0.0)
         expected = np.vstack([held_out_shortest(K, Y, split.train, split.test) for split in folds.splits])
         np.testing.assert_allclose(found.values, expected, rtol=1e-7, atol=1e-7, err_msg=f"seed {seed}")
 
@@ -438,7 +439,7 @@ def test_predictions_far_smaller_than_the_targets_keep_their_own_digits(route, r
     kernel, alpha = (Linear(), 1e13) if route == "primal" else (Gaussian(0.15), 0.1)
     folds, rows = draw(3, X, y), Rows(X)
     problem, removals = Problem(y, None, False), Removals.of(folds.splits, 12)
-    values = KernelSystem(kernel, rows, problem, removals, route, whole=False).at(alpha).values
+    values = Candidate(kernel, rows, problem, removals, route, whole=False).at(alpha).values
     expected = all_held_out(kernel(X), y, alpha, folds.splits)
     assert np.abs(expected).max() < 1e-4
     np.testing.assert_allclose(values, expected, rtol=1e-9)
@@ -449,7 +450,7 @@ def test_a_far_row_left_out_with_others_costs_no_digits(route, rng):
     X, y = 1e-5 * rng.uniform(1.0, 3.0, size=(12, 3)), rng.normal(size=(12, 1))
     X[0, 0] = 1e5
     problem, removals = Problem(y, None, True).centred(), Removals.of(draw(3, X, y).splits, 12)
-    found, expected = (KernelSystem(Linear(), Rows(X), problem, removals, each).at(0.01) for each in (route, "refit"))
+    found, expected = (Candidate(Linear(), Rows(X), problem, removals, each).at(0.01) for each in (route, "refit"))
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12, atol=1e-13)
 
 
@@ -459,5 +460,5 @@ def test_an_intercept_that_takes_up_most_of_the_targets_costs_no_digits(route, r
     X = rng.uniform(0.0, 3.0, size=(9, 1))
     y, weights = 2.0 * X + 1.0, np.where(np.arange(9) == 4, 0.0, 1.0)
     problem, removals = Problem(y, weights, True).centred(), Removals.singles(9)
-    found, expected = (KernelSystem(Linear(), Rows(X), problem, removals, each).at(1e-6) for each in (route, "refit"))
+    found, expected = (Candidate(Linear(), Rows(X), problem, removals, each).at(1e-6) for each in (route, "refit"))
     np.testing.assert_allclose(found.values, expected.values, rtol=0.0, atol=1e-14)
