@@ -5,7 +5,14 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor, KernelRidgeCV
 from mercer.errors import MercerWarning
-from mercer.estimators.auto_evaluation import doubt, error_spread, mean_with_error, paired, root_mean_square
+from mercer.estimators.auto_evaluation import (
+    doubt,
+    error_spread,
+    mean_with_error,
+    paired,
+    root_mean_square,
+    tuning_factor,
+)
 from mercer.kernels import Gaussian
 from remembered import fitted
 
@@ -71,9 +78,12 @@ def test_the_baseline_of_ordered_rows_is_their_past():
 
 def test_few_rows_and_folds_that_disagree_widen_the_error():
     rows = np.array([1.0])
-    assert error_spread(rows, np.ones((3, 1)), 10**9) == pytest.approx(1.0)
-    assert error_spread(rows, np.ones((3, 1)), 20) == pytest.approx(2.0)
-    assert error_spread(rows, np.array([[1.0], [10.0], [1.0]]), 10**9) == pytest.approx(
+    assert error_spread(rows, np.ones((3, 1)), 1.0) == pytest.approx(1.0)
+    assert error_spread(rows, np.ones((3, 1)), tuning_factor(20, None, ordered=False)) == pytest.approx(2.0)
+    groups = np.repeat(np.arange(20), 5)
+    assert tuning_factor(100, groups, ordered=False) == 2.0  # of groups, which are independent
+    assert tuning_factor(100, groups, ordered=True) == tuning_factor(100, None, ordered=False)
+    assert error_spread(rows, np.array([[1.0], [10.0], [1.0]]), 1.0) == pytest.approx(
         np.std([1, 10, 1], ddof=1) / 3**0.5
     )
 

@@ -224,13 +224,6 @@ def bias_and_variance_of_drawn_targets(data):
 
 
 @case(EVALUATIONS)
-def bias_and_variance_of_a_bootstrapped_classifier(data):
-    model = KernelRidgeClassifier(0.5, kernel=Gaussian(1.0))
-    how = {"method": "bootstrap", "draws": 40, "random_state": 4}
-    return parts(mercer.bias_variance(model, data["X"], data["two_labels"], 0.0, **how))
-
-
-@case(EVALUATIONS)
 def the_noise_of_repeated_inputs_and_of_residuals(data):
     repeated = mercer.noise_estimate(data["twice"], data["twice_y"])
     residual = mercer.noise_estimate(data["X"], data["y"], KernelRidge(0.25, kernel=Gaussian(1.5)))

@@ -9,11 +9,11 @@ from sklearn.model_selection import LeaveOneOut
 
 from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
+from mercer.solvers.lapack import mirror
 from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral, solved_with
 from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.problem import Problem
-from mercer.solvers.symmetric import mirror
 
 ALPHA = 0.3
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.displays.look import BAND, BLACK, BLUE, GREEN, GREY, VERMILION, Display, grid_lines, named
-from mercer.insight.bias_variance import bias_variance
-from mercer.insight.bias_variance_result import BiasVariance
+from mercer.insight.bias_variance import BiasVariance, bias_variance
 
 _LINES = (
     ("risk", "risk", BLACK, "-", "o"),
@@ -141,6 +140,6 @@ class BiasVarianceDisplay(Display):
             if x.min() > 0:
                 ax.set_xscale("log")
         own = "alpha" if not single else "test row" if self.x is None else "x"
-        named(ax, self.x_label or own, self.y_label or f"expected {self.result.loss} loss")
+        named(ax, self.x_label or own, self.y_label or "expected squared loss")
         ax.legend(frameon=False)
         return self

@@ -1,23 +1,226 @@
-"""Bias, variance and noise: exact for kernel ridge at a fixed design, by Monte Carlo for everything else.
+"""Bias, variance and noise: exact for kernel ridge at a fixed design, by Monte Carlo for every other regressor.
 
 A kernel ridge prediction is u(x0)'y with weights u(x0) that do not depend on y (equation (12) of docs/derivations has
 them). For y = f(X) + noise of standard deviation s the bias at x0 is therefore u(x0)'f(X) - f(x0), and the
 variance the sum of (s_i u_i(x0))^2.
+
+By Monte Carlo, with d_r the deviation of draw r from the truth, bias squared is estimated by the mean of d_r d_s over
+all pairs of different draws. Unlike the square of the mean it is unbiased; it can be negative where the bias is nearly
+zero. The risk less noise is the mean of d_r^2 and the variance the difference, so that the parts add up to rounding.
 """
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import checked_alpha
+from mercer.data.checks import as_numbers, checked_alpha
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
-from mercer.insight.bias_variance_draws import by_drawing
-from mercer.insight.bias_variance_result import BiasVariance, Question, ask
+from mercer.runtime import promise
+from mercer.runtime.progress import Progress
+from mercer.text import Shown, plain, text_table
 
-_METHODS = ("auto", "exact", "monte_carlo", "bootstrap")
+PARTS = ("bias_squared", "variance", "noise", "risk")
+_METHODS = ("auto", "exact", "monte_carlo")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasVariance(Shown):
+    """Where the expected error of an estimator comes from: risk = bias squared + variance + noise.
+
+    Attributes
+    ----------
+    bias_squared_at, variance_at, noise_at, risk_at : ndarray of shape (m,) or (alphas, m)
+        At each test row; one row per alpha where `alphas` was given.
+    bias_squared, variance, noise, risk : float or ndarray of shape (alphas,)
+        Means over the test rows.
+    alphas : ndarray or None
+        The alphas, as they were given.
+    standard_errors : mapping or None
+        Of the averages bias_squared, variance and risk, over the draws; None where the numbers are exact.
+    how : str
+        How they were found, and what they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.insight.bias_variance import BiasVariance
+    >>> print(BiasVariance(np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([1.0, 1.0]), how="exact"))
+    Expected squared loss at 2 test rows, exact:
+    bias squared  variance  noise  risk
+    ------------  --------  -----  ----
+               2       0.5      1   3.5
+    """
+
+    bias_squared_at: Array
+    variance_at: Array
+    noise_at: Array
+    alphas: Array | None = None
+    standard_errors: Mapping[str, Any] | None = None
+    how: str = "exact"
+
+    @property
+    def risk_at(self) -> Array:
+        """Expected loss at each test row: the sum of its parts."""
+        return np.asarray(self.bias_squared_at + self.variance_at + self.noise_at)
+
+    @property
+    def bias_squared(self) -> Any:
+        """Mean squared distance of the mean prediction from the truth."""
+        return _average(self.bias_squared_at)
+
+    @property
+    def variance(self) -> Any:
+        """Mean variance of the predictions over training sets."""
+        return _average(self.variance_at)
+
+    @property
+    def noise(self) -> Any:
+        """Mean loss that no prediction can avoid."""
+        return _average(self.noise_at)
+
+    @property
+    def risk(self) -> Any:
+        """Mean expected loss."""
+        return _average(self.risk_at)
+
+    @property
+    def best_alpha(self) -> float | None:
+        """The alpha with the least risk; None where no alphas were given."""
+        return None if self.alphas is None else float(self.alphas[int(np.argmin(self.risk))])
+
+    def table(self) -> dict[str, Array]:
+        """Columns of numbers, ready for a data frame: alpha if there are several, the parts, their standard errors.
+
+        Returns
+        -------
+        dict of str to ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.insight.bias_variance import BiasVariance
+        >>> list(BiasVariance(np.zeros(2), np.ones(2), np.ones(2)).table())
+        ['bias_squared', 'variance', 'noise', 'risk']
+        """
+        columns = {} if self.alphas is None else {"alpha": self.alphas.copy()}
+        columns |= {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
+        errors = self.standard_errors or {}
+        return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The same as lists."""
+        return {name: values.tolist() for name, values in self.table().items()}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it: curves over alpha, or over the test rows where there is one alpha.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None is a new figure.
+
+        Returns
+        -------
+        BiasVarianceDisplay
+        """
+        from mercer.displays import BiasVarianceDisplay
+
+        return BiasVarianceDisplay.from_result(self, ax=ax)
+
+    def __str__(self) -> str:
+        columns = self.table()
+        names = [name for name in columns if not name.endswith("_error")]
+        rows = [[self._cell(name, i) for name in names] for i in range(len(columns["risk"]))]
+        header = [name.replace("_", " ") for name in names]
+        m = self.risk_at.shape[-1]
+        title = f"Expected squared loss at {m} test row{'' if m == 1 else 's'}, {self.how}:"
+        return "\n".join([title, text_table(header, rows)])
+
+    def __repr__(self) -> str:
+        found = {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
+        best = int(np.argmin(found["risk"]))
+        at = "" if self.alphas is None or len(found["risk"]) == 1 else f" at alpha {plain(float(self.alphas[best]), 3)}"
+        said = ", ".join(f"{name.replace('_', ' ')} {plain(float(values[best]), 3)}" for name, values in found.items())
+        return f"<BiasVariance: {'least risk' + at + ': ' if at else ''}{said}>"
+
+    def _cell(self, name: str, i: int) -> Any:
+        value = float(self.table()[name][i])
+        if self.standard_errors is None or name not in self.standard_errors:
+            return value
+        return f"{value:.4g} +- {float(np.atleast_1d(self.standard_errors[name])[i]):.2g}"
+
+
+def _average(values: Array) -> Any:
+    means = values.mean(axis=-1)
+    return float(means) if means.ndim == 0 else means
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Truth and noise where they are needed.
+
+    Attributes
+    ----------
+    X, X_test : array-like
+        Training and test rows; the same object where no test rows were given.
+    truth, truth_test : ndarray of shape (n,) and (m,)
+        Values of the truth; `truth` is None where training sets come from a sampler.
+    noise, noise_test : ndarray of shape (n,) and (m,)
+        Standard deviations; `noise` is None where `truth` is.
+    """
+
+    X: Any
+    X_test: Any
+    truth: Array | None
+    truth_test: Array
+    noise: Array | None
+    noise_test: Array
+
+    @staticmethod
+    def checked(X: Any, X_test: Any, truth: Any, noise: Any, *, training: bool) -> Setting:
+        """Validate truth and noise; `training` says whether they are needed at X besides X_test."""
+        test = X if X_test is None else X_test
+        f, f_test = _at_both("truth", truth, X, X_test, training=training)
+        s, s_test = _at_both("noise", noise, X, X_test, training=training)
+        f_test, s_test = _one_each("truth", f_test, test), _one_each("noise", s_test, test)
+        if not training:
+            return Setting(X, test, None, f_test, None, s_test)
+        return Setting(X, test, _one_each("truth", f, X), f_test, _one_each("noise", s, X), s_test)
+
+
+def _at_both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> tuple[Any, Any]:
+    """Values at X and at X_test of a function, a number or values."""
+    if callable(given):
+        at_test = given(X if X_test is None else X_test)
+        return (given(X) if training and X_test is not None else at_test), at_test
+    if X_test is None or not training or (name == "noise" and (np.isscalar(given) or getattr(given, "ndim", 1) == 0)):
+        return given, given
+    if not isinstance(given, list | tuple) or len(given) != 2 or 0 in (np.ndim(given[0]), np.ndim(given[1])):
+        must_be = "a function, or a pair: its values at X and its values at X_test"
+        raise InputError(sentence(name, must_be, type(given).__name__, f"Pass ({name} at X, {name} at X_test)."))
+    return given[0], given[1]
+
+
+def _one_each(name: str, values: Any, X: Any) -> Array:
+    """One finite number per row, for noise not negative; a single noise serves all rows."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    found = as_numbers(values)
+    least = 0.0 if name == "noise" else -np.inf
+    if found is None or not (np.isfinite(found) & (found >= least)).all():
+        must_be = "a finite, non-negative standard deviation" if name == "noise" else "finite numbers"
+        bad = values if found is None or name == "truth" else found[~(np.isfinite(found) & (found >= 0))][0].item()
+        raise InputError(sentence(name, must_be, repr(bad)))
+    if found.ndim == 0 and name == "noise":
+        found = np.broadcast_to(found, (n,))
+    if found.shape != (n,):
+        raise InputError(sentence(name, f"one value for each of {n} rows", f"shape {found.shape}"))
+    return found
 
 
 def bias_variance(
@@ -38,39 +241,34 @@ def bias_variance(
     """Where the expected error of an estimator comes from, when the truth is known.
 
     The risk at a test row is the expected squared error of predicting a new noisy target there, over training sets:
-    bias squared + variance + noise. For a classifier it is the probability of a wrong label, and the parts are those
-    of Kohavi and Wolpert, which add up as well.
+    bias squared + variance + noise.
 
     Parameters
     ----------
     estimator : estimator
-        `KernelRidge` for exact numbers; any other scikit-learn regressor or classifier is fitted again and again.
+        `KernelRidge` for exact numbers; any other scikit-learn regressor is fitted again and again.
     X : array-like of shape (n, d)
         Training rows.
     truth : callable, ndarray of shape (n,), or a pair of them
-        A function of the rows; or its values at X, and with X_test the pair (at X, at X_test). Labels for classifiers.
-        For a bootstrap: the observed targets.
+        A function of the rows; or its values at X, and with X_test the pair (at X, at X_test).
     noise : float, or as truth
-        Standard deviation of the targets around the truth; for a classifier, the probability that a label is another
-        one than the truth (each of the others alike).
+        Standard deviation of the targets around the truth.
     X_test : array-like of shape (m, d), default=None
         Where the risk is taken. None: at X, with new noise.
     alphas : array-like, default=None
         One row of results for each. None: the alpha of the estimator.
     sample_weight : array-like of shape (n,), default=None
         Weights that the estimator is fitted with.
-    method : {"auto", "exact", "monte_carlo", "bootstrap"}, default="auto"
+    method : {"auto", "exact", "monte_carlo"}, default="auto"
         "auto" is exact for kernel ridge where no sampler is given, otherwise Monte Carlo: new targets at the fixed
-        rows X, or whole training sets from `sampler`. "bootstrap" draws rows of the data given with replacement and
-        predicts those left out: bias squared is then measured against single observed targets, and holds their
-        noise unless `noise` tells how much to subtract; give 0 where it is not known.
+        rows X, or whole training sets from `sampler`.
     sampler : callable, default=None
         `sampler(rng)` returns a freshly drawn training set (X, y); `truth` and `noise` are then needed at the
         test rows alone.
     draws : int, default=200
         Training sets of the Monte Carlo.
     random_state : int, Generator or None, default=None
-        Of the draws.
+        Random seed of the draws.
     verbose : int, default=0
         1: progress. 2: progress with a line for every half second, also in files.
 
@@ -103,30 +301,24 @@ def bias_variance(
     """
     from sklearn.base import is_classifier
 
-    _check_method(method)
-    classifier = bool(is_classifier(estimator))
-    exact = method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator))
-    _refuse_contradictions(estimator, method, sampler, sample_weight)
-    question = ask(X, X_test, truth, noise, classifier=classifier, training=sampler is None)
-    ladder = None if alphas is None else _ladder(estimator, alphas)
-    if exact:
-        return _exact(estimator, question, ladder, sample_weight)
-    return by_drawing(
-        estimator,
-        question,
-        ladder,
-        sampler="bootstrap" if method == "bootstrap" else sampler,
-        sample_weight=sample_weight,
-        draws=draws,
-        random_state=random_state,
-        verbose=verbose,
-        classifier=classifier,
-    )
-
-
-def _check_method(method: Any) -> None:
     if method not in _METHODS:
         raise InputError(sentence("method of bias_variance", f"one of {', '.join(_METHODS)}", repr(method)))
+    if is_classifier(estimator):
+        raise InputError(sentence("The estimator of bias_variance", "a regressor", type(estimator).__name__))
+    _refuse_contradictions(estimator, method, sampler, sample_weight)
+    setting = Setting.checked(X, X_test, truth, noise, training=sampler is None)
+    ladder = None if alphas is None else _ladder(estimator, alphas)
+    if method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator)):
+        return _exact(estimator, setting, ladder, sample_weight)
+    if not isinstance(draws, numbers.Integral) or isinstance(draws, bool) or draws < 3:
+        raise InputError(sentence("draws of bias_variance", "an integer of at least 3", repr(draws)))
+    models = [estimator] if ladder is None else [_with_alpha(estimator, alpha) for alpha in ladder]
+    count, rng = int(draws), np.random.default_rng(random_state)
+    sets = _training_sets(setting, sampler, sample_weight, count, rng)
+    found = _deviations(models, setting, sets, count, verbose)
+    what = "targets at the given rows" if sampler is None else "training sets"
+    how = f"Monte Carlo ({count} draws of {what}, standard errors after +-)"
+    return _decomposed(found, setting.noise_test**2, ladder, how)
 
 
 def is_smoother(estimator: Any) -> bool:
@@ -142,8 +334,8 @@ def _refuse_contradictions(estimator: Any, method: str, sampler: Any, sample_wei
         return
     if not callable(sampler):
         raise InputError(sentence("sampler", "a function of a random generator that returns X, y", repr(sampler)))
-    if method in ("exact", "bootstrap"):
-        raise InputError(sentence("sampler", f"None with method={method!r}", "a function"))
+    if method == "exact":
+        raise InputError(sentence("sampler", "None with method='exact'", "a function"))
     if sample_weight is not None:
         raise InputError(sentence("sample_weight", "None where a sampler draws the rows", "weights"))
 
@@ -159,18 +351,18 @@ def _ladder(estimator: Any, alphas: Any) -> Array:
     return checked_alpha(type(estimator).__name__, alphas, count)
 
 
-def _exact(estimator: Any, question: Question, ladder: Array | None, sample_weight: Any) -> BiasVariance:
+def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight: Any) -> BiasVariance:
     """Mean predictions from a fit to the truth itself, one target per alpha; variances from the smoother's weights."""
-    if question.truth is None or question.noise is None:  # pragma: no cover - refused before
-        raise InputError("truth of bias_variance must have values at X; got None.")
-    model = smoother(estimator, question.X, question.truth, ladder, sample_weight)
-    m = len(question.truth_test)
-    bias = model.predict(question.X_test).reshape(m, -1).T - question.truth_test
+    assert setting.truth is not None  # noqa: S101 - a sampler is refused before
+    assert setting.noise is not None  # noqa: S101 - likewise
+    model = smoother(estimator, setting.X, setting.truth, ladder, sample_weight)
+    m = len(setting.truth_test)
+    bias = model.predict(setting.X_test).reshape(m, -1).T - setting.truth_test
     variance = np.empty_like(bias)
-    for mine, part, weights in model.fitted_.shares(model.checked_rows(question.X_test)):
-        spread = question.noise[model.fitted_.numbers][:, None] * weights
+    for mine, part, weights in model.fitted_.shares(model.checked_rows(setting.X_test)):
+        spread = setting.noise[model.fitted_.numbers][:, None] * weights
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
-    noise = np.broadcast_to(question.noise_test.astype(np.float64) ** 2, bias.shape)
+    noise = np.broadcast_to(setting.noise_test**2, bias.shape)
     at = 0 if ladder is None else slice(None)
     return BiasVariance((bias**2)[at], variance[at], noise[at], ladder, how="exact at the given rows")
 
@@ -185,3 +377,80 @@ def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weig
         return model.fit(X, y, sample_weight)
     model.set_params(alpha=ladder)
     return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
+
+
+def _with_alpha(estimator: Any, alpha: float) -> Any:
+    from sklearn.base import clone
+
+    return clone(estimator).set_params(alpha=float(alpha))
+
+
+def _training_sets(
+    setting: Setting, sampler: Any, sample_weight: Any, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[Any, Array, dict[str, Array]]]:
+    """X, y and what else `fit` takes, for every draw: from a sampler, or fresh targets at the fixed rows."""
+    more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+    for _ in range(draws):
+        if sampler is None:
+            assert setting.truth is not None  # noqa: S101 - there are values where there is no sampler
+            assert setting.noise is not None  # noqa: S101 - likewise
+            yield setting.X, setting.truth + setting.noise * rng.normal(size=len(setting.truth)), more
+            continue
+        drawn = sampler(rng)
+        if not isinstance(drawn, list | tuple) or len(drawn) != 2:
+            raise InputError(sentence("The result of sampler", "a pair X, y", type(drawn).__name__))
+        yield drawn[0], np.asarray(drawn[1]), {}
+
+
+def _deviations(
+    models: list[Any], setting: Setting, sets: Iterator[tuple[Any, Array, dict[str, Array]]], draws: int, verbose: int
+) -> Array:
+    """Predictions less the truth at the test rows: alphas x draws x rows."""
+    from sklearn.base import clone
+
+    m = len(setting.truth_test)
+    promise(
+        6 * 8 * draws * m * len(models),  # deviations, their squares and what each draw adds
+        f"Storing the predictions of {draws} draws at {m} rows",
+        "Use fewer test rows or draws.",
+    )
+    found, progress = np.empty((len(models), draws, m)), Progress("bias_variance", draws, verbose)
+    for r, (X, y, more) in enumerate(sets):
+        for a, model in enumerate(models):
+            predicted = np.asarray(clone(model).fit(X, y, **more).predict(setting.X_test))
+            if predicted.shape != (m,):
+                got = f"shape {predicted.shape}"
+                raise InputError(sentence("Predictions in bias_variance", "one value per row", got))
+            if not np.isfinite(predicted).all():
+                raise InputError(sentence("Predictions in bias_variance", "finite", "NaN or infinity"))
+            found[a, r] = predicted - setting.truth_test
+        progress.step()
+    return found
+
+
+def _decomposed(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVariance:
+    """The parts from deviations d (alphas x draws x rows), with standard errors of their averages over rows.
+
+    A standard error is the spread of what single draws add to an average. F is the squared length of the covariance
+    matrix of the rows' predictions over m^2, and z the variance of what draws add to bias squared. A square is nearly
+    flat where the mean of the draws happens to meet the truth, so 4 F over draws^2 is added for the error of that mean,
+    and 2 F for that of a mean over pairs. Where the bias is nearly zero this is about twice too wide, elsewhere the
+    usual error. Squares about the mean of the draws scatter less than squares about the true mean: that of the variance
+    is widened for it, by (draws / (draws - 1))^3/2.
+    """
+    draws, m = d.shape[1:]
+    total, squares = d.sum(axis=1), (d**2).sum(axis=1)
+    bias, error = (total**2 - squares) / (draws * (draws - 1)), squares / draws
+    centre = total / draws
+    c = d - centre[:, None]
+    add_bias = 2.0 * np.einsum("am,arm->ar", centre, c) / m
+    flat = c / np.sqrt((draws - 1) * m)
+    F = ((flat @ flat.transpose(0, 2, 1)) ** 2).sum(axis=(1, 2))
+    errors = {
+        "bias_squared": np.sqrt(add_bias.var(axis=1, ddof=1) / draws + 6.0 * F / draws**2),
+        "variance": (c**2).mean(axis=2).std(axis=1, ddof=1) * draws / (draws - 1) ** 1.5,
+        "risk": (d**2).mean(axis=2).std(axis=1, ddof=1) / np.sqrt(draws),
+    }
+    at = slice(None) if ladder is not None else 0
+    told = {name: values[at] for name, values in errors.items()}
+    return BiasVariance(bias[at], (error - bias)[at], np.broadcast_to(noise, bias.shape)[at], ladder, told, how)

@@ -202,24 +202,20 @@ class Candidate:
         removals, sets = self.removals, self.sets
         if isinstance(left, Dual):
             self.rounding.add_noise(left)
-        values = np.empty((len(removals.rows), self.problem.Y.shape[1]))
+        values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
         if sets.single:
             refits, worst = self._read_singles(left, alpha, values), 1.0
         else:
             done = self._read_groups(left, values)
             closed = [sets.rows[i] for i in sets.closed], [sets.runs[i] for i in sets.closed]
-            found = dict(zip(sets.closed, left.residuals(*closed), strict=True))
+            E = dict(zip(sets.closed, left.residuals(*closed), strict=True))
+            self._read_sets(left, {i: e for i, e in E.items() if e is not None}, alpha, values)
             refits, worst = 0, 1.0
             for i in range(len(removals)):
-                if i in done:
-                    continue
-                e = found.get(i)
-                if e is None:
+                if i not in done and E.get(i) is None:
                     values[removals.part(i)], _, condition = self.refit(i, alpha)
                     worst = max(worst, condition)
-                    refits += i in found or i in sets.grouped
-                else:
-                    values[removals.part(i)] = self._predictions(i, e, left, alpha)
+                    refits += i in E or i in sets.grouped
         condition, terms = left.condition, None
         if isinstance(left, Dual):
             terms = self.rounding.terms(left) if self.ranks or self.problem.labels else None
@@ -277,31 +273,45 @@ class Candidate:
             return np.asarray(ranked[:, -1] - ranked[:, -2] < share)
         return np.asarray((np.abs(values) < share * self._largest_target).any(axis=1))
 
-    def _predictions(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
+    def _read_sets(self, left: LeaveOut, E: dict[int, Array], alpha: float, values: Array) -> None:
         """Y - E at test rows with weight, f(x0) - u_S(x0)'E_S at the others; small ones by themselves."""
-        problem, test, at, rows = self.problem, self.removals.tests[i], self.sets.at[i], self.sets.rows[i]
-        places = problem.place[test]
-        mine = places >= 0
-        own, others = e if at is None else e[at], np.searchsorted(problem.unused, test[~mine])
-        result = np.empty((len(test), problem.Y.shape[1]))
-        result[mine] = problem.Y[test[mine]] - own / problem.root[places[mine], None]
-        if left.new_a is not None and left.new_u is not None and len(others):
-            result[~mine] = left.new_a[others] - left.new_u[rows][:, others].T @ e
-        small = self._cancelled(result, left)
-        if not small.any():
-            return result
-        t = self.targets
+        problem, removals, sets = self.problem, self.removals, self.sets
+        places = problem.place[removals.rows]
+        for i, e in E.items():
+            part, at = removals.part(i), sets.at[i]
+            own = e if at is None else e[at]
+            if not len(problem.unused):
+                values[part] = own
+                continue
+            mine = places[part] >= 0
+            values[part][mine] = own
+            others = np.searchsorted(problem.unused, removals.tests[i][~mine])
+            if left.new_a is not None and left.new_u is not None and len(others):
+                values[part][~mine] = left.new_a[others] - left.new_u[sets.rows[i]][:, others].T @ e
+        was_read = np.zeros(len(removals), dtype=bool)
+        was_read[list(E)] = True
+        read = np.repeat(was_read, removals.counts)
+        weighted = read & (places >= 0)
+        values[weighted] = problem.Y[removals.rows[weighted]] - values[weighted] / problem.root[places[weighted], None]
+        small = read & self._cancelled(values, left)
+        for i in np.unique(np.repeat(np.arange(len(removals)), removals.counts)[small]).tolist():
+            part = removals.part(i)
+            direct = self._direct(i, E[i], left, alpha)
+            values[part][small[part], : self.targets] = direct[small[part]]
+
+    def _direct(self, i: int, e: Array, left: LeaveOut, alpha: float) -> Array:
+        """Predictions of removal i from the coefficients of the model without it, and not as differences from Y."""
+        problem, test, at, t = self.problem, self.removals.tests[i], self.sets.at[i], self.targets
         if left.degenerate:
-            direct = self.refit(i, alpha)[0][:, :t]
-        else:
-            direct = np.empty((len(test), t))
-            found = left.predictions(rows, e[:, :t])
-            direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]
-            if len(others) and self.new is not None and isinstance(left, Dual):
-                a, b = left.without(rows, e[:, :t])
-                direct[~mine] = self.new[:, others].T @ a + b
-        result[small, :t] = direct[small]
-        return result
+            return self.refit(i, alpha)[0][:, :t]
+        places, rows, direct = problem.place[test], self.sets.rows[i], np.empty((len(test), t))
+        mine = places >= 0
+        found = left.predictions(rows, e[:, :t])
+        direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]
+        if not mine.all() and self.new is not None and isinstance(left, Dual):
+            a, b = left.without(rows, e[:, :t])
+            direct[~mine] = self.new[:, np.searchsorted(problem.unused, test[~mine])].T @ a + b
+        return direct
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
 

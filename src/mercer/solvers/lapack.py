@@ -1,14 +1,13 @@
 """LAPACK and BLAS without the interpreter lock, on blocks of a larger matrix without a copy.
 
-SciPy exports the addresses of its routines; called through ctypes they release the lock, so that threads
-over candidates really run side by side. Matrices are C-contiguous in rows (the last axis has stride one);
-LAPACK sees them transposed, so its "lower" triangle is our upper one.
+SciPy exports the addresses of its routines; called through ctypes they release the lock, so that threads over
+candidates really run side by side. Matrices are C-contiguous in rows (the last axis has stride one); LAPACK sees them
+transposed, so its "lower" triangle is our upper one.
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char, c_double, c_int, c_void_p
 from functools import cache
 from typing import Any
 
@@ -16,13 +15,12 @@ import numpy as np
 
 from mercer.data.rows import Array
 
-_INT, _DOUBLE, _ARRAY = POINTER(c_int), POINTER(c_double), c_void_p
-_LOWER = c_char(b"L")
+_MIRRORED = 256  # rows that are mirrored at once
 
 
 @cache
-def _routine(library: str, name: str, *arguments: Any) -> Any:
-    """A routine of scipy.linalg.cython_lapack or cython_blas as a C function."""
+def _routine(library: str, name: str, count: int) -> Any:
+    """A routine of scipy.linalg.cython_lapack or cython_blas with so many arguments, as a C function of pointers."""
     from importlib import import_module
 
     capsule = import_module(f"scipy.linalg.{library}").__pyx_capi__[name]
@@ -31,60 +29,106 @@ def _routine(library: str, name: str, *arguments: Any) -> Any:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None, *arguments)(address)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address)
 
 
-def _at(A: Array) -> int:
-    """The address of the first number; the plain way to it, for this is called thousands of times."""
-    address: int = A.__array_interface__["data"][0]
-    return address
+def _pointer(value: Any) -> Any:
+    """Arrays by their address, integers, floats and letters by reference."""
+    if isinstance(value, np.ndarray):
+        return value.__array_interface__["data"][0]
+    if isinstance(value, int):
+        return ctypes.byref(ctypes.c_int(value))
+    if isinstance(value, float):
+        return ctypes.byref(ctypes.c_double(value))
+    return ctypes.byref(ctypes.c_char(value))
 
 
-def _leading(A: Array) -> c_int:
+def lapack(name: str, *given: Any) -> bool:
+    """Call a routine of LAPACK with these arguments and its error code; whether it succeeded."""
+    info = ctypes.c_int(0)
+    _routine("cython_lapack", name, len(given) + 1)(*map(_pointer, given), ctypes.byref(info))
+    return info.value == 0
+
+
+def blas(name: str, *given: Any) -> None:
+    """Call a routine of BLAS with these arguments."""
+    _routine("cython_blas", name, len(given))(*map(_pointer, given))
+
+
+def leading(A: Array) -> int:
     """Distance between rows; the stride of a single row means nothing."""
-    return c_int(max(1, A.shape[1] if len(A) == 1 else A.strides[0] // A.itemsize))
+    return max(1, A.shape[1] if len(A) == 1 else A.strides[0] // A.itemsize)
 
 
 def potrf(A: Array) -> bool:
     """Upper Cholesky factor U, A = U'U, over the upper triangle of A; False where A is not positive definite."""
-    call = _routine("cython_lapack", "dpotrf", POINTER(c_char), _INT, _ARRAY, _INT, _INT)
-    info = c_int(0)
-    call(byref(_LOWER), byref(c_int(len(A))), _at(A), byref(_leading(A)), byref(info))
-    return info.value == 0
+    return lapack("dpotrf", b"L", len(A), A, leading(A))
 
 
 def potri(U: Array) -> None:
     """The upper triangle of A^-1 over that of its factor U."""
-    call = _routine("cython_lapack", "dpotri", POINTER(c_char), _INT, _ARRAY, _INT, _INT)
-    info = c_int(0)
-    call(byref(_LOWER), byref(c_int(len(U))), _at(U), byref(_leading(U)), byref(info))
+    lapack("dpotri", b"L", len(U), U, leading(U))
 
 
 def potrs(U: Array, B: Array) -> None:
     """A^-1 b over each row b of B (right-hand sides are rows here, as LAPACK sees the transpose)."""
-    call = _routine("cython_lapack", "dpotrs", POINTER(c_char), _INT, _INT, _ARRAY, _INT, _ARRAY, _INT, _INT)
-    info = c_int(0)
-    call(
-        byref(_LOWER), byref(c_int(len(U))), byref(c_int(len(B))), _at(U), byref(_leading(U)),
-        _at(B), byref(_leading(B)), byref(info),
-    )  # fmt: skip
+    lapack("dpotrs", b"L", len(U), len(B), U, leading(U), B, leading(B))
 
 
 def add_outer_pair(A: Array, factor: float, x: Array, y: Array) -> None:
     """A + factor (x y' + y x') over the upper triangle of A."""
-    call = _routine("cython_blas", "dsyr2", POINTER(c_char), _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT, _ARRAY, _INT)
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    call(
-        byref(_LOWER), byref(c_int(len(A))), byref(c_double(factor)), _at(x), byref(c_int(1)), _at(y), byref(c_int(1)),
-        _at(A), byref(_leading(A)),
-    )  # fmt: skip
+    blas("dsyr2", b"L", len(A), float(factor), x, 1, y, 1, A, leading(A))
 
 
 def add_outer(A: Array, factor: float, v: Array) -> None:
     """A + factor v v' over the upper triangle of A."""
-    call = _routine("cython_blas", "dsyr", POINTER(c_char), _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT)
-    v = np.ascontiguousarray(v)
-    call(
-        byref(_LOWER), byref(c_int(len(A))), byref(c_double(factor)), _at(v), byref(c_int(1)),
-        _at(A), byref(_leading(A)),
-    )  # fmt: skip
+    blas("dsyr", b"L", len(A), float(factor), np.ascontiguousarray(v), 1, A, leading(A))
+
+
+def add_gram(C: Array, A: Array) -> None:
+    """C + A'A over the upper triangle of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.solvers.lapack import add_gram
+    >>> C = np.zeros((2, 2))
+    >>> add_gram(C, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> C
+    array([[10., 14.],
+           [ 0., 20.]])
+    """
+    if len(A):
+        blas("dsyrk", b"L", b"N", len(C), len(A), 1.0, A, leading(A), 1.0, C, leading(C))
+
+
+def add_panel(C: Array, A: Array, columns: slice) -> None:
+    """C + A'A over some rows of the upper triangle of C, so that threads can share one matrix."""
+    start, stop = columns.start, columns.stop
+    add_gram(C[start:stop, start:stop], A[:, start:stop])
+    beyond = len(C) - stop
+    if beyond and len(A):
+        left, right, out = A[:, stop:], A[:, start:stop], C[start:stop, stop:]
+        sizes = beyond, stop - start, len(A)
+        blas("dgemm", b"N", b"T", *sizes, 1.0, left, leading(A), right, leading(A), 1.0, out, leading(C))
+
+
+def whiten(A: Array, R: Array) -> None:
+    """A R^-1 over A, whose rows may be the beginnings of longer ones."""
+    if len(A):
+        blas("dtrsm", b"L", b"L", b"N", b"N", len(R), len(A), 1.0, R, leading(R), A, leading(A))
+
+
+def whiten_both(C: Array, R: Array) -> None:
+    """R^-T C R^-1 over the upper triangle of C."""
+    lapack("dsygst", 1, b"L", len(C), C, leading(C), R, leading(R))
+
+
+def mirror(C: Array) -> None:
+    """The upper triangle of C copied to the lower one, by blocks."""
+    for start in range(0, len(C), _MIRRORED):
+        stop = min(start + _MIRRORED, len(C))
+        C[stop:, start:stop] = C[start:stop, stop:].T
+        square = C[start:stop, start:stop]
+        square[:] = np.triu(square) + np.triu(square, 1).T

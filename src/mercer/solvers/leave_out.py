@@ -21,11 +21,10 @@ from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
-from mercer.solvers.lapack import add_outer, potrf, potri, potrs
+from mercer.solvers.lapack import add_outer, mirror, potrf, potri, potrs
 from mercer.solvers.problem import Problem, Runs, as_runs
 from mercer.solvers.route import EPS, SINGULAR
 from mercer.solvers.solution import Border
-from mercer.solvers.symmetric import mirror
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
@@ -34,7 +33,7 @@ _HARMLESS = 1e10
 # A share of a prediction that is not worth computing.
 _NOTHING = 1e-13
 # Sets up to this size are gathered and solved many at a time.
-_SMALL = 48
+_SMALL = 32
 _BATCH_BYTES = 32_000_000
 
 

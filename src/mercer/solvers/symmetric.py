@@ -1,96 +1,14 @@
-"""Symmetric matrices in place and without the interpreter lock: rank-k updates, whitening, tridiagonal form.
-
-As in `mercer.solvers.lapack`, matrices are C-contiguous in rows, so that LAPACK sees them transposed: its lower
-triangle is our upper one.
-"""
+"""(C + alpha I)^-1 for many alphas from one tridiagonal form, or for one alpha from a Cholesky factor."""
 
 from __future__ import annotations
-
-from ctypes import POINTER, byref, c_char, c_double, c_int
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.lapack import _ARRAY, _DOUBLE, _INT, _LOWER, _at, _leading, _routine, potrf, potrs
+from mercer.solvers.lapack import lapack, leading, potrf, potrs
 
-_CHAR = POINTER(c_char)
-_PLAIN, _TURNED, _LEFT = (c_char(letter) for letter in (b"N", b"T", b"L"))
-
-
-def add_gram(C: Array, A: Array) -> None:
-    """C + A'A over the upper triangle of C.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.solvers.symmetric import add_gram
-    >>> C = np.zeros((2, 2))
-    >>> add_gram(C, np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> C
-    array([[10., 14.],
-           [ 0., 20.]])
-    """
-    if not len(A):
-        return
-    call = _routine("cython_blas", "dsyrk", _CHAR, _CHAR, _INT, _INT, _DOUBLE, _ARRAY, _INT, _DOUBLE, _ARRAY, _INT)
-    one = byref(c_double(1.0))
-    call(
-        byref(_LOWER), byref(_PLAIN), byref(c_int(len(C))), byref(c_int(len(A))), one, _at(A), byref(_leading(A)),
-        one, _at(C), byref(_leading(C)),
-    )  # fmt: skip
-
-
-def add_panel(C: Array, A: Array, columns: slice) -> None:
-    """C + A'A over some rows of the upper triangle of C, so that threads can share one matrix."""
-    if not len(A):
-        return
-    start, stop = columns.start, columns.stop
-    add_gram(C[start:stop, start:stop], A[:, start:stop])
-    beyond = len(C) - stop
-    if not beyond:
-        return
-    call = _routine(
-        "cython_blas", "dgemm", _CHAR, _CHAR, _INT, _INT, _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT, _DOUBLE, _ARRAY,
-        _INT,
-    )  # fmt: skip
-    one = byref(c_double(1.0))
-    call(
-        byref(_PLAIN), byref(_TURNED), byref(c_int(beyond)), byref(c_int(stop - start)), byref(c_int(len(A))), one,
-        _at(A[:, stop:]), byref(_leading(A)), _at(A[:, start:stop]), byref(_leading(A)), one, _at(C[start:stop, stop:]),
-        byref(_leading(C)),
-    )  # fmt: skip
-
-
-def whiten(A: Array, R: Array) -> None:
-    """A R^-1 over A, whose rows may be the beginnings of longer ones."""
-    if not len(A):
-        return
-    call = _routine("cython_blas", "dtrsm", _CHAR, _CHAR, _CHAR, _CHAR, _INT, _INT, _DOUBLE, _ARRAY, _INT, _ARRAY, _INT)
-    call(
-        byref(_LEFT), byref(_LOWER), byref(_PLAIN), byref(_PLAIN), byref(c_int(len(R))), byref(c_int(len(A))),
-        byref(c_double(1.0)), _at(R), byref(_leading(R)), _at(A), byref(_leading(A)),
-    )  # fmt: skip
-
-
-def whiten_both(C: Array, R: Array) -> None:
-    """R^-T C R^-1 over the upper triangle of C."""
-    call = _routine("cython_lapack", "dsygst", _INT, _CHAR, _INT, _ARRAY, _INT, _ARRAY, _INT, _INT)
-    info = c_int(0)
-    call(
-        byref(c_int(1)), byref(_LOWER), byref(c_int(len(C))), _at(C), byref(_leading(C)), _at(R), byref(_leading(R)),
-        byref(info),
-    )  # fmt: skip
-
-
-def mirror(C: Array) -> None:
-    """The upper triangle of C copied to the lower one, by blocks."""
-    size = 256
-    for start in range(0, len(C), size):
-        stop = min(start + size, len(C))
-        C[stop:, start:stop] = C[start:stop, stop:].T
-        square = C[start:stop, start:stop]
-        square[:] = np.triu(square) + np.triu(square, 1).T
+_WORK = 64  # numbers of work space that LAPACK's blocked routines take for each row
 
 
 class Tridiagonal:
@@ -118,40 +36,26 @@ class Tridiagonal:
         self.reflectors = C
         self.diagonal, self.beside = np.empty(r), np.zeros(max(r - 1, 1))
         self.factors = np.zeros(max(r - 1, 1))
-        call = _routine(
-            "cython_lapack", "dsytrd", _CHAR, _INT, _ARRAY, _INT, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _INT, _INT
-        )
-        work, info = np.empty(64 * max(r, 1)), c_int(0)
-        call(
-            byref(_LOWER), byref(c_int(r)), _at(C), byref(_leading(C)), _at(self.diagonal), _at(self.beside),
-            _at(self.factors), _at(work), byref(c_int(len(work))), byref(info),
-        )  # fmt: skip
+        work = np.empty(_WORK * max(r, 1))
+        lapack("dsytrd", b"L", r, C, leading(C), self.diagonal, self.beside, self.factors, work, len(work))
         self.beside = self.beside[: r - 1]
 
-    def _turned(self, B: Array, side: c_char) -> Array:
+    def _rotate(self, B: Array, side: bytes) -> Array:
         """Q'B or Q B."""
-        r, turned = len(self.diagonal), np.array(B.T, order="C")  # a copy that LAPACK sees as r x t and writes to
-        if r < 2 or not turned.size:
+        r, rotated = len(self.diagonal), np.array(B.T, order="C")  # a copy that LAPACK sees as r x t and writes to
+        if r < 2 or not rotated.size:
             return np.array(B, dtype=np.float64)
-        call = _routine(
-            "cython_lapack", "dormtr", _CHAR, _CHAR, _CHAR, _INT, _INT, _ARRAY, _INT, _ARRAY, _ARRAY, _INT, _ARRAY,
-            _INT, _INT,
-        )  # fmt: skip
-        work, info = np.empty(64 * max(r, len(turned))), c_int(0)
-        call(
-            byref(_LEFT), byref(_LOWER), byref(side), byref(c_int(r)), byref(c_int(len(turned))),
-            _at(self.reflectors), byref(_leading(self.reflectors)), _at(self.factors), _at(turned), byref(c_int(r)),
-            _at(work), byref(c_int(len(work))), byref(info),
-        )  # fmt: skip
-        return np.ascontiguousarray(turned.T)
+        work, (C, t) = np.empty(_WORK * max(r, len(rotated))), (self.reflectors, len(rotated))
+        lapack("dormtr", b"L", b"L", side, r, t, C, leading(C), self.factors, rotated, r, work, len(work))
+        return np.ascontiguousarray(rotated.T)
 
     def into(self, B: Array) -> Array:
         """Q'B."""
-        return self._turned(B, _TURNED)
+        return self._rotate(B, b"T")
 
     def out(self, B: Array) -> Array:
         """Q B."""
-        return self._turned(B, _PLAIN)
+        return self._rotate(B, b"N")
 
     def least(self) -> float:
         """The smallest eigenvalue."""

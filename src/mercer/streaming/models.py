@@ -12,7 +12,8 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.runtime import run
-from mercer.solvers.symmetric import Shifted, Tridiagonal, mirror, whiten_both
+from mercer.solvers.lapack import mirror, whiten_both
+from mercer.solvers.symmetric import Shifted, Tridiagonal
 from mercer.streaming.sums import FoldSums, Side, State
 
 # Error of models from whitened sums over that of a factor of the same condition, on drawn tables.

@@ -20,7 +20,7 @@ from mercer.errors import InputError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run, thread_count
 from mercer.solvers.landmarks import Features
-from mercer.solvers.symmetric import add_gram, add_panel, whiten
+from mercer.solvers.lapack import add_gram, add_panel, whiten
 from mercer.streaming.blocks import Block
 
 State = dict[str, Array]
