@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 from base_cases import ESTIMATORS, rows_and_targets
 from sklearn.exceptions import NotFittedError
 
 from mercer import KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.errors import SingularSystemWarning
-from mercer.estimators.base import shape_of
 from mercer.kernels import Gaussian, Linear
 from refusals import refusal, tells
 
@@ -166,27 +164,6 @@ def test_a_target_column_of_a_frame_is_taken(data):
 
 
 # -- small things ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "shape"),
-    [
-        (np.zeros((3, 2)), (3, 2)),
-        (sp.csr_array((5, 4)), (5, 4)),
-        ([[1, 2], [3, 4], [5, 6]], (3, 2)),
-        (((1.0,),), (1, 1)),
-        ([np.zeros(4)], (1, 4)),
-        (pd.DataFrame({"a": [1], "b": [2]}), (1, 2)),
-        (np.zeros(3), None),
-        ([1.0, 2.0], None),
-        ([], None),
-        ("text", None),
-        (None, None),
-    ],
-    ids=str,
-)
-def test_the_shape_is_told_without_converting_anything(given, shape):
-    assert shape_of(given) == shape
 
 
 def test_one_warning_is_given_for_the_fit_and_none_for_what_follows(rng):

@@ -23,6 +23,7 @@ from mercer.errors import (
     UnfamiliarRowsWarning,
     printable,
     sentence,
+    warn,
 )
 from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
@@ -205,11 +206,10 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
-            warnings.warn(
+            warn(
                 f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
                 "that follow their training rows directly; it grows with the time between them.",
                 UnfamiliarRowsWarning,
-                stacklevel=3,
             )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 

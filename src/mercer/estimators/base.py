@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import (
@@ -18,8 +16,8 @@ from mercer.data.checks import (
     checked_gram,
     checked_weights,
 )
-from mercer.data.rows import Array, Rows, as_rows
-from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
 from mercer.estimators.names import KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.estimators.parameters import validate
@@ -146,14 +144,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return column_numbers(rows) if self.kernel_.kind == "gram" else rows
 
 
-def shape_of(X: Any) -> tuple[int, int] | None:
-    """Rows and columns of what was given, without converting it; None where that cannot be told."""
-    shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple | np.ndarray):
-        shape = (len(X), len(X[0]))
-    return (int(shape[0]), int(shape[1])) if shape is not None and len(shape) == 2 else None
-
-
 class RidgeCore(KernelEstimator):
     """Kernel ridge regression on a table of targets: what the regressor and the classifier share."""
 
@@ -168,48 +158,33 @@ class RidgeCore(KernelEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _choice(self, n: int, sample: Rows, alphas: int) -> SolverChoice:
-        """The route for n rows such as these, refused here if it does not fit in memory."""
-        kernel = self.resolved_kernel(sample.width)
+    def _choice(self, kernel: Kernel, rows: Rows, n: int, alphas: int) -> SolverChoice:
+        """The route for n rows, those given with weight; refused here if it does not fit in memory."""
         # only the scalar product leaves a sparse table sparse
-        dense_only = sample.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
-        count = None if dense_only else kernel.count_features(sample)
+        dense_only = rows.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
+        count = None if dense_only else kernel.count_features(rows)
         choice = choose(self.solver, n, count, alphas, iterable=kernel.kind != "gram")
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
         return choice
 
-    def _refuse_early(self, X: Any) -> None:
-        """Refuse what cannot fit before X is even looked at; a wrong X is left to the checks that follow."""
-        shape = shape_of(X)
-        if shape is None or not all(shape):
-            return
-        try:
-            first = X.tocsr()[:1] if hasattr(X, "tocsr") else _safe_indexing(X, [0])
-            sample = self._as_rows(as_rows(first).values)
-            if sample.values.dtype == object:
-                return
-            self.resolved_kernel(shape[1]).check(sample)
-        except (TypeError, ValueError):
-            return
-        self._choice(shape[0], sample, 1)
-
     def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
         """Fit a table of targets (n x t) and keep everything prediction needs."""
         owner = type(self).__name__
         validate(self)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
-        X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
         weights = None if weights is None else checked_weights(owner, weights.copy())
-        self.kernel_, rows = self.resolved_kernel(width_of(X)), self._as_rows(X)
-        self.kernel_.check(rows)
+        self.kernel_ = kernel = self.resolved_kernel(width_of(X))
+        kernel.check(self._as_rows(X))
+        kept = X if weights is None or weights.all() else X[weights > 0]
+        choice = self._choice(kernel, self._as_rows(kept), len(Y), len(np.unique(alphas)))
+        X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
+        rows = self._as_rows(X)
         warned = self._warn_if_invalid(rows)
-        kept = rows if weights is None or weights.all() else self._as_rows(X[weights > 0])
-        choice = self._choice(len(Y), kept, len(np.unique(alphas)))
         how: Any = {"names": rows.names, "intercept": bool(self.fit_intercept), "keep": self._kept_factor}
         with blas_for(len(Y)):
-            self.fitted_ = FittedRidge.fit(self.kernel_, X, Y, alphas, weights, choice=choice, **how)
+            self.fitted_ = FittedRidge.fit(kernel, X, Y, alphas, weights, choice=choice, **how)
         self.publish()
         if not (warned and self.route_.negative):
             self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
@@ -236,7 +211,7 @@ class RidgeCore(KernelEstimator):
                 "eigenvalues with mercer.repair(K) before fit."
             )
         if valid is False:
-            warnings.warn(message, NotMercerWarning, stacklevel=4)
+            warn(message, NotMercerWarning)
         return valid is False
 
     def _feature_weights(self) -> Array:

@@ -115,7 +115,6 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
         -------
         self
         """
-        self._refuse_early(X)
         X, y = self.checked_data(X, y)
         self.classes_, numbers = checked_labels(y)
         weights = as_sample_weight(sample_weight, X)

@@ -171,7 +171,7 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
     else:
         predictions = held_out[:, :, 0] if search.y.ndim == 1 else held_out
     name = plan.chosen.name
-    warn_if_ill(f"{owner} in cross_validate", condition, 5, name)
+    warn_if_ill(f"{owner} in cross_validate", condition, name)
     words = "refitted" if name == "refit" else f"closed form, method {name}"
     return _result(scores, predictions, how, search.folds, words, digits_left(condition))
 

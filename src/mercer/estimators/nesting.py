@@ -213,9 +213,9 @@ def nested_cross_validate(
     predictions = run.predictions[:, :, 0] if np.ndim(y) == 1 else run.predictions
     if run.labels is not None:
         predictions = run.labels
-    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, 3, run.plan.chosen.name)
+    warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
     if run.failures:
-        warn_of_failures(problem.scoring.name, run.failures, stacklevel=3)
+        warn_of_failures(problem.scoring.name, run.failures)
     route = f"closed form, method {run.plan.chosen.name}"
     result = _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
     tried = len(kernels) * len(alphas)

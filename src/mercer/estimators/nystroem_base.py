@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.data.rows import Array, File, Seed
-from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence
+from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.names import is_positive_only
@@ -238,19 +237,18 @@ def refuse_one_class(owner: str, state: State, labels: LabelLosses) -> None:
         raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
 
 
-def warn_if_landmarks_lost(owner: str, features: Features, stacklevel: int) -> None:
+def warn_if_landmarks_lost(owner: str, features: Features) -> None:
     """Warn if many landmarks were dropped although they are not copies or combinations of others."""
     if features.lost > _FEW_LOST * features.given:
-        warnings.warn(
+        warn(
             f"{owner} uses {features.count} of {features.given} landmarks: {features.lost} were dropped because "
             f"their columns in the kernel matrix of {features.kernel!r} are nearly linearly dependent. The landmarks "
             "used are in landmarks_. Use a smaller width, or landmarks further apart.",
             IllConditionedWarning,
-            stacklevel=stacklevel,
         )
 
 
-def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
+def warn_if_no_mercer_kernel(kernel: Kernel) -> None:
     """Warn if the kernel is known not to be a Mercer kernel."""
     valid, reason = kernel.verdict()
     if valid is False:
@@ -258,7 +256,7 @@ def warn_if_no_mercer_kernel(kernel: Kernel, stacklevel: int) -> None:
             f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
             "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
         )
-        warnings.warn(message, NotMercerWarning, stacklevel=stacklevel)
+        warn(message, NotMercerWarning)
 
 
 def checked_kernel(owner: str, kernel: Kernel) -> Kernel:

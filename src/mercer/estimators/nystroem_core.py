@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array, File, Rows, Seed
-from mercer.errors import InputError, SingularSystemWarning, sentence
+from mercer.errors import InputError, SingularSystemWarning, sentence, warn
 from mercer.estimators.names import resolve
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
@@ -96,7 +95,7 @@ class NystroemCore(StreamingEstimator):
         kernel = checked_kernel(owner, resolve(owner, self.kernel, source.width))
         sample = drawn_sample(source, choice, 1, 1, seed, self.backend)
         kernel.check(Rows(sample.X[:1], self._names()))
-        warn_if_no_mercer_kernel(kernel, stacklevel=5)
+        warn_if_no_mercer_kernel(kernel)
         targets = self._targets_of(sample, source)
         alphas = checked_alpha(owner, self.alpha, len(targets.offset))
         features = self._features(choice, kernel, sample, int(source.rows or 0), seed)
@@ -144,16 +143,15 @@ class NystroemCore(StreamingEstimator):
             int(state["rows"].sum()), condition, one_target=self._one_target,
         )  # fmt: skip
         if self._as_fitted["landmarks"] is not None:
-            warn_if_landmarks_lost(owner, features, stacklevel=5)
+            warn_if_landmarks_lost(owner, features)
         if models.rank < len(models.weights[0]) and ladder[0] == 0:
-            warnings.warn(
+            warn(
                 f"The system of {owner} has rank {models.rank} of {len(models.weights[0])}; the minimum-norm "
                 "solution was used. A positive alpha makes it unique.",
                 SingularSystemWarning,
-                stacklevel=4,
             )
         else:
-            warn_if_ill(owner, self.condition_, stacklevel=5)
+            warn_if_ill(owner, self.condition_)
 
     @property
     def digits_(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Rows, Seed
-from mercer.errors import EdgeOfGridWarning, InputError, sentence
+from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
@@ -170,11 +169,11 @@ class NystroemSearchCore(StreamingEstimator):
         owner = type(self).__name__
         if edges:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
-            warnings.warn(EdgeOfGridWarning(said, hint="$others."), stacklevel=4)
-        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_), stacklevel=5)
-        warn_if_no_mercer_kernel(self.best_kernel_, stacklevel=5)
+            warn(EdgeOfGridWarning(said, hint="$others."))
+        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_))
+        warn_if_no_mercer_kernel(self.best_kernel_)
         if found.failures:
-            warn_of_failures(found.table.scoring, found.failures, stacklevel=5)
+            warn_of_failures(found.table.scoring, found.failures)
 
     def _winner(self, search: StreamedSearch, found: StreamedResult, k: int, a: int) -> Any:
         """The best candidate fitted to all rows, from weights that are computed already."""
@@ -191,7 +190,7 @@ class NystroemSearchCore(StreamingEstimator):
             one_target=search.reading.source.targets_1d,
         )  # fmt: skip
         if self.landmarks is not None:
-            warn_if_landmarks_lost(type(self).__name__, search.sides[k].features, stacklevel=4)
+            warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
         return model
 
     def predict(self, X: Any) -> Array:

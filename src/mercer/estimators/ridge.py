@@ -119,7 +119,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         -------
         self
         """
-        self._refuse_early(X)
         X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
         weights = as_sample_weight(sample_weight, X)
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)

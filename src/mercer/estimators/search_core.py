@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows, Seed
-from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence
+from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags
 from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
@@ -186,11 +186,10 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         found = Copies.among(rows.values, search.problem.Y)
         if not found.by_chance:
             way_out = "Drop the copies, or pass groups= with one label for each distinct row."
-            warnings.warn(
+            warn(
                 f"{found.words()}. A copy in a training part gives the target of a held-out row away, so that scores "
                 f"are too good. {way_out}",
                 MercerWarning,
-                stacklevel=3,
             )
 
     def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
@@ -258,10 +257,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         )
         if self.tuned_.overfitted or self.tuned_.status == "failed":
             how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
-            warnings.warn(
+            warn(
                 f"Tuning the best kernel of {type(self).__name__} {how}. The untuned kernel is used (see tuned_).",
                 MercerWarning,
-                stacklevel=5,
             )
             return table, choice
         for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
@@ -298,21 +296,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         edges = edges_in_words(table, choice, self.folds_, self.own_ladders())
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
-            warnings.warn(EdgeOfGridWarning(said, hint="$grid."), stacklevel=4)
-        warn_if_ill(
-            f"the best candidate of {owner}",
-            table.worst_condition(choice),
-            5,
-            self.plan_.chosen.name,
-        )
+            warn(EdgeOfGridWarning(said, hint="$grid."))
+        warn_if_ill(f"the best candidate of {owner}", table.worst_condition(choice), self.plan_.chosen.name)
         if failures:
-            warn_of_failures(table.scoring, failures, stacklevel=5)
+            warn_of_failures(table.scoring, failures)
         if self.rule == "one_se" and table.scores.shape[2] < 2:
-            warnings.warn(
+            warn(
                 f"rule='one_se' of {owner} gives the same as 'best' here: there is only one test score, and so no "
                 "standard error. Set cv to at least 2 folds.",
                 MercerWarning,
-                stacklevel=4,
             )
 
     def _verify(self, fit: Refitting, search: Search, values: Array) -> None:
@@ -398,26 +390,24 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return Text("\n".join(lines))
 
 
-def warn_if_ill(what: str, condition: float, stacklevel: int, route: str = "") -> None:
+def warn_if_ill(what: str, condition: float, route: str = "") -> None:
     """Warn if few digits of the scores are correct.
 
     Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
     if condition * EPS > _WORTH_A_WORD and route != "primal":
-        warnings.warn(
+        warn(
             f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
             f"{counted(round(digits_left(condition)), 'digit')} of its scores can be trusted. Use larger alphas for "
             "more accuracy.",
             IllConditionedWarning,
-            stacklevel=stacklevel,
         )
 
 
-def warn_of_failures(scoring: str, failures: list[str], stacklevel: int) -> None:
+def warn_of_failures(scoring: str, failures: list[str]) -> None:
     """Warn once of all scores that could not be computed."""
-    warnings.warn(
+    warn(
         f"Scoring with {scoring} failed {counted(len(failures), 'time')}; these scores are NaN, and the candidates are "
         f"not selected. First error: {failures[0]}",
         MercerWarning,
-        stacklevel=stacklevel,
     )

@@ -9,7 +9,6 @@ piece each residual is at least as large as that of the new row on at most three
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import IllConditionedWarning
+from mercer.errors import IllConditionedWarning, warn
 from mercer.insight.intervals import relative_error
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
@@ -261,11 +260,10 @@ def conformal_sets(
             ends = unit * _merged(np.vstack(intervals))
             sets.append(ends + centre + 2 * EPS * (np.abs(ends) + abs(centre)) * np.array([-1.0, 1.0]))
     if worst > _WORTH_A_WORD:
-        warnings.warn(
+        warn(
             f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct; they "
             "are rounded outwards. Use a larger alpha, or scale the columns of X.",
             IllConditionedWarning,
-            stacklevel=5,
         )
     return sets
 

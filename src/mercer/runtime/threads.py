@@ -101,6 +101,10 @@ class _Limit:
     def enter(self, thread: int) -> None:
         """Hold the libraries to one thread; those that were loaded since another thread entered are included."""
         with self.lock:
+            if self.inside[thread] and self._is_known():  # everything is held for this thread already
+                self.inside[_PROCESS] += 1
+                self.inside[thread] += 1
+                return
             self._find_libraries()
             for scope, libraries in ((_PROCESS, self.of_process), (thread, self.of_thread)):
                 self.inside[scope] += 1
@@ -133,8 +137,7 @@ class _Limit:
 
     def _find_libraries(self) -> None:
         """Look for the BLAS libraries loaded now; SciPy brings its own when it is first imported."""
-        loaded = 1 + ("scipy.linalg" in sys.modules)
-        if self.known == loaded:
+        if self._is_known():
             return
         from threadpoolctl import ThreadpoolController
 
@@ -150,7 +153,10 @@ class _Limit:
         _set_blas_threads(zip(libraries, before, strict=True))
         self.of_process = [library for library, count in zip(libraries, seen, strict=True) if count == 1]
         self.of_thread = [library for library, count in zip(libraries, seen, strict=True) if count != 1]
-        self.known = loaded
+        self.known = 1 + ("scipy.linalg" in sys.modules)
+
+    def _is_known(self) -> bool:
+        return self.known == 1 + ("scipy.linalg" in sys.modules)
 
 
 def _set_blas_threads(counts: Iterable[tuple[LibController, int]]) -> None:

@@ -122,7 +122,10 @@ class Rounding:
         p[problem.used] = problem.root * np.sqrt(left.rounded())
         squares = np.column_stack([E**2, (p[rows, None] * E[:, :t]) ** 2])
         group, counts, largest = self._groups
-        sums = np.column_stack([np.bincount(group, column) for column in squares.T])
+        if len(counts) == 1:
+            sums = squares.sum(axis=0)[None]
+        else:
+            sums = np.column_stack([np.bincount(group, column) for column in squares.T])
         E, known, inverse, scaled = np.split(np.sqrt(sums / counts), [t, t + 1, t + 2], axis=1)
         size = np.linalg.norm(self._roots[:, None] * left.a[:, :t], axis=0)
         if isinstance(left, Spectral):  # errors of eigenvalues are relative to the largest

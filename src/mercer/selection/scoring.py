@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerWarning, nearest, sentence
+from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.selection.metrics import QUICK, accuracy, mae, mse, r2
 from mercer.selection.removals import Removals, label_targets
 
@@ -197,7 +196,7 @@ class Scoring:
                 if failures is not None:
                     failures += [reason] * int(missing.sum())
                 else:
-                    warnings.warn(f"Some scores are NaN: {reason}. {way_out}", MercerWarning, stacklevel=6)
+                    warn(f"Some scores are NaN: {reason}. {way_out}", MercerWarning)
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
@@ -219,7 +218,7 @@ class Scoring:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
             reason = f"{self.name} is not defined for a test set of one row"
-            warnings.warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning, stacklevel=5)
+            warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
             return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)

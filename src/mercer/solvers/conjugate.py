@@ -8,14 +8,13 @@ outer one takes what it found as a direction, multiplies it by K in double preci
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import ConvergenceWarning, InputError
+from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.solvers.route import EPS, Route
 from mercer.solvers.solution import Solution, bordered, solve_bordered
 
@@ -275,11 +274,10 @@ def warn_if_short(G: Conjugate) -> None:
     """Warn if the iteration did not reach its tolerance."""
     if not G.converged:
         tally = G.tally
-        warnings.warn(
+        warn(
             f"Conjugate gradients did not converge: relative residual {tally.residual:.1e} (tolerance "
             f"{G.tolerance:.0e}) after {tally.products} matrix products. Use a larger alpha, or solver='cholesky'.",
             ConvergenceWarning,
-            stacklevel=7,
         )
 
 

@@ -7,27 +7,33 @@ for products again and again; `nearest_rows` ranks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, MercerWarning, sentence, warn
+from mercer.kernels.algebra import Product, Scaled, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Scratch
-from mercer.kernels.tiles import between, blocks, column_numbers, gram, per_thread, tile, underflow_is_zero
+from mercer.kernels.products import Constant, Linear
+from mercer.kernels.stationary import Stationary
+from mercer.kernels.tiles import (
+    TILE,
+    between,
+    blocks,
+    column_numbers,
+    gram,
+    log_tile,
+    per_thread,
+    tile,
+    underflow_is_zero,
+)
 from mercer.runtime import run, thread_count
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
-import warnings
-from functools import reduce
-
-from mercer.errors import MercerWarning
-from mercer.kernels.algebra import Product, Scaled, Sum
-from mercer.kernels.products import Constant, Linear
-from mercer.kernels.stationary import Stationary
-from mercer.kernels.tiles import TILE, log_tile
 
 
 def training_matrix(kernel: Kernel, rows: Rows) -> Array:
@@ -313,12 +319,11 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
 
     run(search, blocks(len(x)))
     if undecided.any():
-        warnings.warn(
+        warn(
             f"For {int(undecided.sum())} of {len(x)} rows, {kernel!r} underflows to 0 for some of the nearest "
             "neighbours, so these cannot be ranked; those that come first in the training rows were used. Use a "
             "larger width.",
             MercerWarning,
-            stacklevel=4,
         )
     return numbers, gaps
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.errors import IllConditionedWarning, NotMercerWarning, SingularSystemWarning
+from mercer.errors import IllConditionedWarning, NotMercerWarning, SingularSystemWarning, warn
 
 EPS = float(np.finfo(np.float64).eps)
 # Past this the smallest eigenvalue is rounding error, and "positive definite" was luck.
@@ -85,25 +84,22 @@ class Route:
     def warn(self, owner: str, alpha: float) -> None:
         """Warn if the system is indefinite, singular or nearly singular."""
         if self.negative < 0:
-            warnings.warn(
+            warn(
                 f"K + alpha I of {owner} must be positive definite (alpha = {alpha:.3g}); got an eigenvalue of "
                 f"{self.negative:.3g}, so the least-squares problem may have no minimum. Use a Mercer kernel, alpha "
                 f"above {alpha - self.negative:.3g}, or mercer.repair on the matrix.",
                 NotMercerWarning,
-                stacklevel=4,
             )
         elif self.singular:
-            warnings.warn(
+            warn(
                 f"The system of {owner} is singular: rank {self.rank} of {self.size} with alpha = {alpha:.3g}. "
                 "The minimum-norm solution was used; a larger alpha makes it unique.",
                 SingularSystemWarning,
-                stacklevel=4,
             )
         elif self.condition * EPS > _WORTH_A_WORD:
-            warnings.warn(
+            warn(
                 f"The system of {owner} is nearly singular: condition number about {self.condition:.1g} with "
                 f"alpha = {alpha:.3g}; about {self.digits:.0f} digits of the solution are correct. Use a larger alpha "
                 "for more accuracy.",
                 IllConditionedWarning,
-                stacklevel=4,
             )

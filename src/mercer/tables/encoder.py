@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, MercerWarning, nearest, sentence
+from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
@@ -309,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for place, column in enumerate(columns):
             odd = None if place in dropped or read[place].style is not None else odd_warning(column, made[place])
             if odd is not None:  # what a reader has made of a file is told by whoever reads
-                warnings.warn(odd, stacklevel=3)
+                warn(odd)
             elif column.kind == "identifier" and made[place].odd is None:
                 warn_of_left_out(column, read[place])
         self.set_columns(columns, settings, style, named=table.named)

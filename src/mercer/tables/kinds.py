@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, MercerWarning, sentence
+from mercer.errors import InputError, LeftOutWarning, MercerWarning, sentence, warn
 from mercer.tables.cells import (
     EXACT,
     FIFTEEN,
@@ -392,7 +391,7 @@ def warn_of_left_out(column: Any, cells: Cells) -> None:
     else:
         return
     warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)
-    warnings.warn(warning, stacklevel=4)
+    warn(warning)
 
 
 def is_constant(cells: Cells) -> bool:

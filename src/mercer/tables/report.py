@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from mercer.data.rows import Array
-from mercer.errors import UnfamiliarRowsWarning
+from mercer.errors import UnfamiliarRowsWarning, warn
 from mercer.tables.columns import Strangers
 from mercer.text import Brief, Shown, counted, text_table
 
@@ -86,7 +85,7 @@ class EncoderReport(Shown):
                 f"New rows are unlike the training rows in {names}: {said} ({counted(self.rows, 'row')} in all). "
                 "Predictions for such rows are extrapolations."
             )
-            warnings.warn(message, UnfamiliarRowsWarning, stacklevel=2)
+            warn(message, UnfamiliarRowsWarning)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
