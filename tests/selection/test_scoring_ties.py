@@ -99,6 +99,9 @@ def test_every_named_score_is_that_of_refits_where_rows_repeat(classifier):
             values[test, 0] = values[test, 0] if alone else tied(values[test, 0], terms[test])
         together = alone and resolve_scoring(name, classifier=classifier).pooled
         sets = [np.concatenate([test for _, test in splits])] if together else [test for _, test in splits]
+        unclear = (np.abs(values[:, 0]) > 1e-14 * terms) & (np.abs(values[:, 0]) < 1e-11 * terms)
+        if unclear.any():  # what counts as zero is a matter of the threshold
+            continue
         if alone:
             values[:, 0] = tied(values[:, 0], terms)
         expected = [expected_score(name, y[rows], values[rows], classes) for rows in sets]

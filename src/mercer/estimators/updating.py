@@ -241,6 +241,9 @@ def _appended_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualS
     """The factors of a dual system with these rows; none where they have weights or a factor cannot grow."""
     if fitted.weights is not None or fitted.primal is not None or (fitted.alphas <= 0).any():
         return []
+    features = fitted.kernel.count_features(fitted.rows())
+    if features is not None and features < len(fitted.targets) + len(new):  # a fit to all rows would be in the primal
+        return []
     side, corner = between(fitted.kernel, new, fitted.against), between(fitted.kernel, new, new)
     ones, found = np.ones(len(fitted.targets) + len(new)), []
     try:

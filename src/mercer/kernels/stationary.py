@@ -10,6 +10,7 @@ the derivatives of the profile, `slope` and `bend`, and s_j the part of column j
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -124,8 +125,11 @@ class Stationary(Kernel):
         s = np.minimum(s, _LONGEST**2, out=s)
         B = weights * (-self.power * self.slope(s))
         found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B, inverse)}
-        others = [name for name in self.tunable() if name != "width"]
-        return found | self.slopes_by_differences(pair, weights, others)
+        return found | self.other_slopes(pair, weights, s)
+
+    def other_slopes(self, pair: Pair, weights: Array, s: Array) -> Slopes:
+        """By other parameters than the widths; s of the tile is known."""
+        return self.slopes_by_differences(pair, weights, [name for name in self.tunable() if name != "width"])
 
     def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
         """sum_ab B_ab s_j(a, b) of every column j: for squares by one product."""
@@ -489,12 +493,21 @@ class Periodic(GaussianProfile):
         inverse = inverse_width(self.width)
         return circles.squared_distance(np.tile(inverse, 2) if np.ndim(inverse) else inverse)
 
+    def _angles(self, pair: Pair) -> Iterator[tuple[float, Array]]:
+        """1 / width_j and pi delta_j / period of every column."""
+        x, z = pair.dense()
+        by = np.broadcast_to(np.asarray(self.inverse(x.shape[1])), (x.shape[1],))
+        for i, x_j, z_j in zip(by, x.T, z.T, strict=True):
+            yield float(i), (x_j[:, None] - z_j) * (math.pi / float(self.period))
+
     def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
         """sum_ab B_ab 4 sin^2(pi delta_j / period) / width_j^2 of every column."""
-        x, z = pair.dense()
-        by = np.broadcast_to(np.asarray(inverse), (x.shape[1],))
-        angles = ((x_j[:, None] - z_j) * (math.pi / float(self.period)) for x_j, z_j in zip(x.T, z.T, strict=True))
-        return np.array([np.vdot(B, (2.0 * i * np.sin(angle)) ** 2) for i, angle in zip(by, angles, strict=True)])
+        return np.array([np.vdot(B, (2.0 * i * np.sin(angle)) ** 2) for i, angle in self._angles(pair)])
+
+    def other_slopes(self, pair: Pair, weights: Array, s: Array) -> Slopes:
+        """By the period: ds = -4 sum_j a_j sin(2 a_j) / width_j^2, a_j = pi delta_j / period."""
+        B = -4.0 * weights * self.slope(s)
+        return {"period": np.asarray(sum(i**2 * np.vdot(B, a * np.sin(2.0 * a)) for i, a in self._angles(pair)))}
 
     def column_slope(self, delta: Array, column: int, columns: int) -> Array:
         """ds / dx_j = 4 pi / period sin(2 pi delta / period) / width_j^2."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
-from mercer.errors import MercerError
+from mercer.errors import InputError, MercerError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
@@ -131,7 +131,11 @@ class Candidate:
             self.d, self.U = np.linalg.eigh(K)
             self.U2 = self.U * self.U
         elif self.route == "inverse":
-            self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.largest = largest_eigenvalue(K.__matmul__, rich_start(len(K)))
+            if not self.largest < np.inf:
+                what, must_be = f"Values of {self.kernel!r}", "so small that their sums are finite"
+                raise InputError(sentence(what, must_be, "larger ones", "Scale the columns of X."))
         error = self._kernel_error(K) if problem.labels else 1.0
         self.rounding = Rounding(K, self.new, problem, self.removals, self.sets, error)
         self.problem = replace(problem, Y=self.rounding.Y)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerError
 from mercer.kernels.base import ENDLESS, Kernel
@@ -358,9 +359,11 @@ def _solved(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
 
 def cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
     """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
+    unit = sizes(Y)  # so that squares exist
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        terms = np.linalg.norm(np.sqrt(np.abs(diagonal))[:, None] * dual, axis=0) * np.sqrt(np.abs(diagonal).sum())
-        return float(np.nan_to_num(terms / np.linalg.norm(Y, axis=0), nan=1.0).max(initial=1.0))
+        a = np.sqrt(np.abs(diagonal))[:, None] * (dual / unit)
+        terms = np.linalg.norm(a, axis=0) * np.sqrt(np.abs(diagonal).sum())
+        return float(np.nan_to_num(terms / np.linalg.norm(Y / unit, axis=0), nan=1.0).max(initial=1.0))
 
 
 def _badness(route: Route) -> tuple[float, bool, float, float]:

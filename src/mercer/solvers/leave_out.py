@@ -141,7 +141,7 @@ class LeaveOut:
     def single_residuals(self) -> tuple[Array, Array]:
         """a_i / P_ii of every row, and whether P_ii is not zero."""
         diagonal = self.diagonal()
-        good = self._divisible(diagonal[:, None, None])
+        good = self._divisible(diagonal[:, None, None]) & (diagonal != 0)
         return self.a / np.where(good, diagonal, 1.0)[:, None], good
 
     def _many(self, sets: Sequence[Array], members: Array, found: list[Array | None]) -> None:

@@ -63,7 +63,8 @@ class PrimalSystem:
         if not dense and intercept and 8 * self.n * self.count <= _MODERATE:
             features, dense = features.toarray(), True
         self.features, self.sparse = features, not dense
-        self.mean, self.constant = self._mean(), self._constant()
+        with np.errstate(over="ignore", invalid="ignore"):  # features that large are refused when they are weighted
+            self.mean, self.constant = self._mean(), self._constant()
         self._normal: Array | None = None
         self._singular: tuple[Array, Array, Array] | None = None
 
@@ -97,9 +98,10 @@ class PrimalSystem:
 
     def weighted(self) -> Array:
         """F: features less their mean, times the square roots of the weights."""
-        F = self.centred(self.features.toarray() if self.sparse else self.features)
-        if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
-            F -= (self.root**2 @ F) / self.total
+        with np.errstate(over="ignore", invalid="ignore"):
+            F = self.centred(self.features.toarray() if self.sparse else self.features)
+            if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
+                F -= (self.root**2 @ F) / self.total
         largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
         if not (largest < _LARGEST).all():
             raise InputError(
