@@ -1,7 +1,4 @@
-"""KernelRidge equals the bordered system by brute force, scikit-learn's, and a Gaussian process.
-
-Covers: solvers.fitted.
-"""
+"""KernelRidge equals the bordered system by brute force, scikit-learn's, and a Gaussian process."""
 
 import itertools
 import math

@@ -16,7 +16,7 @@ from mercer.report.choices import CommitteeChoice, MemberFact, _named
 from mercer.report.data import Origin
 from mercer.report.facts import gather
 from mercer.report.labels import LabelFact
-from mercer.report.refits import Influence
+from mercer.report.refits import ColumnImportance
 from mercer.report.subject import subject_of
 from mercer.report.worries import worries
 
@@ -216,10 +216,10 @@ def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):
-    leak = replace(search_facts, influence=(Influence("final price", 90.0, 1.0, 0.999),))
+    leak = replace(search_facts, influence=(ColumnImportance("final price", 90.0, 1.0, 0.999),))
     found = worries(leak)
     assert (found[0].level, found[0].title) == ("serious", "Possible target leakage: column final price")
-    two = replace(leak, influence=(*leak.influence, Influence("tax", 9.0, 1.0, 0.985)))
+    two = replace(leak, influence=(*leak.influence, ColumnImportance("tax", 9.0, 1.0, 0.985)))
     assert worries(two)[0].title == "Possible target leakage: columns final price and tax"
     assert words.summary(leak, found)[-1].startswith("Check before use: possible target leakage: column final price")
 
@@ -303,7 +303,7 @@ def test_large_numbers_are_written_out(search_facts):
 
 
 def test_the_only_column_is_no_leak(small):
-    given = replace(small, influence=(Influence("x1", 90.0, 1.0, 0.999),))
+    given = replace(small, influence=(ColumnImportance("x1", 90.0, 1.0, 0.999),))
     assert not any("leakage" in title for title in titles(given))
 
 

@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian
 from mercer.solvers import SolverChoice
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning import alphas as module
-from mercer.tuning.alphas import LeftOut, Predictor, downhill, predicted
+from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predicted
 from oracles import kernel_ridge
 
 
@@ -72,7 +72,7 @@ def test_residuals_of_groups_and_folds_equal_refitting(rng):
     X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
     groups, folds, weights = np.arange(20) // 4, np.arange(20) % 3, rng.uniform(0.5, 2.0, size=20)
     rows, problem, kernel = as_rows(X), Problem(Y, weights, intercept=True), Gaussian(1.5)
-    left = LeftOut(kernel, rows, problem, groups)
+    left = LeaveOutErrors(kernel, rows, problem, groups)
     by_group, by_fold = left.residuals(0.1, [np.flatnonzero(folds == fold) for fold in range(3)])
     for names, mine in ((groups, by_group), (folds, by_fold)):
         for name in np.unique(names):
@@ -86,6 +86,6 @@ def test_residuals_of_groups_and_folds_equal_refitting(rng):
 
 def test_a_singular_system_is_infinitely_bad_and_has_no_residuals():
     rows, problem = as_rows(np.ones((6, 1))), Problem(np.arange(6.0)[:, None], None, intercept=True)
-    left = LeftOut(Gaussian(1.0), rows, problem)
+    left = LeaveOutErrors(Gaussian(1.0), rows, problem)
     assert left.error(0.0) == math.inf
     assert all(np.isnan(each).all() for each in left.residuals(0.0, [np.arange(3)]))

@@ -8,12 +8,12 @@ from mercer.data.rows import Rows
 from mercer.kernels import Gaussian, Matern
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning import committee as module
-from mercer.tuning.alphas import LeftOut, predicted
+from mercer.tuning.alphas import LeaveOutErrors, predicted
 from mercer.tuning.committee import (
     CLASSIFICATION,
     REGRESSION,
     Recipe,
-    Table,
+    TrainingTable,
     fit_committee,
     past_residuals,
 )
@@ -30,7 +30,7 @@ def drawn(rng, n=45, targets=1, noise=0.2):
 
 
 def fitted(rows, Y, folds, recipes=REGRESSION, *, share=(0, 1, 2), weights=None, groups=None, **given):
-    table = Table(rows, Problem(Y, weights, intercept=True), share[: rows.width], groups=groups)
+    table = TrainingTable(rows, Problem(Y, weights, intercept=True), share[: rows.width], groups=groups)
     return fit_committee(table, recipes, folds, **{"steps": 8, **given})
 
 
@@ -249,7 +249,7 @@ def test_with_many_rows_the_last_steps_are_on_a_part_and_alpha_is_chosen_out_of_
 def test_alpha_has_the_least_leave_one_out_error_nearby(rng):
     rows, Y, folds = drawn(rng)
     for member in fitted(rows, Y, folds).members:
-        left = LeftOut(member.kernel, rows, Problem(Y, None, intercept=True))
+        left = LeaveOutErrors(member.kernel, rows, Problem(Y, None, intercept=True))
         errors = [left.error(factor * member.alpha) for factor in (10**-0.5, 1.0, 10**0.5)]
         assert np.argmin(errors) == 1
 
@@ -265,7 +265,7 @@ def test_a_good_member_is_preferred_to_a_bad_one(rng):
 
 def test_the_mean_of_the_folds_is_geometric(rng):
     rows, Y, _ = drawn(rng)
-    criterion = Table(rows, Problem(Y, None, intercept=True), range(3)).criterion(3, rng)
+    criterion = TrainingTable(rows, Problem(Y, None, intercept=True), range(3)).criterion(3, rng)
     ends = [descend(criterion, Gaussian(width), 0.1, steps=1) for width in (1.0, 4.0)]
     middle, alpha = module._mean_of(ends)
     assert middle.width == pytest.approx(np.sqrt(ends[0].kernel.width * ends[1].kernel.width))

@@ -27,7 +27,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
-from mercer.estimators.importance import HeldOut, rises
+from mercer.estimators.importance import HeldOutPart, rises
 from mercer.estimators.parameters import is_whole, validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -36,7 +36,15 @@ from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.alphas import Predictor, downhill
-from mercer.tuning.committee import Committee, Member, Recipe, Table, each_on_all_cores, fit_committee, trained_on
+from mercer.tuning.committee import (
+    Committee,
+    Member,
+    Recipe,
+    TrainingTable,
+    each_on_all_cores,
+    fit_committee,
+    trained_on,
+)
 from mercer.tuning.descent import least_alpha
 from mercer.tuning.weights import convex_weights
 
@@ -164,7 +172,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         recipes = self._recipes if self.committee else self._recipes[:1]
         share = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
         problem = Problem(Y, beside.weights, intercept=True)
-        whole = Table(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
+        whole = TrainingTable(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
         table = whole.part(part)
         count = next((folds for rows, folds in (_MOST_FOLDS, _MORE_FOLDS) if len(table.rows) <= rows), _FOLDS)
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
@@ -249,7 +257,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
         }
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
-    def _without_folds(self, Z: Array, rows: Array, some: Array) -> list[HeldOut]:
+    def _without_folds(self, Z: Array, rows: Array, some: Array) -> list[HeldOutPart]:
         """The members fitted to some rows without each fold, as they were tuned without it if that is known."""
         committee, weights = self.committee_, part_of(self.models_[0].fitted_.weights, rows)
         shares = np.array([member.weight for member in self.members_])
@@ -272,7 +280,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
                 votes = [np.reshape(model.predict(rows), (len(rows), -1)) for model in models]
                 return self._losses(np.tensordot(shares, votes, axes=1), self._Y[test])
 
-            parts.append(HeldOut(test, losses))
+            parts.append(HeldOutPart(test, losses))
         return parts
 
     def _member_table(self) -> str:
@@ -374,7 +382,7 @@ def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:
 
 
 def for_all(
-    members: list[Member], table: Table, rng: np.random.Generator, progress: Progress
+    members: list[Member], table: TrainingTable, rng: np.random.Generator, progress: Progress
 ) -> tuple[list[Member], tuple[Array, Array, Array | None]]:
     """Members with alpha for many rows, downhill on some that are held out; predictions, targets, clusters of these.
 
@@ -399,7 +407,7 @@ def for_all(
     return found, (votes, held.problem.Y, held.clusters)
 
 
-def _best_on(member: Member, train: Table, held: Table) -> tuple[float, Array]:
+def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple[float, Array]:
     """alpha for these training rows, and what the member then predicts at the held-out ones."""
     predict = Predictor(member.kernel, train.rows, train.problem, held.rows, tolerance=_ROUGHLY)
     weights = held.problem.root[:, None] ** 2

@@ -11,7 +11,7 @@ from mercer.data.rows import Array
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutPart:
     """Rows that a model has not seen, and the model.
 
     Attributes
@@ -27,7 +27,7 @@ class HeldOut:
 
 
 def rises(
-    Z: Array, parts: Sequence[HeldOut], columns: Sequence[Array], *, squares: bool, seed: int = 0
+    Z: Array, parts: Sequence[HeldOutPart], columns: Sequence[Array], *, squares: bool, seed: int = 0
 ) -> Iterator[tuple[float, float]]:
     """For each column the rise of the mean loss, or of its root (`squares`), and its standard error by paired rows.
 
@@ -35,7 +35,7 @@ def rises(
     ----------
     Z : ndarray of shape (n, p)
         All rows, encoded.
-    parts : sequence of HeldOut
+    parts : sequence of HeldOutPart
         Rows and the models that have not seen them.
     columns : sequence of ndarray of int
         For each column of the table those of Z that are made from it; they are permuted together.
@@ -55,7 +55,7 @@ def rises(
         yield _rise(before, np.concatenate(after), squares=squares)
 
 
-def _lenders(parts: Sequence[HeldOut], rng: np.random.Generator) -> Array:
+def _lenders(parts: Sequence[HeldOutPart], rng: np.random.Generator) -> Array:
     """For every row that is held out, another one to take a cell from.
 
     Never itself, and from all that are held out at some time: folds of few rows hold too few to permute.

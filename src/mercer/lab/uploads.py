@@ -164,7 +164,7 @@ def _safe_name(name: str) -> str:
     """A name for a file of our own: that of the upload, without what could lead elsewhere.
 
     >>> _safe_name("../prices 2.csv"), _safe_name("")
-    ('.._prices 2.csv', 'upload')
+    ('_prices 2.csv', 'upload')
     """
     return "".join(sign if sign.isalnum() or sign in " ._-" else "_" for sign in name)[-60:].strip(" .") or "upload"
 

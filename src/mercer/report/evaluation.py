@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mercer.inference.effects import MarginalEffects
-from mercer.inference.influence import Influence as RowInfluence
+from mercer.inference.influence import Influence
 from mercer.insight.intervals import Coverage
 from mercer.report.choices import CommitteeChoice, SearchChoice, choice_of
 from mercer.report.data import Data, Origin, data_of
 from mercer.report.effects import ColumnEffect, average_effects, main_effects, row_influence
 from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
-from mercer.report.refits import Influence, coverages, influences, refitted
+from mercer.report.refits import ColumnImportance, coverages, influences, refitted
 from mercer.report.subject import Subject, subject_of
 from mercer.text import Shown, number, percent, text_table
 
@@ -43,7 +43,7 @@ class ModelEvaluation(Shown):
         Share of unseen targets inside prediction intervals of several confidences.
     coverage_how : str
         How that was measured.
-    influence : tuple of Influence
+    influence : tuple of ColumnImportance
         Importance of each column, by permutation among rows held out; largest first.
     tried_on, parts : int
         Rows that importance and coverage were measured on, and in how many folds.
@@ -63,12 +63,12 @@ class ModelEvaluation(Shown):
     labels: LabelFacts | None
     coverage: tuple[Coverage, ...]
     coverage_how: str
-    influence: tuple[Influence, ...]
+    influence: tuple[ColumnImportance, ...]
     tried_on: int
     parts: int
     effects: tuple[ColumnEffect, ...] = ()
     averages: MarginalEffects | None = None
-    single_rows: RowInfluence | None = None
+    single_rows: Influence | None = None
 
     @property
     def error(self) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
-from mercer.estimators.importance import HeldOut, rises
+from mercer.estimators.importance import HeldOutPart, rises
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
@@ -133,7 +133,7 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
 
 
 @dataclass(frozen=True)
-class Influence:
+class ColumnImportance:
     """What a column is worth.
 
     Attributes
@@ -152,14 +152,14 @@ class Influence:
     alone: float
 
 
-def influences(subject: Subject, refits: list[Refit]) -> list[Influence]:
+def influences(subject: Subject, refits: list[Refit]) -> list[ColumnImportance]:
     """Every column permuted in turn, the largest rise first; the columns of many that say most on their own."""
     alone = {place: said_alone(subject, place) for place in subject.used}
     chosen = sorted(sorted(alone, key=lambda place: -alone[place])[:COLUMNS])
-    parts = [HeldOut(each.test, each.losses) for each in refits]
+    parts = [HeldOutPart(each.test, each.losses) for each in refits]
     columns = [np.flatnonzero(subject.place == place) for place in chosen]
     found = [
-        Influence(subject.columns[place].name, rise, spread, alone[place])
+        ColumnImportance(subject.columns[place].name, rise, spread, alone[place])
         for place, (rise, spread) in zip(
             chosen, rises(subject.Z, parts, columns, squares=not subject.classifier), strict=True
         )

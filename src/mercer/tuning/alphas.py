@@ -121,7 +121,7 @@ def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: R
     return Predictor(kernel, rows, problem, new)(alpha)
 
 
-class LeftOut:
+class LeaveOutErrors:
     """Leave-one-out errors of one kernel, or those of leaving out one group; the inverse of the best alpha is kept.
 
     Parameters

@@ -23,7 +23,7 @@ from mercer.kernels.stationary import Gaussian, Laplacian, Matern
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, taken
-from mercer.tuning.alphas import LeftOut, Predictor, downhill
+from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.descent import Descent, descend, least_alpha
 from mercer.tuning.held_out import HeldOutCriterion, most_rows
 from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, widths_of
@@ -72,7 +72,7 @@ CLASSIFICATION = (
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TrainingTable:
     """What is fitted to: rows, targets, columns that share a width, and what folds must respect.
 
     Attributes
@@ -92,10 +92,10 @@ class Table:
     groups: Array | None = None
     times: Array | None = None
 
-    def part(self, which: Array) -> Table:
+    def part(self, which: Array) -> TrainingTable:
         """Some of the rows."""
         beside = (None if each is None else each[which] for each in (self.strata, self.groups, self.times))
-        return Table(*taken(self.rows, self.problem, which), self.share, *beside)
+        return TrainingTable(*taken(self.rows, self.problem, which), self.share, *beside)
 
     def folds(self, count: int, rng: np.random.Generator) -> Array:
         """Fold numbers: at random, or blocks in the order of time; rows of a single group are dealt one by one."""
@@ -190,7 +190,7 @@ def trained_on(folds: Array, fold: int) -> Array:
 
 
 def fit_committee(
-    table: Table,
+    table: TrainingTable,
     recipes: Sequence[Recipe],
     folds: Array,
     *,
@@ -204,7 +204,7 @@ def fit_committee(
 
     Parameters
     ----------
-    table : Table
+    table : TrainingTable
         Rows and targets.
     recipes : sequence of Recipe
         The members.
@@ -299,7 +299,7 @@ class _Work:
 
     def __init__(
         self,
-        table: Table,
+        table: TrainingTable,
         recipes: Sequence[Recipe],
         folds: Array,
         steps: int,
@@ -325,7 +325,7 @@ class _Work:
         """So many rows, or more where there are many columns: widths of rare levels need to see them."""
         return max(usual, min(_BY_COLUMN * self.table.rows.width, _TUNED_ON))
 
-    def _some(self, rows: Array, most: int) -> Table:
+    def _some(self, rows: Array, most: int) -> TrainingTable:
         return self.table.part(self._drawn(rows, most))
 
     def _held_out(self, fold: int, train: Rows) -> Rows:
@@ -448,7 +448,7 @@ class _Work:
 
         def one(place: int) -> None:
             i, end = list(last.items())[place]
-            left = LeftOut(end.kernel, part.rows, part.problem, part.groups)
+            left = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups)
             alpha = max(_SMALLER * end.alpha, least_alpha(m))
             if not many:
                 alpha = found[i] = downhill(left.error, alpha, ends=(least_alpha(m), math.inf), fine=False)
@@ -458,7 +458,7 @@ class _Work:
         self.progress.step()
         return found, left_out, in_folds
 
-    def _alpha_of_fold(self, end: Descent, train: Table, test: Table, new: Rows) -> float:
+    def _alpha_of_fold(self, end: Descent, train: TrainingTable, test: TrainingTable, new: Rows) -> float:
         """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
         predict = Predictor(end.kernel, train.rows, train.problem, new)
         ends = least_alpha(len(train.rows)), math.inf
