@@ -32,7 +32,7 @@ from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
-from mercer.kernels.parameters import is_real
+from mercer.kernels.value import is_real
 from mercer.runtime.progress import duration
 from mercer.selection.candidate import Candidate
 from mercer.selection.ladders import resolve_alphas

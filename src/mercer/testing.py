@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, KernelTextError
-from mercer.insight.counterexample import search
+from mercer.insight.check import search
 from mercer.kernels import Kernel, parse
 from mercer.kernels.tiles import tile
 

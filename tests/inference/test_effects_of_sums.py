@@ -1,6 +1,6 @@
 """Effects of committees, on probabilities and exponentials, and of pairs of columns, against predictions and refits.
 
-Covers: inference.changes, inference.parts.
+Covers: inference.parts.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """check_mercer: what is measured agrees with eigenvalues, what is refuted is refuted, and nothing else is claimed.
 
-Covers: insight.counterexample, insight.spectrum.
+Covers: insight.spectrum.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""What every kernel is: a frozen value with parameters, text, equality, and one method to write.
-
-Covers: kernels.value.
-"""
+"""What every kernel is: a frozen value with parameters, text, equality, and one method to write."""
 
 import contextlib
 import copy

@@ -1,6 +1,6 @@
 """Models of every kind predict the same from their file, to the last bit.
 
-Covers: estimators.features_only, models.parts, models.records, models.streamed.
+Covers: models.parts, models.records, models.streamed.
 """
 
 import numpy as np

@@ -305,7 +305,7 @@ def run_score(options: dict[str, Any]) -> None:
     """`mercer score`."""
     from mercer.cli.predicting import predicted
     from mercer.cli.scoring import CONFIDENCE, scores
-    from mercer.estimators.features_only import FeatureRegressor
+    from mercer.estimators.table_model import FeatureRegressor
 
     model, table = _opened(options)
     table.exactly(model.target)

@@ -19,8 +19,14 @@ from mercer.data.checks import (
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
-from mercer.estimators.names import KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
-from mercer.estimators.parameters import validate
+from mercer.estimators.parameters import (
+    KernelSettings,
+    is_positive_only,
+    is_precomputed,
+    resolve,
+    takes_sparse,
+    validate,
+)
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
 from mercer.runtime import blas_for

@@ -17,8 +17,7 @@ from mercer.data.rows import Array, File, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
-from mercer.estimators.names import is_positive_only
-from mercer.estimators.parameters import is_whole, validate
+from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.kernels import Kernel
 from mercer.runtime.passes import checked_backend, run_pass
 from mercer.solvers.landmarks import METHODS, Features

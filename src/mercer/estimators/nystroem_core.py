@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import checked_alpha
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import InputError, SingularSystemWarning, sentence, warn
-from mercer.estimators.names import resolve
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     checked_kernel,
@@ -23,6 +22,7 @@ from mercer.estimators.nystroem_base import (
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
+from mercer.estimators.parameters import resolve
 from mercer.estimators.search_core import warn_if_ill
 from mercer.kernels import Kernel
 from mercer.runtime import promise

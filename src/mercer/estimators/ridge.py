@@ -13,7 +13,7 @@ from mercer.data.rows import Array, Seed
 from mercer.estimators.base import RidgeCore
 from mercer.estimators.conformal import hulls, sets_of_model
 from mercer.estimators.inputs import as_sample_weight, coverage_of
-from mercer.estimators.names import KernelSettings
+from mercer.estimators.parameters import KernelSettings
 from mercer.estimators.updating import Updatable
 from mercer.insight.intervals import Coverage, interval_bounds
 

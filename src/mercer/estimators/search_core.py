@@ -17,8 +17,7 @@ from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags
-from mercer.estimators.names import is_positive_only, is_precomputed, takes_sparse
-from mercer.estimators.parameters import validate
+from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.kernels import Kernel
 from mercer.runtime.checkpoint import checked_path

@@ -18,8 +18,7 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, column_place, known_rows
-from mercer.inference.derivatives import Radial, changed, stencil, values
+from mercer.inference.changes import Change, Item, Radial, changed, column_place, known_rows, stencil, values
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import checked_confidence
 from mercer.kernels.tiles import underflow_is_zero

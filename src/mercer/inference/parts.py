@@ -27,8 +27,7 @@ from mercer.estimators import (
 )
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import Change, encoded_changes, plain_changes, shifted
-from mercer.inference.derivatives import System
+from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, cancelled
 from mercer.solvers.gram import centre_of, times

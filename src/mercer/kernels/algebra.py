@@ -13,9 +13,8 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Chain, Composed
 from mercer.kernels.labels import Label, products, scaled
-from mercer.kernels.parameters import is_real, whole_number
 from mercer.kernels.products import integer_power
-from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM
+from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
 
 if TYPE_CHECKING:
     from mercer.kernels.pair import Pair

@@ -16,8 +16,8 @@ from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.maps import EPS, Exact, FeatureMap, Fourier, Multiple, Paired, Stacked, Taylor, Through
-from mercer.kernels.parameters import is_real
 from mercer.kernels.stationary import Gaussian, Stationary
+from mercer.kernels.value import is_real
 from mercer.kernels.views import Mapped, On
 from mercer.runtime import promise
 from mercer.text import Brief

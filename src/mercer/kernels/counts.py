@@ -12,7 +12,7 @@ from mercer.data.tokens import Symbols, counted, letters, substrings, words
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.parameters import whole_number
+from mercer.kernels.value import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

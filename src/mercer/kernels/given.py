@@ -10,8 +10,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.labels import argument
-from mercer.kernels.parameters import vectorized
-from mercer.kernels.value import Identity, short_name
+from mercer.kernels.value import Identity, short_name, vectorized
 
 if TYPE_CHECKING:
     from collections.abc import Callable

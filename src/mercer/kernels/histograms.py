@@ -9,7 +9,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import positive_number
+from mercer.kernels.value import positive_number
 
 
 class AdditiveChi2(Kernel):

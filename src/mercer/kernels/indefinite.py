@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.parameters import real_number
+from mercer.kernels.value import real_number
 
 # Sigmoids of a smaller scale are constants, as far as rows go whose squares exist.
 _FLATTEST = 1e-295

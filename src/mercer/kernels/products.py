@@ -13,7 +13,7 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, Kernel, Slopes
 from mercer.kernels.labels import Label, bracketed, column_names
 from mercer.kernels.pair import Pair, squared_norms
-from mercer.kernels.parameters import real_number, whole_number
+from mercer.kernels.value import real_number, whole_number
 
 # Beyond this degree the factors of monomials are no floating point numbers.
 _STEEPEST = 2000

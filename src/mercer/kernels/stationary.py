@@ -19,7 +19,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
-from mercer.kernels.parameters import (
+from mercer.kernels.value import (
     Width,
     fits_columns,
     inverse_width,

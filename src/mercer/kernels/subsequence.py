@@ -20,7 +20,7 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.counts import only_objects
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import is_real, whole_number
+from mercer.kernels.value import is_real, whole_number
 from mercer.runtime import run
 
 # Numbers held at once by either way of computing.

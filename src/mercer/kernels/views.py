@@ -12,9 +12,8 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
-from mercer.kernels.parameters import vectorized
 from mercer.kernels.tiles import blocks
-from mercer.kernels.value import ATOM, Identity, function_name, short_name
+from mercer.kernels.value import ATOM, Identity, function_name, short_name, vectorized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

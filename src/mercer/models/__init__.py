@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.errors import InputError, ModelFileError
-from mercer.estimators.features_only import without_rows
+from mercer.estimators.table_model import without_rows
 from mercer.models.records import MISFITS, FileStamp, checked_account, checked_model, layout, restored, written
 from mercer.runtime import readable
 from mercer.runtime.container import VERSION, Header, loads, packed, read_arrays, read_header

@@ -10,8 +10,8 @@ from mercer.data.rows import Rows
 from mercer.errors import ModelFileError
 from mercer.estimators import KernelNeighborsClassifier, KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.estimators.base import RidgeCore
-from mercer.estimators.features_only import FeatureRegressor
-from mercer.estimators.names import NAMES
+from mercer.estimators.parameters import NAMES
+from mercer.estimators.table_model import FeatureRegressor
 from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
 from mercer.solvers import Route, SolverChoice
 from mercer.solvers.fitted import FittedRidge

@@ -19,8 +19,7 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.features_only import FeatureClassifier, FeatureRegressor
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.models import streamed
 from mercer.models.checks import (
     check_classifier,

@@ -14,8 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
-from mercer.estimators.features_only import FeatureRegressor
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.table_model import FeatureRegressor, TableModel
 from mercer.models.checks import RENAMED, attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole

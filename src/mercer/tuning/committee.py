@@ -24,9 +24,8 @@ from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
-from mercer.tuning.descent import Descent, descend, least_alpha
-from mercer.tuning.held_out import HeldOutCriterion, most_rows
-from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, widths_of
+from mercer.tuning.criterion import HeldOutCriterion, most_rows
+from mercer.tuning.descent import Descent, Start, descend, least_alpha, typical_width, widths_by_sensitivity, widths_of
 from mercer.tuning.weights import convex_weights
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.

@@ -1,6 +1,7 @@
-"""The leave-one-out error and the evidence as functions of kernel and alpha, with their gradients.
+"""What tuning minimizes, with gradients: the leave-one-out error, the evidence, and the error on held-out folds.
 
-In weighted coordinates, with P of docs/derivations (6), a = P V Y, p = diag P and E = a / p:
+**Leave-one-out and evidence**, for `tune`. In weighted coordinates, with P of docs/derivations (6), a = P V Y,
+p = diag P and E = a / p:
 
     L = sum_i c_i E_i^2,  c_i = 1 / w_i;     r = c E / p,  s = P r
     dL = sum (dA) o M,    M = 2 P diag(r E) P - s a' - a s'
@@ -8,22 +9,36 @@ In weighted coordinates, with P of docs/derivations (6), a = P V Y, p = diag P a
 since dP = -P (dA) P. One product of n^3 size serves every parameter. The evidence, at the best prior variance
 s2 = y'P y / (n - 1) (n without intercept), needs no product at all: M = (P - a a' / s2) / 2. With intercept it is the
 density of y integrated over all constants (restricted maximum likelihood).
+
+**Held-out folds**, for committees. Fold S is predicted from the other rows T. With A = K_TT + alpha W_T^-1, the
+unpenalized constant as a border, residuals e = y_S - K_ST a - b and v = W_S e,
+
+    L = sum over folds of e'v;     [A 1; 1' 0] [q; c] = [K_TS v; 1'v]
+    dL = 2 q'(dK_TT) a - 2 v'(dK_ST) a + 2 (d alpha) q'W_T^-1 a
+
+so the weights of dK are a few outer products and one Cholesky factor for each fold is all that is needed: for three
+folds 0.3 n^3 operations, where the leave-one-out error takes 2 n^3. Distances by column are kept for all pairs of rows;
+columns that share a width are added up once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
+from mercer.errors import MercerError
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.slopes import gradient
+from mercer.kernels.stationary import Periodic, Stationary
 from mercer.kernels.tiles import gram
-from mercer.solvers.lapack import add_outer_pair
+from mercer.solvers.lapack import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
-from mercer.solvers.problem import Problem
+from mercer.solvers.problem import Problem, taken
 
 OBJECTIVES = ("loo", "evidence")
 
@@ -145,3 +160,214 @@ class Criterion:
         M -= (a.T / variance) @ a
         M *= 0.5 / (n * t)
         return value, M
+
+
+_BYTES = 4e8  # what the distances of one kind may take
+_CHUNK = 1 << 15  # pairs that are worked on at a time: they stay in the cache
+
+
+def most_rows(share: Sequence[int]) -> int:
+    """How many rows the distances of this many groups of columns may be kept for."""
+    return max(100, int(math.sqrt(_BYTES / (4 * max(len(set(share)), 1)))))
+
+
+class Distances:
+    """Differences of all pairs of rows i < j, by group of columns: absolute ones, or their squares.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Rows.
+    share : sequence of int
+        Columns of one number share a width.
+    squared : bool
+        Squares, for kernels of the Euclidean distance.
+    """
+
+    def __init__(self, Z: Array, share: Sequence[int], *, squared: bool) -> None:
+        n = len(Z)
+        self.first, self.group = np.unique(np.asarray(share), return_index=True, return_inverse=True)[1:]
+        self.starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, -1, -1))])  # pairs of row i begin at starts[i]
+        self.values = np.empty((len(self.first), self.starts[-1]))
+        size = np.bincount(self.group)
+        alone, together = self.first[size == 1], np.flatnonzero(size > 1)
+        columns = np.ascontiguousarray(Z.T[alone])
+        for i in range(n - 1):
+            step = columns[:, i + 1 :] - columns[:, i : i + 1]
+            np.square(step, out=step) if squared else np.abs(step, out=step)
+            self.values[size == 1, self.starts[i] : self.starts[i + 1]] = step
+        for group in together:
+            table, codes = _by_code(Z[:, self.group == group], squared=squared)
+            for i in range(n - 1):
+                self.values[group, self.starts[i] : self.starts[i + 1]] = table[codes[i], codes[i + 1 :]]
+        self.total = self.values.sum(axis=0)[None] if len(self.first) > 1 else self.values
+        # rows cut so that each part has about _CHUNK pairs
+        ends = np.searchsorted(self.starts, np.arange(_CHUNK, self.starts[-1] + _CHUNK, _CHUNK))
+        cuts = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
+        self.parts = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _by_code(Z: Array, *, squared: bool) -> tuple[Array, Array]:
+    """Distances of the distinct rows, and which of them each row is: a category has few, however many its columns."""
+    from scipy.spatial.distance import cdist
+
+    distinct, codes = np.unique(Z, axis=0, return_inverse=True)
+    return cdist(distinct, distinct, "sqeuclidean" if squared else "cityblock"), codes.ravel()
+
+
+def _known(kernel: Kernel) -> Stationary:
+    if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic):
+        raise MercerError(f"Internal error: the held-out criterion does not know {kernel!r}.")
+    return kernel
+
+
+class HeldOutCriterion:
+    """Log of the mean squared error over held-out folds; a criterion for `descend`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows of numbers.
+    problem : Problem
+        Targets and weights; every row has weight, and there is an intercept.
+    folds : ndarray of int, shape (n,)
+        The fold that holds out each row.
+    share : sequence of int, default=None
+        Columns of one number share a width.
+
+    Attributes
+    ----------
+    baseline : float
+        Log of the variance of the targets, on the scale of the criterion.
+    """
+
+    def __init__(self, rows: Rows, problem: Problem, folds: Array, share: Sequence[int] | None = None) -> None:
+        order = np.argsort(folds, kind="stable")
+        self.rows, self.problem = taken(rows, problem, order)
+        ends = np.flatnonzero(np.diff(folds[order])) + 1
+        self.folds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
+        self.unit = float(np.abs(self.problem.Y).max(initial=0.0)) or 1.0
+        self.shift = 2.0 * math.log(self.unit)
+        self.Y = np.ascontiguousarray(self.problem.Y.T / self.unit)  # t x n
+        self.w = self.problem.root**2
+        mean = self.Y @ self.w / self.w.sum()
+        spread = float(np.mean((self.Y - mean[:, None]) ** 2 @ self.w) / len(self.w))
+        self.baseline = (math.log(spread) if spread > 0 else -math.inf) + self.shift
+        self.share = list(range(rows.width)) if share is None else list(share)
+        self.known: dict[bool, Distances] = {}
+
+    def _distances(self, kernel: Stationary) -> Distances:
+        squared = kernel.power == 2
+        if squared not in self.known:
+            self.known[squared] = Distances(self.rows.dense(), self.share, squared=squared)
+        return self.known[squared]
+
+    def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
+        """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            point = self._at(_known(kernel), alpha, slopes=slopes)
+        return point.or_infinite()
+
+    def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
+        """Of alphas in ascending order, the one at the bottom, looked for from the middle, and the criterion there."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            K, _ = self._matrix(_known(kernel))
+
+            @cache
+            def at(place: int) -> float:
+                found = self._folds(K, alphas[place], slopes=False)
+                return math.inf if found is None else self._value(found[0])
+
+            place = len(alphas) // 2
+            for step in (-1, 1):
+                while 0 <= place + step < len(alphas) and (at(place + step) < at(place) or at(place) == math.inf):
+                    place += step
+            return alphas[place], at(place)
+
+    def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
+        """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
+        held, by = self._distances(kernel), self._scales(kernel)
+        pairs, n = held.total if np.ndim(kernel.width) == 0 else held.values, len(self.w)
+        K, B = np.empty((n, n)), np.empty(pairs.shape[1])
+        for begin, end in held.parts:
+            part = slice(held.starts[begin], held.starts[end])
+            k, slope = kernel.profile_and_slope(by @ pairs[:, part])
+            np.multiply(slope, -kernel.power, out=B[part])
+            at = 0
+            for i in range(begin, end):
+                K[i, i + 1 :] = k[at : at + n - 1 - i]
+                at += n - 1 - i
+        np.fill_diagonal(K, 1.0)
+        return K, B
+
+    def _scales(self, kernel: Stationary) -> Array:
+        """What distances are multiplied by: one number, or one per group of columns."""
+        width = np.asarray(kernel.width, dtype=np.float64)
+        chosen = width.reshape(1) if width.ndim == 0 else width[self._distances(kernel).first]
+        return np.asarray(chosen ** -float(kernel.power))
+
+    def _value(self, total: float) -> float:
+        """The criterion of a sum of squares."""
+        if not total > 0:
+            return -math.inf if total == 0 else math.inf
+        return math.log(total / self.Y.size) + self.shift
+
+    def _at(self, kernel: Stationary, alpha: float, *, slopes: bool) -> Point:
+        held, n, one = self._distances(kernel), len(self.w), np.ndim(kernel.width) == 0
+        K, B = self._matrix(kernel)
+        found = self._folds(K, alpha, slopes=slopes)
+        if found is None:
+            return Point(math.inf, {}, 0.0)
+        total, left, right, by_alpha = found
+        value = self._value(total)
+        if not slopes or not math.isfinite(value):
+            return Point(value, {}, 0.0)
+        pairs = held.total if one else held.values
+        slope = np.zeros(len(pairs))
+        for begin, end in held.parts:
+            M, at = left[:, begin:end].T @ right[:, begin:], 0
+            each = B[held.starts[begin] : held.starts[end]]
+            for i in range(begin, end):
+                each[at : at + n - 1 - i] *= M[i - begin, i - begin + 1 :]
+                at += n - 1 - i
+            slope += pairs[:, held.starts[begin] : held.starts[end]] @ each
+        slope *= 2.0 / total * self._scales(kernel)
+        if one:
+            return Point(value, {"width": slope[0]}, alpha * by_alpha / total)
+        widths = np.zeros(len(held.group))
+        widths[held.first] = slope
+        return Point(value, {"width": widths}, alpha * by_alpha / total)
+
+    def _folds(self, K: Array, alpha: float, *, slopes: bool) -> tuple[float, Array, Array, float] | None:
+        """L, the two factors whose product has the weights of dK, and dL / d alpha, from the upper triangle of K."""
+        t, n = self.Y.shape
+        size = t * len(self.folds)
+        left, right = np.zeros((2 * size, n)), np.zeros((2 * size, n))
+        total, by_alpha = 0.0, 0.0
+        for f, (lo, hi) in enumerate(self.folds):
+            rest = np.r_[0:lo, hi:n]
+            m = len(rest)
+            A = np.empty((m, m))
+            A[:lo, :lo], A[:lo, lo:], A[lo:, lo:] = K[:lo, :lo], K[:lo, hi:], K[hi:, hi:]
+            inverse = 1.0 / self.w[rest]
+            A.flat[:: m + 1] += alpha * inverse
+            if not potrf(A):
+                return None
+            solved = np.ascontiguousarray(np.vstack([self.Y[:, rest], np.ones(m)]))
+            potrs(A, solved)
+            g = solved[t]
+            b = solved[:t].sum(axis=1) / g.sum()
+            a = solved[:t] - b[:, None] * g
+            e = self.Y[:, lo:hi] - a[:, :lo] @ K[:lo, lo:hi] - a[:, lo:] @ K[lo:hi, hi:].T - b[:, None]
+            v = e * self.w[lo:hi]
+            total += float(np.vdot(e, v))
+            if not slopes:
+                continue
+            q = np.ascontiguousarray(np.hstack([v @ K[:lo, lo:hi].T, v @ K[lo:hi, hi:]]))
+            potrs(A, q)
+            q -= ((q.sum(axis=1) - v.sum(axis=1)) / g.sum())[:, None] * g
+            mine = slice(f * t, (f + 1) * t)
+            left[mine, rest], left[mine, lo:hi], right[mine, rest] = q, -v, a
+            by_alpha += 2.0 * float(np.vdot(q * inverse, a))
+        left[size:], right[size:] = right[:size], left[:size]
+        return total, left, right, by_alpha

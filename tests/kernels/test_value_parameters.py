@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.kernels import Gaussian
-from mercer.kernels.parameters import (
+from mercer.kernels.value import (
     fits_columns,
     inverse_width,
     positive_number,

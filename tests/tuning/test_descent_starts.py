@@ -8,8 +8,8 @@ import pytest
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.solvers.problem import Problem
-from mercer.tuning.held_out import HeldOutCriterion
-from mercer.tuning.starts import Start, typical_width, widths_by_sensitivity, widths_of
+from mercer.tuning.criterion import HeldOutCriterion
+from mercer.tuning.descent import Start, typical_width, widths_by_sensitivity, widths_of
 
 
 def criterion_of(X, y, share=None):

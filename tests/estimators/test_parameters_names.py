@@ -16,7 +16,7 @@ from sklearn.utils.fixes import CSC_CONTAINERS, CSR_CONTAINERS
 import mercer
 from mercer import KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError, NotMercerWarning
-from mercer.estimators.names import NAMES, KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
+from mercer.estimators.parameters import NAMES, KernelSettings, is_positive_only, is_precomputed, resolve, takes_sparse
 from mercer.kernels import (
     AdditiveChi2,
     Chi2,

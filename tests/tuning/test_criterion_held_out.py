@@ -10,7 +10,7 @@ from mercer.errors import MercerError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import predicted
-from mercer.tuning.held_out import Distances, HeldOutCriterion, most_rows
+from mercer.tuning.criterion import Distances, HeldOutCriterion, most_rows
 
 KERNELS = [
     *(make(width) for make in (Gaussian, Laplacian) for width in (1.7, [0.8, 3.0, 1.2, 40.0])),
