@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier, bias_variance
 from mercer.errors import SingularSystemWarning
-from mercer.insight.bias_variance import _decomposed
+from mercer.insight.bias_variance import _decompose
 from mercer.kernels import Gaussian, Linear, Polynomial
 from refusals import refusal, tells
 
@@ -192,7 +192,7 @@ def test_standard_errors_are_as_large_as_the_scatter_over_eight_hundred_problems
         _, X, X_test, _, noise, U, bias = drawn_problem(seed)
         rng = np.random.default_rng([seed, draws])
         d = bias + noise * rng.normal(size=(draws, len(X))) @ U.T
-        found = _decomposed(d[None], np.zeros(len(X_test)), None, "")
+        found = _decompose(d[None], np.zeros(len(X_test)), None, "")
         variance = noise**2 * (U**2).sum() / len(X_test)
         exact = np.array([np.mean(bias**2), variance, np.mean(bias**2) + variance])
         reported = np.array([found.standard_errors[part] for part in PARTS])

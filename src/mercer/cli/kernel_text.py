@@ -25,7 +25,7 @@ def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:
 
 
 def placed(kernel: Kernel, encoder: TableEncoder) -> Kernel:
-    """The same kernel with the numbers of encoded columns in place of the names of columns."""
+    """The kernel with the numbers of encoded columns in place of the names of columns."""
     if isinstance(kernel, On):
         return placed(kernel.base, encoder).on(_places(kernel.columns, encoder))
     members = {name: placed(member, encoder) for name, member in kernel.members().items()}

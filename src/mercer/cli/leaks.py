@@ -105,7 +105,7 @@ def _computed(table: Prepared) -> tuple[list[str], str]:
 
 
 def _factors(X: Array, y: Array) -> Array:
-    """Of the columns, and the constant."""
+    """Factors of the columns, and the constant."""
     return np.asarray(np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0])
 
 

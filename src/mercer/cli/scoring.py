@@ -58,7 +58,7 @@ class Scores:
         return "\n\n".join([*parts, *self.notes])
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The result as plain values, for JSON."""
         measures = {
             name: {"value": _finite(v), "standard_error": _finite(by)} for name, (v, by) in self.measures.items()
         }

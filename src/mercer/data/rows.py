@@ -112,7 +112,7 @@ class Rows:
         return self.cut(whole[: len(mine)]), other.cut(whole[len(mine) :])
 
     def cut(self, whole: Rows) -> Rows:
-        """Those of `whole`, as long as the table, that stand where these do."""
+        """The slice of `whole`, as long as the table, at the positions of these rows."""
         return whole if self._parent is None else self._parent.cut(whole)[self._origin]
 
     def columns(self, wanted: Columns) -> Rows:

@@ -212,7 +212,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         return numbers if y.ndim > 1 else float(numbers[0])
 
     def _out(self, table: Array) -> Array:
-        """Of one target a vector."""
+        """The table, or a vector where there is one target."""
         return table[:, 0] if np.ndim(self.centre_) == 0 else table
 
     def fitted_to(self, y: Array) -> Array:

@@ -24,12 +24,12 @@ _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
 
 
 def tuning_seconds(n: int) -> float:
-    """Of tuning the kernels, without a budget."""
+    """Seconds that tuning the kernels takes without a budget."""
     return _START + _EACH * min(n, _TUNED_ON)
 
 
 def fixed_seconds(n: int) -> float:
-    """Of what comes after tuning and cannot be stopped, on the machine that rates were taken on; rather too many."""
+    """Upper estimate of the seconds after tuning, which cannot be cut short, on the reference machine."""
     if n <= _WEIGHED:
         return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / _WEIGHED) ** 3
     factored = min(n, _FACTORED)

@@ -59,7 +59,7 @@ def by_gaussian(
 
 
 def by_residuals(votes: Array, out_of_fold: Array, left_out: Array, confidence: float) -> tuple[Array, Array]:
-    """As far to both sides as the quantiles of these residuals, in the middle on the scale of logarithms."""
+    """Intervals of half-width the geometric mean of the two residual quantiles."""
     half = np.sqrt(_quantiles(np.abs(out_of_fold), confidence) * _quantiles(np.abs(left_out), confidence))
     return votes - half, votes + half
 

@@ -136,7 +136,7 @@ class Beside:
         return clusters_of(self.groups, self.times)
 
     def part(self, rows: Array) -> Self:
-        """Of some rows."""
+        """Weights, groups and times of some rows."""
         return type(self)(*(part_of(each, rows) for each in (self.weights, self.groups, self.times)))
 
 

@@ -102,7 +102,7 @@ class Temperature:
         return _softmax(self.logits(values))
 
     def odds(self, f: Array) -> tuple[Array, Array]:
-        """Of two classes: the logarithm of the odds of the second at decision values, and its derivative."""
+        """Logarithm of the odds of the second of two classes at decision values, and its derivative."""
         logits = self.logits(f[:, None])
         inside = np.abs(f) <= 1.0
         return logits[:, 1] - logits[:, 0], self.scale * np.where(inside, 1.0, _BEYOND)

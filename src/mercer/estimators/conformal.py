@@ -35,7 +35,7 @@ def sets_of_model(
 def sets_of_search(
     search: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any
 ) -> list[list[Array]]:
-    """The same with kernel and alpha chosen again for every value of the new target.
+    """Conformal sets with kernel and alpha chosen again for every value of the new target.
 
     Default ladders are made again from the training rows and the new one, for each new row.
     """

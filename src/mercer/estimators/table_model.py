@@ -210,7 +210,7 @@ class FeatureRegressor:
         return result + self.intercept
 
     def predict(self, X: Any) -> Array:
-        """The same numbers as the model with its rows."""
+        """Predictions, equal to those of the model with its rows."""
         values = self._values(X)
         return values[:, 0] if self.one_target else values
 
@@ -223,7 +223,7 @@ class FeatureRegressor:
 
 @dataclass(frozen=True, eq=False)
 class FeatureClassifier(FeatureRegressor):
-    """The same for labels.
+    """A fitted classifier as weights of explicit features, without its training rows.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Chan
 
 
 def shifted(change: Change, middle: Array) -> Change:
-    """The same change of rows that were moved by minus `middle`."""
+    """The change for rows that were moved by minus `middle`."""
     if change.ends is None:
         return change
     low, high = (end - middle[change.places] for end in change.ends)
@@ -155,7 +155,7 @@ class System:
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
-        """Both tables as rows of the kernel."""
+        """The rows at which effects are wanted and the training rows, as the kernel takes them."""
         return Rows(self.at, self.names), Rows(self.Z, self.names)
 
 
@@ -183,7 +183,7 @@ class Radial:
         return Radial(V, by**2)
 
 
-def changed(part: System, item: Item, radial: Radial | None) -> Array:
+def kernel_change(part: System, item: Item, radial: Radial | None) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
     cells = tuple(change for change in item if change.ends is not None)
     columns = tuple(int(change.places[0]) for change in item if change.ends is None)

@@ -18,7 +18,7 @@ from scipy.special import stdtr, stdtrit
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Radial, changed, column_place, known_rows, stencil, values
+from mercer.inference.changes import Change, Item, Radial, column_place, kernel_change, known_rows, stencil, values
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import checked_confidence
 from mercer.kernels.tiles import underflow_is_zero
@@ -297,7 +297,7 @@ def _effect(found: WeightedSum, ready: list[_Ready], item: Item, *, pointwise: b
         if bent is None and radial is not None and rows is None and one_slope:
             mine, g, diagonal = _without_matrix(part, radial, each.weighted, int(item[0].places[0]), among)
         else:
-            D, c = (changed(part, item, radial), c) if bent is None else bent.by_part[number]
+            D, c = (kernel_change(part, item, radial), c) if bent is None else bent.by_part[number]
             mine, g = D @ part.a, among @ D
             diagonal = np.einsum("ij,ij->i", D, part.P) + c * part.shares if found.own else np.zeros(n)
             if rows is not None:
@@ -331,7 +331,7 @@ def _through_link(found: WeightedSum, ready: list[_Ready], item: Item, link: Lin
     parts, m = found.parts, len(found.parts[0].at)
     if len(item) == 1 and item[0].ends is None:
         kernels = [np.asarray(each.K) for each in ready]
-        changes = [changed(each.part, item, each.radial) for each in ready]
+        changes = [kernel_change(each.part, item, each.radial) for each in ready]
         f_slope = sum(part.weight * (D @ part.a) for part, D in zip(parts, changes, strict=True))
         _, first, second = link(_sum_of(found, kernels))
         c = second * f_slope

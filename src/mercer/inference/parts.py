@@ -102,7 +102,7 @@ class WeightedSum:
 
 def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
-    model, encoder = _unwrapped(model)
+    model, encoder = _unwrap(model)
     link = _link(model, of)
     if not isinstance(model, (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)):
         must_be = (
@@ -137,7 +137,7 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     return WeightedSum(parts, start, X is None, residuals, float(degrees), columns, changes, link)
 
 
-def _unwrapped(model: Any) -> tuple[Any, TableEncoder | None]:
+def _unwrap(model: Any) -> tuple[Any, TableEncoder | None]:
     """The model, and the encoder before it in a Pipeline."""
     if isinstance(model, TableModel):
         model = model.pipeline

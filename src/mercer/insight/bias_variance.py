@@ -114,7 +114,7 @@ class BiasVariance(Shown):
         return columns | {f"{name}_error": np.atleast_1d(error) for name, error in errors.items()}
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The same as lists."""
+        """The columns of `table` as lists."""
         return {name: values.tolist() for name, values in self.table().items()}
 
     def plot(self, ax: Any = None) -> Any:
@@ -183,7 +183,7 @@ class Setting:
     noise_test: Array
 
     @staticmethod
-    def checked(X: Any, X_test: Any, truth: Any, noise: Any, *, training: bool) -> Setting:
+    def validate(X: Any, X_test: Any, truth: Any, noise: Any, *, training: bool) -> Setting:
         """Validate truth and noise; `training` says whether they are needed at X besides X_test."""
         test = X if X_test is None else X_test
         f, f_test = _at_both("truth", truth, X, X_test, training=training)
@@ -306,7 +306,7 @@ def bias_variance(
     if is_classifier(estimator):
         raise InputError(sentence("The estimator of bias_variance", "a regressor", type(estimator).__name__))
     _refuse_contradictions(estimator, method, sampler, sample_weight)
-    setting = Setting.checked(X, X_test, truth, noise, training=sampler is None)
+    setting = Setting.validate(X, X_test, truth, noise, training=sampler is None)
     ladder = None if alphas is None else _ladder(estimator, alphas)
     if method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator)):
         return _exact(estimator, setting, ladder, sample_weight)
@@ -318,7 +318,7 @@ def bias_variance(
     found = _deviations(models, setting, sets, count, verbose)
     what = "targets at the given rows" if sampler is None else "training sets"
     how = f"Monte Carlo ({count} draws of {what}, standard errors after +-)"
-    return _decomposed(found, setting.noise_test**2, ladder, how)
+    return _decompose(found, setting.noise_test**2, ladder, how)
 
 
 def is_smoother(estimator: Any) -> bool:
@@ -428,7 +428,7 @@ def _deviations(
     return found
 
 
-def _decomposed(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVariance:
+def _decompose(d: Array, noise: Array, ladder: Array | None, how: str) -> BiasVariance:
     """The parts from deviations d (alphas x draws x rows), with standard errors of their averages over rows.
 
     A standard error is the spread of what single draws add to an average. F is the squared length of the covariance

@@ -275,16 +275,16 @@ def search(
 ) -> CounterexampleSearch:
     """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
     climber = _Climber(kernel, rng)
-    for tables in (_simple, partial(_drawn, rng)):
+    for tables in (_simple, partial(_random_tables, rng)):
         for width in columns:
             if any(map(climber.look, tables(width))):
-                return climber.found()
+                return climber.result()
     for width in columns:
         starts = sorted((seen for seen in climber.seen if seen[1].shape[1] == width), key=lambda seen: seen[0])
         for start in starts[:climbs]:
             if climber.climb(*start):
-                return climber.found()
-    return climber.found()
+                return climber.result()
+    return climber.result()
 
 
 class _Climber:
@@ -296,7 +296,7 @@ class _Climber:
         self.tried, self.problem = 0, ""
         self.caught: tuple[Witness, GramSpectrum] | None = None
 
-    def found(self) -> CounterexampleSearch:
+    def result(self) -> CounterexampleSearch:
         witness, spectrum = self.caught or (None, None)
         return CounterexampleSearch(witness, spectrum, self.tried, self.problem)
 
@@ -379,7 +379,7 @@ def _simple(width: int) -> Iterator[Array]:
         yield scale * np.array(list(product(np.arange(10.0), repeat=flat))) @ np.eye(flat, width)
 
 
-def _drawn(rng: np.random.Generator, width: int) -> Iterator[Array]:
+def _random_tables(rng: np.random.Generator, width: int) -> Iterator[Array]:
     """Random rows: of one scale or of several, negative or not, whole numbers, and rows close to each other."""
     for turn in range(_DRAWS):
         count = int(rng.integers(2, 9))

@@ -103,7 +103,7 @@ class Augmented:
         solver: str = "auto",
     ) -> None:
         self.kernel, self.middle = kernel, centre_of(kernel, rows, intercept=intercept)
-        self.rows, n = self._centred(rows), len(rows)
+        self.rows, n = self._centre(rows), len(rows)
         count = None if rows.sparse and not isinstance(kernel, Linear) else kernel.count_features(rows)
         self.primal = choose(solver, n, count).name == "primal"
         solved: list[Penalized]
@@ -119,7 +119,7 @@ class Augmented:
             solved = [system.at(float(alpha), route) for alpha in alphas]
         self.penalized = [_Bordered(one, y[:, None], sizes) for one in solved]
 
-    def _centred(self, rows: Rows) -> Rows:
+    def _centre(self, rows: Rows) -> Rows:
         return rows if self.middle is None else Rows(rows.values - self.middle, rows.names)
 
     def _features(self, rows: Rows) -> Any:
@@ -127,7 +127,7 @@ class Augmented:
 
     def residuals(self, new: Rows, diagonal: Array | None = None) -> list[Residuals]:
         """Residuals of all rows for each alpha; `diagonal`: k(x, x) of the new rows of a precomputed kernel."""
-        new = self._centred(new)
+        new = self._centre(new)
         if self.primal:
             phi = self._features(new)
             columns, own = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi).T, np.empty(0)
@@ -357,7 +357,7 @@ def conforming(b: Array, c: Array, b_error: Array, c_error: Array, needed: int) 
 
 
 def _beyond_zero(b: Array, c: Array, b_error: Array, c_error: Array, needed: int) -> tuple[Array, float]:
-    """The same for t >= 0."""
+    """Intervals of t >= 0 where enough residuals are at least as large as t."""
     inner, outer = _reach(b, c, b_error, c_error)
     ends, steps = np.concatenate([outer, inner]), np.repeat([1, -1], len(b))
     order = np.lexsort((-steps, ends))  # what begins where another ends is there with it

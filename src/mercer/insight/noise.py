@@ -43,7 +43,7 @@ class NoiseEstimate(Shown):
 
     @property
     def standard_error(self) -> float:
-        """Of the value, if the noise is Gaussian."""
+        """Standard error of the value, if the noise is Gaussian."""
         return self.value / math.sqrt(2.0 * self.degrees)
 
     def __float__(self) -> float:

@@ -46,7 +46,7 @@ class Repair(Shown):
     vectors: Array
 
     def apply(self, K_new: Any) -> Array:
-        """The same transform for kernel values of new rows (rows) against the n training rows (columns).
+        """Apply the transform to kernel values of new rows (rows) against the n training rows (columns).
 
         Examples
         --------

@@ -52,7 +52,7 @@ class Sum(Chain):
         return [1.0] * len(values)
 
     def combined_count(self, *counts: int) -> int:
-        """As many as all have."""
+        """Sum of the terms' numbers of features."""
         return sum(counts)
 
     def features(self, rows: Rows) -> Array:
@@ -146,7 +146,7 @@ class Scaled(Composed):
             )
 
     def verdict(self) -> tuple[bool | None, str]:
-        """As its base: scaling changes no sign."""
+        """The verdict of the base: scaling changes no sign."""
         valid, _ = self.base.verdict()
         if valid is False and self.factor > 0:
             return False, "a positive multiple of a kernel that is not a Mercer kernel is not a Mercer kernel"

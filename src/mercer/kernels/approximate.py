@@ -71,7 +71,7 @@ class ApproximateFeatures(Brief):
     _asked: float = field(repr=False)
 
     def of(self, Z: Any) -> ApproximateFeatures:
-        """The same features of new rows; the bounds then hold for all pairs of old and new rows.
+        """Features of new rows by the same map; the bounds then hold for all pairs of old and new rows.
 
         Parameters
         ----------

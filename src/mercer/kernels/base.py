@@ -186,7 +186,7 @@ class Kernel(Value):
         return self.slopes_by_differences(pair, weights, list(self.tunable()))
 
     def slopes_by_differences(self, pair: Pair, weights: Array, names: Sequence[str]) -> Slopes:
-        """The same for some parameters, by central differences."""
+        """Slopes by some parameters, from central differences."""
         found: Slopes = {}
         for name in names:
             value = self.tunable()[name]

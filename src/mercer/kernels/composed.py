@@ -85,7 +85,7 @@ class Composed(Kernel):
         return self._counted([member.feature_count(width) for member in self.parts()])
 
     def count_features(self, rows: Rows) -> int | None:
-        """The same, with members that look at one row if need be."""
+        """Number of features, with members that look at one row if need be."""
         return self._counted([member.count_features(rows) for member in self.parts()])
 
     def _counted(self, counts: list[int | None]) -> int | None:
@@ -165,7 +165,7 @@ class Chain(Composed):
         return ["__".join(["k1"] * last), *("__".join([*["k1"] * (last - i), "k2"]) for i in range(1, last + 1))]
 
     def logarithms(self, pair: Pair) -> list[Array] | None:
-        """Those of all terms or factors; None where one has none."""
+        """Logarithms of all terms or factors; None if one has none."""
         found = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
         return found if len(found) == len(self.parts()) else None
 

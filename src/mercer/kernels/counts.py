@@ -48,7 +48,7 @@ class Counts(Kernel):
         return Rows(self._table(values))
 
     def _counts(self, pair: Pair) -> Pair:
-        """Both blocks as counts of the same things; of whole tables they are made once."""
+        """Counts of the same things in the two blocks; made once for whole tables."""
         x, z = pair.x.together(pair.z, self, self._rows)
         return Pair(x, z, same=pair.same, dtype=pair.dtype, scratch=pair.scratch)
 

@@ -89,7 +89,7 @@ class Taylor:
         return np.asarray(rows.dense() * self.kernel.inverse(1))
 
     def width(self, rows: Rows) -> int:
-        """As many as asked for."""
+        """The number of features asked for."""
         return self.count
 
     def features(self, rows: Rows) -> Array:
@@ -161,11 +161,11 @@ class Stacked:
     right: FeatureMap
 
     def width(self, rows: Rows) -> int:
-        """Those of both."""
+        """Sum of the two numbers of features."""
         return self.left.width(rows) + self.right.width(rows)
 
     def features(self, rows: Rows) -> Array:
-        """Both, side by side."""
+        """The features of the two maps side by side."""
         return np.hstack([self.left.features(rows), self.right.features(rows)])
 
     def limits(self, tables: Sequence[Rows]) -> Limits:

@@ -142,7 +142,7 @@ class Pair:
         return self._once(key, lambda: self._manhattan(cdist, inverse))
 
     def columns(self, wanted: Columns) -> Pair:
-        """The same pair seen through some columns only."""
+        """The pair seen through some columns only."""
         return self._part(("columns", wanted), lambda rows: rows.columns(wanted))
 
     def mapped(self, key: Hashable, make: Callable[[Any], Rows]) -> Pair:
@@ -150,7 +150,7 @@ class Pair:
         return self._part(key, lambda rows: rows.derive(key, make))
 
     def dense(self) -> tuple[Array, Array]:
-        """Both blocks as dense arrays of the working precision."""
+        """The two blocks as dense arrays of the working precision."""
         x, z = _dense(self.x.values), _dense(self.z.values)
         return x.astype(self.dtype, copy=False), z.astype(self.dtype, copy=False)
 
@@ -221,14 +221,14 @@ class Pair:
         return tile, float(x2.max(initial=0.0)) + float(z2.max(initial=0.0))
 
     def scaled(self, inverse: Inverse) -> tuple[Array, Array]:
-        """Both blocks, dense and in units of the width, moved to the centre of the table."""
+        """The two blocks, dense and in units of the width, moved to the centre of the table."""
         if self.x.sparse or self.z.sparse:
             x, z = self.dense()
             return x * inverse, z * inverse
         return self._centred(inverse)
 
     def _centred(self, inverse: Inverse) -> tuple[Array, Array]:
-        """Both blocks in units of the width, moved by the centre of z's table: distances do not change, and
+        """The two blocks in units of the width, moved by the centre of z's table: distances do not change, and
         data far from the origin lose no digits.
         """
         centre = self.z.centre

@@ -104,7 +104,7 @@ class Linear(Kernel):
         return Polynomial(1, offset=0.0).derivative(x, z, columns)
 
     def feature_count(self, width: int) -> int | None:
-        """As many as columns."""
+        """The number of columns."""
         return width
 
     def features(self, rows: Rows) -> Array:
@@ -264,7 +264,7 @@ class Cosine(Kernel):
         return (squared_norms(rows.derive("unit rows", self._unit)) > 0).astype(np.float64)
 
     def feature_count(self, width: int) -> int | None:
-        """As many as columns."""
+        """The number of columns."""
         return width
 
     def features(self, rows: Rows) -> Array:
@@ -277,7 +277,7 @@ class Cosine(Kernel):
 
 
 class Constant(Kernel):
-    """The same value for every two rows; added to another kernel, a penalized intercept.
+    """One value for every two rows; added to another kernel, a penalized intercept.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class Stationary(Kernel):
             return np.log(self.profile(s))
 
     def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
-        """Both at once; override where they share their work."""
+        """Profile and slope at once; override where they share their work."""
         return self.profile(s.copy()), self.slope(s)
 
     # -- what follows from it ---------------------------------------------------------------------
@@ -310,7 +310,7 @@ class RationalQuadratic(Stationary):
 
 
 class Matern(Stationary):
-    """As smooth as nu says: functions with nu - 1/2 derivatives.
+    """Smooth as `nu` says: functions with nu - 1/2 derivatives.
 
     With r = sqrt(r2): nu = 0.5 gives exp(-r), the l2 exponential; 1.5 gives (1 + sqrt3 r) exp(-sqrt3 r);
     2.5 gives (1 + sqrt5 r + 5 r^2 / 3) exp(-sqrt5 r).
@@ -345,7 +345,7 @@ class Matern(Stationary):
                 sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
             )
 
-    def _scaled(self, s: Array) -> tuple[Array, Array]:
+    def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""
         r = math.sqrt(2 * self.nu) * np.minimum(np.sqrt(s), 1e100)
         return r, np.exp(-r)
@@ -365,22 +365,22 @@ class Matern(Stationary):
 
     def slope(self, s: Array) -> Array:
         """-exp(-t) / (2 r), -3/2 exp(-t) or -5/6 (1 + t) exp(-t)."""
-        t, decay = self._scaled(s)
+        t, decay = self._distance_and_decay(s)
         if self.nu == 0.5:  # at distance 0 the mean of both sides
             return np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
         return -1.5 * decay if self.nu == 1.5 else -5.0 / 6.0 * (1.0 + t) * decay
 
     def bend(self, s: Array) -> Array:
         """(1 / t + 1) exp(-t) / (4 t^2), 9/4 exp(-t) / t or 25/12 exp(-t)."""
-        t, decay = self._scaled(s)
+        t, decay = self._distance_and_decay(s)
         apart = np.where(t > 0, t, np.inf)
         if self.nu == 0.5:
             return np.asarray(0.25 * decay * (1.0 / apart + 1.0) / apart**2)
         return np.asarray(2.25 * decay / apart if self.nu == 1.5 else 25.0 / 12.0 * decay)
 
     def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
-        """Both from one exponential."""
-        t, decay = self._scaled(s)
+        """Profile and slope from one exponential."""
+        t, decay = self._distance_and_decay(s)
         if self.nu == 0.5:
             return decay, np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
         first = (1.0 + t) * decay

@@ -33,7 +33,7 @@ _SYMMETRY = 1e5
 
 
 def underflow_is_zero(work: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """The same function with underflows taken as zero, whatever the caller's np.errstate says of them."""
+    """The function with underflows taken as zero, whatever the caller's np.errstate says of them."""
 
     @wraps(work)
     def quiet(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:

@@ -119,7 +119,7 @@ class Mapped(Composed):
         return None
 
     def count_features(self, rows: Rows) -> int | None:
-        """As many as the base has of mapped rows."""
+        """Number of features of the base for mapped rows."""
         return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
 
     def features(self, rows: Rows) -> Array:
@@ -186,7 +186,7 @@ class On(Composed):
         return len(self._wanted)
 
     def verdict(self) -> tuple[bool | None, str]:
-        """As its base."""
+        """The verdict of the base."""
         valid, _ = self.base.verdict()
         if valid is False:
             return False, "it is not a Mercer kernel on these columns"
@@ -236,11 +236,11 @@ class On(Composed):
         self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
-        """As many as the base has for as many columns."""
+        """Number of features of the base for as many columns."""
         return self.base.feature_count(len(self._wanted))
 
     def count_features(self, rows: Rows) -> int | None:
-        """As many as the base has of these columns."""
+        """Number of features of the base for these columns."""
         return self.base.count_features(self.seen(rows))
 
     def seen(self, rows: Rows) -> Rows:

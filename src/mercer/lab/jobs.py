@@ -61,7 +61,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it is at work."""
+        """True while the search runs."""
         return self.thread is not None and self.thread.is_alive()
 
     def state(self) -> dict[str, Any]:

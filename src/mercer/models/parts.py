@@ -108,7 +108,7 @@ class KeptTable:
     words: str
 
     def text(self, choice: Any = None, folds: Any = None) -> str:
-        """As the search's own table would say it."""
+        """The table as text, as the search itself prints it."""
         return self.words
 
 
@@ -181,7 +181,7 @@ _WORDS = {cls: word for word, (cls, _) in _PLAIN.items()}
 
 
 class PartWriter(Writer):
-    """Also writes what models are made of."""
+    """Writes values, and what models are made of."""
 
     def special(self, value: Any, what: str) -> Any:
         """Routes, calibrations, committees, folds and encoders."""
@@ -222,7 +222,7 @@ def _fold_numbers(repeat: tuple[Split, ...], n: int) -> Array:
 
 
 class PartReader(Reader):
-    """Also reads what models are made of."""
+    """Reads values, and what models are made of."""
 
     def special(self, given: dict[str, Any]) -> Any:
         """Routes, calibrations, committees, folds and encoders."""

@@ -55,7 +55,7 @@ class FileStamp:
 
 
 class ModelWriter(PartWriter):
-    """Also writes models, which may hold models."""
+    """Writes values and models, which may hold models."""
 
     def special(self, value: Any, what: str) -> Any:
         """A fitted model of a class in the table, or a Pipeline of an encoder and one."""
@@ -90,7 +90,7 @@ def _named(model: Any, name: str) -> dict[str, Any]:
 
 
 class ModelReader(PartReader):
-    """Also reads models, each looked at before anyone gets it."""
+    """Reads values and models, each validated before it is returned."""
 
     def special(self, given: dict[str, Any]) -> Any:
         """A model of a class in the table, with the attributes it must have and no others."""

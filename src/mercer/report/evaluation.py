@@ -82,7 +82,7 @@ class ModelEvaluation(Shown):
 
     @property
     def baseline(self) -> float:
-        """The same of predicting the mean, or the most common label."""
+        """Error of predicting the mean, or the most common label."""
         return self.judged.baseline
 
     @property

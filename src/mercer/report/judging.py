@@ -78,7 +78,7 @@ class Judgement:
 
     @property
     def useful(self) -> bool:
-        """Whether it is better than the baseline by more than its standard error."""
+        """True if the model is better than the baseline by more than its standard error."""
         if not math.isnan(self.signal):
             return self.signal > SIGNAL
         return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)

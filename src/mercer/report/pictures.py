@@ -123,7 +123,7 @@ def _of_target(facts: Facts) -> str:
 
 
 def _bare(ax: Any) -> None:
-    """As displays have it: no frame on top and to the right, lines below what is drawn."""
+    """Style the axes as displays do: no frame on top and to the right, lines below what is drawn."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
 

@@ -65,7 +65,7 @@ class Subject:
 
     @property
     def auto(self) -> bool:
-        """Whether it is a committee; otherwise it is the best candidate of a search."""
+        """True for a committee, False for the best candidate of a search."""
         return isinstance(self.model, AutoCore)
 
     @property

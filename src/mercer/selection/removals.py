@@ -75,7 +75,7 @@ class Removals:
         return slice(int(self.starts[i]), int(self.starts[i] + self.counts[i]))
 
     def renumbered(self, order: Array) -> Removals:
-        """The same removals in the row numbers of X[order]."""
+        """The removals in the row numbers of X[order]."""
         if np.array_equal(order, np.arange(len(order))):
             return self
         place = np.empty(len(order), dtype=np.intp)

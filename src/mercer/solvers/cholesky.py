@@ -169,7 +169,7 @@ def exact_condition(A: Array) -> float:
 
 
 def estimated_condition(times: Callable[[Array], Array], solve: Callable[[Array], Array], scale: Array) -> float:
-    """The same for more rows, by power iteration on A and on its inverse; `scale` is its equilibrium."""
+    """Estimate of the condition number by power iteration on A and on its inverse; `scale` is its equilibrium."""
     start, found = rich_start(len(scale)), []
     for s in (np.ones(len(scale)), scale)[: 1 + bool(np.ptp(scale) > 0)]:
         by = s[:, None]

@@ -214,7 +214,7 @@ class FittedRidge:
         return np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi).T
 
     def _trained(self, columns: Array) -> Array:
-        """Those of the rows that were trained on."""
+        """The columns of the rows that were trained on."""
         return columns if len(self.numbers) == len(columns) else columns[self.numbers]
 
     def feature_weights(self, what: str) -> Array:

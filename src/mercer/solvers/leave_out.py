@@ -520,7 +520,7 @@ class Spectral(Dual):
         return self.cross(rows, rows)
 
     def blocks(self, table: Array) -> Array:
-        """The same for many sets."""
+        """P_SS of many sets, stacked."""
         if self.P is not None:
             return np.asarray(self.P[table[:, :, None], table[:, None, :]])
         return np.stack([self.block(rows) for rows in table])

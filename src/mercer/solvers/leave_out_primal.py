@@ -169,7 +169,7 @@ class Explicit(LeaveOut):
         return self._trusted(np.linalg.eigvalsh(P)[:, 0] if P.shape[1] > 1 else P[:, 0, 0])
 
     def _trusted(self, pivots: Array) -> Array:
-        """Those that lost few digits; the condition tells how many the worst of them lost."""
+        """Which pivots lost few digits; the condition tells how many the worst of them lost."""
         good = np.asarray(pivots > _CANCELLED)
         self.condition = max(self.condition, 1.0 / float(pivots[good].min(initial=1.0)))
         return good

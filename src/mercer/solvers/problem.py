@@ -46,7 +46,7 @@ class Problem:
     centre: Array | float = 0.0
 
     def centred(self) -> Problem:
-        """The same problem with Y less its weighted mean, where the model has an intercept to add it again.
+        """The problem with Y less its weighted mean, where the model has an intercept to add it again.
 
         Every residual is the same, and targets far from zero lose no digits.
         """

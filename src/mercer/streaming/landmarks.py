@@ -115,11 +115,11 @@ class FindWords:
         return {"words": np.empty(0, dtype=np.uint64)}
 
     def add(self, state: State, block: Block) -> None:
-        """Those of a block."""
+        """Add the words of a block."""
         self.merge(state, {"words": words_of(block.start, len(block), self.seed, block.keys)})
 
     def merge(self, a: State, b: State) -> State:
-        """Those of both, in order and once."""
+        """The words of two states, in order and once."""
         a["words"] = np.union1d(a["words"], b["words"])
         return a
 

@@ -65,12 +65,12 @@ class FindLabels:
         return {}
 
     def add(self, state: State, block: Block) -> None:
-        """Those of a block."""
+        """Add the labels of a block."""
         if block.Y is not None:
             self.merge(state, {"labels": np.unique(block.Y)})
 
     def merge(self, a: State, b: State) -> State:
-        """Those of both."""
+        """The labels of two states."""
         for name, labels in b.items():
             a[name] = np.unique(joined([a[name], labels])) if name in a else labels
         return a
@@ -159,7 +159,7 @@ class HeldOutLosses:
                     into += found.sum(axis=0)
 
     def _losses(self, f: int, truth: Array, values: Array) -> Array:
-        """Of every row: (rows, others, alphas, targets)."""
+        """Losses of every row: (rows, others, alphas, targets)."""
         if self.labels is None or self.present is None:
             return np.asarray(np.abs(truth[:, None, None, :] - values))
         numbers = self.labels.numbers(truth)
@@ -172,7 +172,7 @@ class HeldOutLosses:
         return right
 
     def merge(self, a: State, b: State) -> State:
-        """Both together, in a."""
+        """The sum of two states, in a."""
         for name, values in b.items():
             if "max_error" in self.scoring:
                 np.maximum(a[name], values, out=a[name])

@@ -49,7 +49,7 @@ class Moments:
 
     @staticmethod
     def read(work: FoldSums, state: State, k: int) -> Moments:
-        """Those of kernel k; the arrays of the state are used up."""
+        """The sums of kernel k; the arrays of the state are used up."""
         side, train = work.sides[k], state[f"train{k}"]
         test = state.get(f"test{k}", train)
         if not (np.isfinite(train).all() and np.isfinite(test).all()):
@@ -71,7 +71,7 @@ class Moments:
 
     @cached_property
     def total(self) -> Array:
-        """Of all folds."""
+        """Sum over all folds."""
         return np.asarray(self.train.sum(axis=0))
 
     def without(self, *folds: int, size: int | None = None) -> SummedSystem:

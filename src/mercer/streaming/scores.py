@@ -112,7 +112,7 @@ class Totals:
 
     @staticmethod
     def of(state: State) -> Totals:
-        """Those that a pass has found."""
+        """The totals that a pass has found."""
         return Totals(state["rows"], state["plain_sums"], state["plain_squares"])
 
     @property
@@ -251,7 +251,7 @@ class NestedScores:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; corrected for training sets that overlap (Nadeau and Bengio)."""
+        """Standard error of the mean, corrected for training sets that overlap (Nadeau and Bengio)."""
         count = len(self.scores)
         return float(self.scores.std(ddof=1) * np.sqrt(1.0 / count + 1.0 / (count - 1)))
 

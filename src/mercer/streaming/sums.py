@@ -53,7 +53,7 @@ class Numbers:
     offset: Array
 
     def table(self, Y: Array) -> Array:
-        """As they are."""
+        """The targets as they are."""
         return Y
 
 
@@ -141,7 +141,7 @@ class FoldSums:
         return [side.features.count + 1 + len(self.targets.offset) for side in self.sides]
 
     def bytes(self) -> int:
-        """Of the sums."""
+        """Memory of the sums in bytes."""
         return sum(8 * self.folds * size * size * (1 + self.beside) for size in self.sizes())
 
     def begin(self) -> State:
@@ -198,7 +198,7 @@ class FoldSums:
                 state[name][:, j] += np.bincount(folds, values, minlength=self.folds)
 
     def merge(self, a: State, b: State) -> State:
-        """Both together, in a."""
+        """The sum of two states, in a."""
         for name, values in b.items():
             a[name] += values
         return a

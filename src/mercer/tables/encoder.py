@@ -253,7 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return cls.from_settings(settings).set_columns(columns, settings, style, named=named)
 
     def rounded(self) -> TableEncoder:
-        """The same encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.
+        """The encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.
 
         Levels of categories, and words that two rows share, stay as they are.
 

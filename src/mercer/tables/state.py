@@ -61,7 +61,7 @@ class EncoderSettings:
         return cls(pairs, tuple(drop), style, missing, dates, strict)
 
     def record(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The value in a form that JSON can hold."""
         record = {
             "kinds": [list(pair) for pair in self.kinds],
             "drop": list(self.drop),

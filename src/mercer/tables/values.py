@@ -111,7 +111,7 @@ class NumberStyle:
         return plain is not None and "e" not in plain.lower() and is_rounded(Decimal(plain))
 
     def _plain(self, text: str) -> str | None:
-        """As Python writes it; None if it is no number of this style."""
+        """The number as Python writes it; None if the text is not a number of this style."""
         if self.before or self.after or not self._pattern.fullmatch(text):
             bare = bare_number(text)
             if bare is None or bare[1:] != (self.before, self.after) or not self._pattern.fullmatch(bare[0]):

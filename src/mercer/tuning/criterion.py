@@ -63,7 +63,7 @@ class Point:
     by_alpha: float
 
     def or_infinite(self) -> Point:
-        """The same point, or an infinitely bad one where a number overflowed."""
+        """The point, or an infinitely bad one where a number overflowed."""
         numbers = [self.value if self.value > -math.inf else 0.0, self.by_alpha, *map(np.sum, self.slopes.values())]
         return self if np.isfinite(numbers).all() else Point(math.inf, {}, 0.0)
 
@@ -269,7 +269,7 @@ class HeldOutCriterion:
         return point.or_infinite()
 
     def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
-        """Of alphas in ascending order, the one at the bottom, looked for from the middle, and the criterion there."""
+        """The alpha with the lowest criterion, by a local search from the middle of ascending alphas, and its value."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
             K, _ = self._matrix(_known(kernel))
 

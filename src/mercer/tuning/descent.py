@@ -31,7 +31,7 @@ _EDGE = 1e-3
 
 
 def per_column(kernel: Kernel, columns: int) -> Kernel:
-    """The same kernel with a width of its own for every column; kernels of mapped rows stay as they are.
+    """The kernel with a width of its own for every column; kernels of mapped rows stay as they are.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class Roles:
         return labels + ([] if self.keys is None else [("groups", self.keys)])
 
     def layout(self) -> BlockLayout:
-        """As a source has it."""
+        """The layout of the columns, as a source has it."""
         return BlockLayout(len(self.X), self.X, None if self.Y is None else len(self.Y), self.Y, self.flat)
 
     def block(self, matrix: Callable[[tuple[str, ...]], Array], values: Callable[[str], Array], at: Place) -> Block:
@@ -97,11 +97,11 @@ class RolesGiven:
         return [("y", self.y), ("sample_weight", self.weights), ("groups", self.groups)]
 
     def names(self) -> RolesGiven:
-        """Those that are names of columns."""
+        """The roles that are names of columns."""
         return self._where(named=True)
 
     def arrays(self) -> RolesGiven:
-        """Those that are not."""
+        """The roles that are arrays."""
         return self._where(named=False)
 
     def _where(self, *, named: bool) -> RolesGiven:

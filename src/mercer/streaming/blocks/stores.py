@@ -23,12 +23,12 @@ class Store(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As of an array."""
+        """Shape of the whole array."""
         ...
 
     @property
     def dtype(self) -> Any:
-        """As of an array."""
+        """Type of the whole array."""
         ...
 
     def rows(self, start: int, stop: int) -> Array:
@@ -56,12 +56,12 @@ class InMemory:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the array."""
+        """Shape of the array."""
         return self.values.shape
 
     @property
     def dtype(self) -> Any:
-        """Of the array."""
+        """Type of the array."""
         return self.values.dtype
 
     def rows(self, start: int, stop: int) -> Array:
@@ -118,7 +118,7 @@ class MappedFile:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the stretch."""
+        """Shape of the stretch."""
         return (self.last - self.first, *self.whole[1:])
 
     def _map(self) -> Array:
@@ -162,7 +162,7 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As of an array."""
+        """Shape of the whole array."""
         return (len(self.table),) if self.flat else (len(self.table), len(self.columns))
 
     @property

@@ -96,7 +96,7 @@ def joined(columns: Sequence[Array]) -> Array:
 
 
 def regroup(pieces: Iterable[Block], at_once: int) -> Iterator[Block]:
-    """The same rows in blocks of exactly `at_once`, the last one excepted, whatever they came in."""
+    """The rows in blocks of exactly `at_once`, the last one excepted, whatever they came in."""
     held: list[Block] = []
     count = 0
     for piece in pieces:
