@@ -126,7 +126,7 @@ class SearchTable(Shown):
         return digits_left(self.worst_condition(choice))
 
     def results(self) -> dict[str, Any]:
-        """The scores as GridSearchCV's cv_results_ has them, kernel by kernel, with pooled scores and conditions beside."""
+        """The scores in the form of GridSearchCV's cv_results_, with pooled scores and conditions beside."""
         pairs = [(kernel, float(alpha)) for kernel in self.kernels for alpha in self.alphas]
         scores = self.scores.mean(axis=3).reshape(len(pairs), -1)
         mean = scores.mean(axis=1)
