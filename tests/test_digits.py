@@ -31,11 +31,15 @@ def verdicts():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_claim_of_digits_overstates_by_more_than_one(verdicts, kind):
-    """Of many drawn cases, one in two hundred may overstate by up to two: digits are estimated, and tails are long."""
+    """By more than two where cases are drawn anew: digits are estimated, and one case in two hundred may be beyond."""
+    most = 2 if SOAK else 1
     mine = [each for each in verdicts if each.case.kind == kind]
-    told = {each.case.number: (each.claimed, each.true) for each in mine if each.gap > 1}
-    assert len(told) <= len(mine) // 200, told
-    assert [number for number, each in ((v.case.number, v) for v in mine) if each.gap > 2] == []
+    assert {each.case.number: (each.claimed, each.true) for each in mine if each.gap > most} == {}
+
+
+def test_at_most_one_claim_of_two_hundred_overstates_by_more_than_one(verdicts):
+    gaps = np.array([each.gap for each in verdicts])
+    assert np.mean(gaps[~np.isnan(gaps)] > 1) <= 0.005
 
 
 def test_at_most_one_claim_of_ten_understates_by_more_than_three(verdicts):
