@@ -347,7 +347,7 @@ def test_rows_of_weight_zero_are_as_good_as_removed(case):
     few = both(
         lambda _: NystroemRidge(case.alpha, kernel=case.kernel, landmarks=landmarks, **model),
         case.y,
-        lambda m: (m.predict(case.X), digits_left(m.condition_) - 2),  # sums of other rows are rounded otherwise
+        lambda m: (m.predict(Z), digits_left(m.condition_) - 2),  # sums of other rows are rounded otherwise
     )
     for found in (ridge, search, few):
         if found is not None:

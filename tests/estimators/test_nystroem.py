@@ -23,7 +23,7 @@ from mercer import (
     NystroemRidgeCV,
 )
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, SingularSystemWarning
-from mercer.kernels import Gaussian, Laplacian, Linear, Precomputed, Sigmoid, Words
+from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed, Sigmoid, Words
 from views import read_only
 
 KERNEL = Gaussian(1.5)
@@ -269,6 +269,18 @@ def test_settings_that_will_not_do_are_refused_in_a_sentence(change, message, rn
     X, y = table(rng)
     with pytest.raises(InputError, match=re.escape(message)):
         NystroemRidge(**change).fit(X, y)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_row_too_large_for_the_kernel_may_have_weight_zero_but_is_not_predicted(intercept, rng):
+    X, y = table(rng, 24)
+    X[7] = 1e200
+    kept = np.arange(24) != 7
+    model = NystroemRidge(kernel=Polynomial(3), landmarks=X[:4], fit_intercept=intercept)
+    whole = clone(model).fit(X, y, kept + 0.0)
+    np.testing.assert_allclose(whole.predict(X[kept]), clone(model).fit(X[kept], y[kept]).predict(X[kept]), rtol=1e-9)
+    with pytest.raises(InputError, match=r"must be finite; got NaN or infinity\. Scale X\."):
+        whole.predict(X)
 
 
 def test_weights_that_are_all_zero_are_refused(rng):

@@ -286,7 +286,11 @@ class Features:
 
     def times(self, X: Array, coefficients: Array) -> Array:
         """k(X, Z) c by tiles, for coefficients of all landmarks."""
-        return times(self.kernel, self.rows(X), self.rows(self.landmarks), coefficients)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = times(self.kernel, self.rows(X), self.rows(self.landmarks), coefficients)
+        if not np.isfinite(values).all():
+            raise InputError(sentence(f"Every value of {self.kernel!r}", "finite", "NaN or infinity", "Scale X."))
+        return values
 
     def constant(self, X: Array) -> Array:
         """u with phi(x)'u as close to 1 on these rows as a little regularization lets it be.

@@ -174,6 +174,7 @@ class FoldSums:
             if weights is not None:
                 if self.beside:
                     _add(state[f"test{k}"], A, cuts)
+                A[weights == 0] = 0.0  # also where a row without weight is too large for the kernel
                 A *= np.sqrt(weights)[:, None]
             elif self.beside:
                 _add(state[f"test{k}"], A, cuts)
