@@ -56,8 +56,8 @@ test: $(VENV)/.test  ## run the tests; only some: make test ARGS="-k nested"
 
 # Tests that open a browser trace little Python and take long.
 BROWSER := tests/lab/test_server_page.py tests/lab/test_exports_static.py tests/report/test_rendering_browser.py
-cover: $(VENV)/.test  ## run the tests with branch coverage, which takes longer
-	$(PYTEST) --cov --cov-report=term $(BROWSER:%=--ignore=%)
+cover: $(VENV)/.test  ## run the tests without drawn cases, with branch coverage
+	$(PYTEST) -m "not soak" --cov --cov-report=term $(BROWSER:%=--ignore=%)
 
 test-fast: $(VENV)/.test  ## run the quick tests; only what failed last: make test-fast ARGS=--lf
 	$(PYTEST) -m "not slow" $(ARGS)
