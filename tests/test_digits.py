@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 pytest.importorskip("mpmath")
 from mpmath import mp
@@ -31,15 +32,18 @@ def verdicts():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_claim_of_digits_overstates_by_more_than_one(verdicts, kind):
-    """By more than two where cases are drawn anew: digits are estimated, and one case in two hundred may be beyond."""
-    most = 2 if SOAK else 1
+    """By more than four where cases are drawn anew: digits are estimated, and few cases may be beyond (below)."""
+    most = 4 if SOAK else 1
     mine = [each for each in verdicts if each.case.kind == kind]
     assert {each.case.number: (each.claimed, each.true) for each in mine if each.gap > most} == {}
 
 
-def test_at_most_one_claim_of_two_hundred_overstates_by_more_than_one(verdicts):
+@pytest.mark.parametrize(("beyond", "share"), [(1, 1 / 200), (2, 1 / 1000)])
+def test_claims_of_digits_overstate_by_more_than_this_as_rarely_as_the_documentation_says(verdicts, beyond, share):
+    """More than the stated share would give in one of a thousand rounds is a fault."""
     gaps = np.array([each.gap for each in verdicts])
-    assert np.mean(gaps[~np.isnan(gaps)] > 1) <= 0.005
+    gaps = gaps[~np.isnan(gaps)]
+    assert np.count_nonzero(gaps > beyond) <= binom.isf(1e-3, len(gaps), share)
 
 
 def test_at_most_one_claim_of_ten_understates_by_more_than_three(verdicts):

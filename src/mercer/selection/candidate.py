@@ -109,8 +109,8 @@ class Candidate:
             # columns as they are have no rounding error; others have one of their size
             with np.errstate(over="ignore"):
                 self.rounded = None if isinstance(kernel, Linear) else np.linalg.norm(phi, axis=0)
-            if problem.intercept:  # which takes up any shift: features far from zero lose no digits
-                phi = phi - np.median(phi, axis=0)
+            self.shift = np.median(phi, axis=0) if problem.intercept else np.zeros(phi.shape[1])
+            phi = phi - self.shift  # which the intercept takes up: features far from zero lose no digits
             self.primal = PrimalSystem(phi, problem.weights, intercept=problem.intercept)
             self.twins = Twins(phi, self.problem, removals)
         else:
@@ -208,7 +208,7 @@ class Candidate:
             self.rounding.add_noise(left)
         values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
         if sets.single:
-            refits, worst = self._read_singles(left, alpha, values), 1.0
+            refits, worst = self._read_singles(left, alpha, values)
         else:
             done = self._read_groups(left, values)
             closed = [sets.rows[i] for i in sets.closed], [sets.runs[i] for i in sets.closed]
@@ -232,8 +232,8 @@ class Candidate:
         cancelled |= self.errors_only and bool(self._cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
-    def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> int:
-        """Leave-one-out, all rows at once: Y - a / diag P. Returns how many rows were refitted."""
+    def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> tuple[int, float]:
+        """Leave-one-out, all rows at once: Y - a / diag P. Returns how many rows were refitted, and their condition."""
         problem, rows, t = self.problem, self.removals.rows, self.targets
         e, good = left.single_residuals()
         found = problem.Y - e / problem.root[:, None]
@@ -244,10 +244,11 @@ class Candidate:
         if len(small) and not left.degenerate:
             found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
         values[:] = found[rows]
-        bad = np.flatnonzero(~good[rows])
+        bad, worst = np.flatnonzero(~good[rows]), 1.0
         for i in bad:
-            values[i] = self.refit(int(i), alpha)[0]
-        return len(bad)
+            values[i], _, condition = self.refit(int(i), alpha)
+            worst = max(worst, condition)
+        return len(bad), worst
 
     def _read_groups(self, left: LeaveOut, values: Array) -> set[int]:
         """Removals of one row beside another removal, from that one's factor. Returns which were read."""
@@ -384,5 +385,9 @@ class Candidate:
         solution = system.at(alpha).solve(problem.Y[train])
         if solution.primal is None:
             raise MercerError("Internal error: the primal solution has no weights.")
-        terms = np.abs(phi[test]) @ np.abs(solution.primal).max(axis=1) + float(problem.intercept)
-        return phi[test] @ solution.primal + solution.intercept, terms, solution.route.condition
+        w, condition = np.abs(solution.primal).max(axis=1), solution.route.condition
+        if self.rounded is not None:  # errors of the features before they were moved
+            lost = np.linalg.norm(np.abs(phi[train] + self.shift) @ w) / np.linalg.norm(problem.Y[train])
+            condition = max(condition, float(np.nan_to_num(lost, nan=1.0)))
+        terms = np.abs(phi[test]) @ w + float(problem.intercept)
+        return phi[test] @ solution.primal + solution.intercept, terms, condition

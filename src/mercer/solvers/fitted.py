@@ -237,8 +237,12 @@ class FittedRidge:
         many = str(count) if count < ENDLESS else "more than 10^18"
         promise(8 * count * (held + 2 * targets), f"{what} on {many} features", way_out)
         weights = np.zeros((count, targets))
+        # with an intercept the dual adds up to zero: features far from the origin lose no digits when they are moved
+        centre: Any = 0.0
+        if self.intercept and not rows.sparse:
+            centre = self.features(rows[: min(len(rows), TILE)]).mean(axis=0)
         for part in blocks(len(rows)):
-            weights += self.features(rows[part]).T @ self.dual[part]
+            weights += (self.features(rows[part]) - centre).T @ self.dual[part]
         return weights
 
     # -- the Gaussian view, made when first asked for ---------------------------------------------

@@ -229,6 +229,9 @@ class PrimalSolved:
                 s = self.system.singular()[1]
                 fit = fit * max(1.0, float((s.max(initial=0.0) * s * self.inverse).max(initial=0.0)) / 4)
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
+            if self.cholesky is None:  # a turned direction meets all of y, and its weight is divided by s alone
+                most = float(s.max(initial=0.0) * self.inverse.max(initial=0.0)) / 4
+                lost.append(most * np.linalg.norm(y / unit, axis=0) / np.linalg.norm(w / unit, axis=0))
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
     def _project(self, y: Array) -> Array:

@@ -117,16 +117,20 @@ class Moments:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # of features that were summed as such, each was rounded by itself
             summed = diagonal if self.side.whitened else np.sqrt(np.abs(np.einsum("ij,ik,kj->j", root, C, root)))
-            noise = np.random.default_rng(0).normal(size=(r, _DRAWS))
-            noise = features.turned(np.hstack([summed[:, None] * noise, diagonal[:, None] * noise]))
+            # sums less those of the mean were rounded before the mean was subtracted
+            before = np.sqrt(system.before) if self.intercept else np.zeros(r)
+            noise = np.random.default_rng(0).normal(size=(r, 1, _DRAWS))
+            noise = noise * np.column_stack([summed, diagonal, before])[:, :, None]
+            noise = np.hstack([features.turned(noise[:, :2].reshape(r, -1)), noise[:, 2]])
             found = []
             for alpha, weights, moved in zip(alphas, models.weights, system.response(noise, alphas), strict=True):
-                spread = np.sqrt(np.abs(np.einsum("ij,ij->j", moved, C @ moved)) / self.weight).reshape(2, -1)
-                by_sums, by_kernel = spread.mean(axis=1)
+                spread = np.sqrt(np.abs(np.einsum("ij,ij->j", moved, C @ moved)) / self.weight).reshape(3, -1)
+                by_sums, by_kernel, by_centring = spread.mean(axis=1)
                 c = features.coefficients(weights)
                 kernel, sums = (np.linalg.norm(sizes[:, None] * c, axis=0) for sizes in (diagonal, summed))
                 sums = math.sqrt(self.weight) * targets if self.side.whitened else sums
-                felt = _LUCK * (by_sums * sums + by_kernel * alpha * kernel) / SUMMED
+                centring = np.linalg.norm(before[:, None] * weights, axis=0)
+                felt = _LUCK * (by_sums * sums + by_kernel * alpha * kernel + by_centring * centring) / SUMMED
                 lost = np.maximum(kernel * diagonal.mean(), felt) / targets
                 found.append(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
         return np.array(found)
