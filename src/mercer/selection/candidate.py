@@ -387,7 +387,7 @@ class Candidate:
             raise MercerError("Internal error: the primal solution has no weights.")
         w, condition = np.abs(solution.primal).max(axis=1), solution.route.condition
         if self.rounded is not None:  # errors of the features before they were moved
-            lost = np.linalg.norm(np.abs(phi[train] + self.shift) @ w) / np.linalg.norm(problem.Y[train])
-            condition = max(condition, float(np.nan_to_num(lost, nan=1.0)))
+            lost, size = np.abs(phi[train] + self.shift) @ w, float(np.linalg.norm(problem.Y[train]))
+            condition = max(condition, float(np.linalg.norm(lost)) / max(size, 1e-300))
         terms = np.abs(phi[test]) @ w + float(problem.intercept)
         return phi[test] @ solution.primal + solution.intercept, terms, condition
