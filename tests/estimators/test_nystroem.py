@@ -1,6 +1,6 @@
 """Ridge regression on landmarks from one pass: against refits from raw rows and against kernel ridge regression.
 
-Covers: estimators.nystroem_base, estimators.nystroem_core.
+Covers: estimators.nystroem_base.
 """
 
 import pickle

@@ -1,7 +1,4 @@
-"""Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files.
-
-Covers: estimators.nystroem_search_core.
-"""
+"""Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files."""
 
 import re
 

@@ -1,6 +1,6 @@
 """Full conformal sets against their definition: every candidate refitted to n + 1 rows, for many values of z.
 
-Covers: estimators.conformal.
+Covers: estimators.intervals.
 """
 
 import warnings

@@ -16,7 +16,7 @@ from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, LeftOutWarning, MercerWarning, sentence
-from mercer.estimators.error_scale import AsError
+from mercer.estimators.evaluation import AsError
 from mercer.kernels import Kernel, parse
 from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
 from mercer.report.subject import subject_of

@@ -2,15 +2,13 @@
 
 from mercer.estimators.auto import AutoRegressor
 from mercer.estimators.auto_classifier import AutoClassifier
-from mercer.estimators.classifier import KernelRidgeClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_search import NystroemRidgeClassifierCV, NystroemRidgeCV
-from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.search import KernelRidgeCV
-from mercer.estimators.search_classifier import KernelRidgeClassifierCV
+from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.search import KernelRidgeClassifierCV, KernelRidgeCV
 
 __all__ = [
     "AutoClassifier",

@@ -36,7 +36,9 @@ from mercer.estimators.auto_intervals import (
     moments,
 )
 from mercer.estimators.auto_table import Beside, checked_targets
+from mercer.estimators.base import store
 from mercer.estimators.inputs import coverage_of
+from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
 from mercer.solvers.problem import Problem
@@ -123,13 +125,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
-        self.committee = committee
-        self.time_budget = time_budget
-        self.log_target = log_target
-        self.copies = copies
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+        store(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,7 +153,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         -------
         self
         """
-        self._settled()
+        validate(self)
         y = checked_targets(self, y)
         Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)

@@ -23,11 +23,12 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_table import Beside
+from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.classifier import at_least_two, checked_labels
 from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
-from mercer.estimators.search_classifier import checked_class_weight
+from mercer.estimators.targets import class_numbers, refuse_one_class
 from mercer.selection.removals import label_numbers, label_targets
 from mercer.tables import TableEncoder
 from mercer.text import Text
@@ -97,13 +98,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
-        self.class_weight = class_weight
-        self.committee = committee
-        self.time_budget = time_budget
-        self.copies = copies
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+        store(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
         """Encode, tune, weigh, calibrate and fit.
@@ -126,13 +121,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         self
         """
-        self._settled()
+        validate(self)
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
         Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
-        self.classes_, numbers = checked_labels(y)
-        at_least_two(type(self).__name__, self.classes_, numbers, None)
-        checked_class_weight(type(self).__name__, self.class_weight)
+        self.classes_, numbers = class_numbers(y)
+        refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
         used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)
         del self._fresh
         held_out, numbers = self.committee_.held_out, numbers[used]
@@ -265,10 +259,10 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         Evaluation
         """
+        validate(self)
         refuse_mixed_labels(y)
         y = np.asarray(_check_y(y, estimator=self))
-        labels, classes = checked_labels(y)
-        checked_class_weight(type(self).__name__, self.class_weight)
+        labels, classes = class_numbers(y)
         costs = costs_of(self.class_weight, labels, classes)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         beside = self._copies_of(X, y, beside)

@@ -28,7 +28,7 @@ from mercer.errors import (
 from mercer.estimators.auto_costs import time_for_tuning
 from mercer.estimators.auto_table import Beside, checked_table, enough_rows, refuse_lengths
 from mercer.estimators.importance import HeldOutPart, rises
-from mercer.estimators.parameters import is_whole, validate
+from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.runtime.progress import Progress
@@ -135,10 +135,6 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore", MercerWarning)
             Z = encoder.fit_transform(X)
         return self._with_copies(Z, y, beside)[0]
-
-    def _settled(self) -> None:
-        """Validate parameters."""
-        validate(self)
 
     def _outer_folds(self, strata: Array | None, folds: Any, n: int, beside: Beside) -> Array:
         """The folds of `evaluate`; rows of one group are in one fold. In the order of time: one block more, -1."""

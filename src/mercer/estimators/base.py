@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import (
@@ -18,7 +18,7 @@ from mercer.data.checks import (
 )
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
-from mercer.estimators.inputs import NO_TARGETS, checked_input, object_tags, width_of
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags, width_of
 from mercer.estimators.parameters import (
     KernelSettings,
     is_positive_only,
@@ -27,6 +27,7 @@ from mercer.estimators.parameters import (
     takes_sparse,
     validate,
 )
+from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
 from mercer.runtime import blas_for
@@ -34,6 +35,11 @@ from mercer.solvers import Route, SolverChoice, choose
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.plan import refuse_if_too_large
 from mercer.text import counted, rounded, text_below
+
+
+def store(estimator: Any, given: dict[str, Any]) -> None:
+    """Keep the arguments of a constructor, its `locals()`, untouched under their names, as scikit-learn wants it."""
+    vars(estimator).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def set_kernel_params(self: Any, **params: Any) -> Any:
@@ -65,18 +71,6 @@ def forget(estimator: Any) -> None:
         delattr(estimator, name)
 
 
-class LabelsMixin(ClassifierMixin):  # type: ignore[misc]
-    """scikit-learn's mixin for classifiers by least squares."""
-
-    fit_intercept: bool
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Without a constant, classes of very different weight all look alike far from the origin.
-        tags.classifier_tags.poor_score = not self.fit_intercept
-        return tags
-
-
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator with a `kernel` parameter."""
 
@@ -100,13 +94,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The kernel that the parameter stands for, on rows of so many columns."""
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
-    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, **how: Any) -> Any:
+    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
         kernel = self.kernel if reset else self.kernel_
         plain_function = callable(kernel) and not isinstance(kernel, Kernel)
         as_before = not reset and hasattr(self.X_fit_, "tocsr")
         sparse = "csr" if takes_sparse(kernel) or plain_function or as_before else False
-        return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset, **how)
+        return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset)
 
     def checked_rows(self, X: Any, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted.
@@ -161,6 +155,7 @@ class RidgeCore(KernelEstimator):
     kernel_: Kernel
     route_: Route
     _kept_factor: ClassVar[bool] = False  # whether a small model keeps its factor
+    _one_target: bool = False  # whether predictions have no axis for targets
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -175,9 +170,30 @@ class RidgeCore(KernelEstimator):
         refuse_if_too_large(choice, type(self).__name__, n)
         return choice
 
-    def _fit_targets(self, X: Any, Y: Array, weights: Array | None) -> None:
-        """Fit a table of targets (n x t) and keep everything prediction needs."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training rows; for a precomputed kernel the n_samples x n_samples Gram matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; labels of at least two classes for a classifier.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the squared errors, multiplied by those of `class_weight`; a row of weight zero is left out.
+
+        Returns
+        -------
+        self
+        """
         owner = type(self).__name__
+        X, y = self.checked_data(X, y)
+        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
+        Y, weights, self._per_target = targets.Y, targets.weights, np.ndim(self.alpha) > 0
+        if targets.classes is None:
+            self._one_target = targets.one_column
+        else:
+            self.classes_ = targets.classes.labels
         validate(self)
         alphas = checked_alpha(owner, self.alpha, Y.shape[1])
         weights = None if weights is None else checked_weights(owner, weights.copy())
@@ -194,12 +210,19 @@ class RidgeCore(KernelEstimator):
         self.publish()
         if not (warned and self.route_.negative):
             self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
+        return self
 
     def publish(self) -> None:
         """Set the attributes that follow from `fitted_`."""
         fitted = self.fitted_
         self.kernel_, self.X_fit_, self.route_ = fitted.kernel, fitted.X, fitted.route
         self._as_fitted = {"fit_intercept": fitted.intercept}
+        self.dual_coef_ = self.as_given(fitted.dual)
+        self.intercept_ = self.as_given(fitted.constant[None])[0]
+
+    def as_given(self, table: Array) -> Array:
+        """A table with a column per target, or its column where y had one dimension."""
+        return table[:, 0] if self._one_target else table
 
     def _warn_if_invalid(self, rows: Rows) -> bool:
         """Warn if the kernel, or the precomputed matrix, is known not to be a Mercer kernel."""
@@ -220,15 +243,17 @@ class RidgeCore(KernelEstimator):
             warn(message, NotMercerWarning)
         return valid is False
 
-    def _feature_weights(self) -> Array:
-        """w = Phi'a (D x t): as solved for where the primal was, otherwise made when first asked for."""
+    @property
+    def primal_coef_(self) -> Array:
+        """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target."""
         check_is_fitted(self)
         try:
-            return self.fitted_.feature_weights(f"primal_coef_ of {type(self).__name__}")
+            weights = self.fitted_.feature_weights(f"primal_coef_ of {type(self).__name__}")
         except (InputError, MemoryRefusal) as problem:  # `dir` of an estimator asks for every attribute
             raise NoFeaturesError(str(problem)) from None
+        return weights[:, 0] if self._one_target else weights.T
 
-    def _diagonal(self, rows: Rows, given: Any) -> Array | None:
+    def diagonal_of(self, rows: Rows, given: Any) -> Array | None:
         """k(x, x) of new rows, from the kernel or from the caller; None where the model does not need it."""
         if self.fitted_.primal is not None:
             return None

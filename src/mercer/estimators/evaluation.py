@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +13,16 @@ from mercer.data.checks import checked_alpha, checked_gram, checked_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
-from mercer.estimators.classifier import KernelRidgeClassifier, at_least_two, checked_labels, class_weights
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
-from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.search_classifier import checked_class_weight
+from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import warn_if_ill
+from mercer.estimators.targets import Targets
 from mercer.kernels.base import Kernel
-from mercer.selection.scoring import Classes, Scoring, resolve_scoring
+from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import correction
-from mercer.solvers.problem import Problem
 from mercer.solvers.route import digits_left
 from mercer.text import Shown
 
@@ -127,35 +126,24 @@ def cross_validate(
 
 
 def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
-    owner, classifier = type(estimator).__name__, isinstance(estimator, KernelRidgeClassifier)
-    model = clone(estimator)
-    X, y = model.checked_data(X, y, **({} if classifier else {"multi_output": True, "y_numeric": True}))
+    owner, model = type(estimator).__name__, clone(estimator)
+    X, y = model.checked_data(X, y)
     weights = as_sample_weight(sample_weight, X)
     if weights is not None:
         checked_weights(owner, weights)
     validate(model)
     kernel: Kernel = model.resolved_kernel(width_of(X))
-    classes, balance, given = None, None, weights
-    if classifier:
-        _refuse_probabilities(owner, how)
-        classes = Classes(*checked_labels(y))
-        at_least_two(owner, classes.labels, classes.numbers, weights)
-        checked_class_weight(owner, model.class_weight)
-        balance = np.asarray(y) if isinstance(model.class_weight, str) else None
-        weights = class_weights(model.class_weight, y, weights) if balance is None else weights
-        Y = classes.targets()
-    else:
-        y = np.asarray(y, dtype=np.float64)
-        Y = y.reshape(len(y), -1)
-    alphas = checked_alpha(owner, model.alpha, Y.shape[1]).tolist()
-    rows = Rows(X, getattr(model, "feature_names_in_", None))
+    if getattr(how.scorer, "_response_method", None) == "predict_proba":
+        way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
+        got = f"{how.name}, which needs probabilities"
+        raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
+    targets = Targets.read(model, y, weights, by_split=True)
+    alphas = checked_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
+    rows, gram = Rows(X, getattr(model, "feature_names_in_", None)), kernel.kind == "gram"
     kernel.check(rows)
-    if kernel.kind == "gram":
+    if gram:
         checked_gram(rows.dense())
-    intercept, gram = bool(model.fit_intercept), kernel.kind == "gram"
-    problem = Problem(Y, weights, intercept, balance, gram=gram, labels=classifier)
-    refit_only = balance is not None
-    search = Search(rows, np.asarray(y), problem, folds, how, classes, refit_only=refit_only, sample_weight=given)
+    search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
     return _evaluated(owner, search, kernel, alphas)
 
 
@@ -174,13 +162,6 @@ def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) 
     warn_if_ill(f"{owner} in cross_validate", condition, name)
     words = "refitted" if name == "refit" else f"closed form, method {name}"
     return _result(scores, predictions, how, search.folds, words, digits_left(condition))
-
-
-def _refuse_probabilities(owner: str, how: Scoring) -> None:
-    if getattr(how.scorer, "_response_method", None) == "predict_proba":
-        way_out = "KernelRidgeClassifierCV has probabilities: use cross_validate with it instead."
-        got = f"{how.name}, which needs probabilities"
-        raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
 
 
 def _result(
@@ -213,3 +194,67 @@ def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossVali
     if pooled:
         scores = pooled_scores(how, y, predictions, folds)
     return _result(scores, predictions, how, folds, "refitted")
+
+
+_SQUARES = {None, "neg_mean_squared_error", "mean_squared_error"}
+_RIGHT = {None, "accuracy"}
+
+
+@dataclass(frozen=True)
+class AsError:
+    """How a score of scikit-learn's sign is told.
+
+    Attributes
+    ----------
+    measure : str
+        What the number is.
+    kind : {"root", "share", "score"}
+        Root of minus the score, one less the score, or the score itself.
+    """
+
+    measure: str
+    kind: str
+
+    @classmethod
+    def of(cls, scoring: Any, *, classifier: bool) -> AsError:
+        """The first line that fits decides.
+
+        ==============================================  ===========================
+        regression, mean squared error (the default)    root mean squared error
+        classification, accuracy (the default)          share of wrong labels
+        any other score                                 the score, by its name
+        ==============================================  ===========================
+
+        Examples
+        --------
+        >>> from mercer.estimators.evaluation import AsError
+        >>> squares = AsError.of(None, classifier=False)
+        >>> squares.measure, squares.value(-4.0), squares.spread(0.4, -4.0)
+        ('root mean squared error', 2.0, 0.1)
+        >>> AsError.of("r2", classifier=False).value(0.5)
+        0.5
+        """
+        known: str | None = scoring if scoring is None or isinstance(scoring, str) else ""
+        if not classifier and known in _SQUARES:
+            return cls("root mean squared error", "root")
+        if classifier and known in _RIGHT:
+            return cls("share of wrong labels", "share")
+        return cls(str(known or getattr(scoring, "__name__", scoring)), "score")
+
+    @property
+    def smaller_is_better(self) -> bool:
+        """True for errors, False for scores."""
+        return self.kind != "score"
+
+    def value(self, score: float) -> float:
+        """The number that is told."""
+        if self.kind == "root":
+            return math.sqrt(max(-score, 0.0))
+        return 1.0 - score if self.kind == "share" else score
+
+    def spread(self, standard_error: float, score: float) -> float:
+        """Its standard error, from that of the score."""
+        if self.kind != "root":
+            return standard_error
+        error = self.value(score)
+        return standard_error / (2.0 * error) if error else 0.0

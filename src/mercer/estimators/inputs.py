@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -97,9 +98,8 @@ def checked_input(
     sparse: Any,
     reset: bool = True,
     least: int = 1,
-    **how: Any,
 ) -> Any:
-    """X, or X and y, checked; objects come back as an array of them.
+    """X, or X and y (labels for a classifier, numbers otherwise), checked; objects come back as an array of them.
 
     Parameters
     ----------
@@ -115,10 +115,9 @@ def checked_input(
         False for rows to predict.
     least : int, default=1
         Fewest rows.
-    **how : dict
-        For y: `multi_output`, `y_numeric`.
     """
-    if y is not NO_TARGETS and "y_numeric" not in how:
+    how = {} if is_classifier(estimator) else {"multi_output": True, "y_numeric": True}
+    if y is not NO_TARGETS and not how:
         refuse_mixed_labels(y)
     rows = _objects(kernels, X)
     if rows is None:

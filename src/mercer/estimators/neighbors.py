@@ -10,10 +10,10 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from mercer.data.checks import checked_gram
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.base import KernelEstimator, checked_diagonal
-from mercer.estimators.classifier import checked_labels
+from mercer.estimators.base import KernelEstimator, checked_diagonal, store
 from mercer.estimators.inputs import width_of
 from mercer.estimators.parameters import is_whole
+from mercer.estimators.targets import class_numbers
 from mercer.kernels import Kernel
 from mercer.kernels.tiles import finite_on
 from mercer.solvers.gram import nearest_rows
@@ -113,8 +113,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
     """
 
     def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        self.kernel = kernel
-        self.n_neighbors = n_neighbors
+        store(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their labels.
@@ -131,7 +130,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         self
         """
         X, y = self.checked_data(X, y)
-        self.classes_, self._labels = checked_labels(y)
+        self.classes_, self._labels = class_numbers(y)
         self._fit_neighbors(X)
         return self
 
@@ -194,8 +193,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
     """
 
     def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        self.kernel = kernel
-        self.n_neighbors = n_neighbors
+        store(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their targets.
@@ -211,7 +209,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         self
         """
-        X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
+        X, y = self.checked_data(X, y)
         self._targets = np.array(y, dtype=np.float64)
         self._fit_neighbors(X)
         return self

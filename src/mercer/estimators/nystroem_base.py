@@ -13,23 +13,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mercer.data.rows import Array, File, Seed
+from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
+from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
 from mercer.runtime.passes import checked_backend, run_pass
+from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
-from mercer.streaming.blocks import Block, Source, as_source
-from mercer.streaming.landmarks import LandmarkChoice, numbers_of
-from mercer.streaming.losses import FindLabels, LabelLosses, class_counts
-from mercer.streaming.sums import State, Targets
+from mercer.streaming.blocks import Source, as_source
+from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
+from mercer.streaming.losses import FindLabels, LabelLosses
+from mercer.streaming.search import PassReading, StreamedSearch
+from mercer.streaming.sums import Targets
 from mercer.text import counted
 
 PREDICTED_AT_ONCE = 32_768  # rows
 _READ_AT_ONCE = 65_536
 _FEW_LOST = 0.05  # share of the landmarks
+_FAMILY = 10  # kernels that a name stands for, about
+_ENDLESS = 10**9  # rows, where more may come
 
 
 class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
@@ -38,29 +43,6 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
     set_params = set_kernel_params
 
     _classifies: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        *,
-        landmarks: Any,
-        method: str,
-        fit_intercept: bool,
-        budget: float,
-        backend: Any,
-        checkpoint: File,
-        block_rows: Any,
-        random_state: Seed,
-        verbose: int,
-    ) -> None:
-        self.landmarks = landmarks
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.backend = backend
-        self.checkpoint = checkpoint
-        self.block_rows = block_rows
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_clone__(self) -> Any:
         """A clone with the same backend: a client of Dask cannot be copied."""
@@ -83,7 +65,7 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
     def _begin(self) -> None:
         """Forget what an earlier fit found."""
         forget(self)
-        for name in ("_state", "_work", "_dual"):
+        for name in ("_state", "_search", "_dual"):
             self.__dict__.pop(name, None)
 
     def _validate(self) -> None:
@@ -94,11 +76,45 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
             way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
             raise InputError(sentence(what, "an integer when checkpoint is given", "None", way_out))
 
-    def _targets_of(self, sample: Block, source: Source) -> Targets:
-        """What is summed for the targets: numbers, or labels, which a pass finds."""
-        if self._classifies:
-            return found_labels(type(self).__name__, source, self.backend)
-        return numbers_of(sample)
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
+        """The candidates, from a sample of rows."""
+        raise NotImplementedError
+
+    def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
+        """The alphas for n rows and so many targets, from a sample of rows."""
+        raise NotImplementedError
+
+    def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
+        """Everything that the passes need, from a sample of rows; `more` rows may come later."""
+        self._validate()
+        owner, n, labels = type(self).__name__, int(source.rows or 0), getattr(self, "_known", None)
+        choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
+        sample = drawn_sample(source, choice, sum(map(_guess, self._kernels())) or 1, folds, seed, self.backend)
+        n, rows = int(source.rows or 0), Rows(sample.X, self._names())
+        ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
+        targets: Targets = find_labels(owner, source, self.backend, labels) if self._classifies else numbers_of(sample)
+        kernels = self._resolve_kernels(rows)
+        for kernel in kernels:
+            if kernel.kind in ("gram", "objects"):
+                way_out = "Use KernelRidge for this kernel."
+                raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
+            kernel.check(rows)
+        alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
+        count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
+        features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
+        expected = _ENDLESS if more else n
+        sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
+        reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
+        return StreamedSearch(
+            reading, kernels, alphas, sides, targets, folds, seed, intercept,
+            weighted=folds == 1 or sample.weights is not None,
+            scoring=resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies),
+            nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
+        )  # fmt: skip
 
 
 def is_stream(X: Any, y: Any = None) -> bool:
@@ -215,25 +231,12 @@ def _as_numbers(owner: str, given: Any, columns: int) -> Array:
         raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
 
 
-def found_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
+def find_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
     """The classes: those given, or those that a pass finds."""
     if given is None:
-        classes = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=backend)["labels"]
-    else:
-        classes = np.unique(given)
-    if len(classes) < 2:
-        got = f"1 class, {classes.tolist()[0]!r}"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
-    return LabelLosses(classes)
-
-
-def refuse_one_class(owner: str, state: State, labels: LabelLosses) -> None:
-    """Raise an error unless at least two classes have positive sample weight."""
-    counts = class_counts(state["sums"], state["weights"], len(labels.classes)).sum(axis=0)
-    left = labels.classes[counts > 1e-9 * max(float(counts.max()), 1e-300)].tolist()
-    if len(left) < 2:
-        got = f"1 class, {left[0]!r}" if left else "only zero weights"
-        raise InputError(sentence(f"y of {owner}", "labels of at least two classes with positive sample weight", got))
+        given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=backend)["labels"]
+    refuse_one_class(owner, given, np.ones(len(given)))
+    return LabelLosses(given)
 
 
 def warn_if_landmarks_lost(owner: str, features: Features) -> None:
@@ -258,16 +261,13 @@ def warn_if_no_mercer_kernel(kernel: Kernel) -> None:
         warn(message, NotMercerWarning)
 
 
-def checked_kernel(owner: str, kernel: Kernel) -> Kernel:
-    """Refuse kernels that do not take rows of numbers."""
-    if kernel.kind in ("gram", "objects"):
-        way_out = "Use KernelRidge for this kernel."
-        raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
-    return kernel
-
-
 def seed_of(random_state: Seed) -> int:
     """`random_state` as the seed of landmarks and folds."""
     if isinstance(random_state, int | np.integer) and is_whole(random_state, 0):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _guess(kernel: Any) -> int:
+    """The number of kernels that an argument stands for, before any row is read."""
+    return _FAMILY if isinstance(kernel, str) and "(" not in kernel else 1

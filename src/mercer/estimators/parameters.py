@@ -64,6 +64,10 @@ ALLOWED = {
     "alpha_per_target": _FLAG,
     "block_rows": Allowed("an integer above 0, or None", _none_or(lambda value: is_whole(value, 1))),
     "budget": Allowed("a number of seconds above 0", is_seconds),
+    "class_weight": Allowed(
+        "a dict, 'balanced' or None",
+        _none_or(lambda value: isinstance(value, dict) or (isinstance(value, str) and value == "balanced")),
+    ),
     "copies": Allowed("True, False or None", _none_or(is_flag)),
     "encoder": Allowed("a TableEncoder, or None", _none_or(lambda value: isinstance(value, TableEncoder))),
     "extend_grid": _FLAG,

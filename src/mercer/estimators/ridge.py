@@ -1,4 +1,4 @@
-"""Kernel ridge regression: scikit-learn's signature, an exact intercept, and an account of itself."""
+"""Kernel ridge regression and classification: scikit-learn's signature, and an exact intercept."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.folds import Folds, draw
-from mercer.data.rows import Array, Seed
-from mercer.estimators.base import RidgeCore
-from mercer.estimators.conformal import hulls, sets_of_model
-from mercer.estimators.inputs import as_sample_weight, coverage_of
+from mercer.data.rows import Array
+from mercer.estimators.base import RidgeCore, store
+from mercer.estimators.intervals import IntervalsMixin
 from mercer.estimators.parameters import KernelSettings
+from mercer.estimators.targets import LabelsMixin
 from mercer.estimators.updating import Updatable
-from mercer.insight.intervals import Coverage, interval_bounds
+from mercer.selection.removals import label_numbers
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]
+class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # type: ignore[misc]
     """Kernel ridge regression, a drop-in for scikit-learn's.
 
     Minimizes sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2 over functions f of the kernel's space, plus an
@@ -89,51 +88,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         fit_intercept: bool = False,
         solver: str = "auto",
     ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.solver = solver
+        store(self, locals())
 
     _kept_factor = True
 
     def _settings(self) -> KernelSettings:
         return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training rows; for a precomputed kernel the n_samples x n_samples Gram matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Weights of the squared errors; a row of weight zero is left out.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self.checked_data(X, y, multi_output=True, y_numeric=True)
-        weights = as_sample_weight(sample_weight, X)
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._one_target, self._per_target = y.ndim == 1, np.ndim(self.alpha) > 0
-        self._fit_targets(X, Y, weights)
+    def _model_for(self, X: Any) -> Self:
         return self
-
-    def publish(self) -> None:
-        """Set the attributes that follow from `fitted_`."""
-        super().publish()
-        self.dual_coef_ = self._out(self.fitted_.dual)
-        self.intercept_ = self._out(self.fitted_.constant[None])[0]
-
-    def _out(self, table: Array) -> Array:
-        return table[:, 0] if self._one_target else table
 
     def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
         """Predict, by tiles: no matrix of new rows against training rows is ever held.
@@ -155,173 +118,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
             Only with `return_std`.
         """
         rows = self.checked_rows(X, diag)
-        values = self._out(self.fitted_.values(rows))
+        values = self.as_given(self.fitted_.values(rows))
         if not return_std:
             return values
-        variance = self.fitted_.evidence()[0] * self.fitted_.variance(rows, self._diagonal(rows, diag))
-        return values, self._out(np.sqrt(variance))
-
-    def predict_interval(
-        self,
-        X: Any,
-        confidence: float = 0.9,
-        method: str = "jackknife+",
-        *,
-        cv: Any = 10,
-        random_state: Seed = None,
-        diag: Any = None,
-    ) -> tuple[Array, Array]:
-        """Intervals that hold the target of a new row with this confidence; nothing is refitted.
-
-        With q = 1 - confidence and n training rows, `jackknife+` takes the predictions of the n models that leave one
-        row out, less and plus the error of each at its row, and cuts off the outermost floor(q (n + 1)) on either
-        side. If all rows are drawn alike and independently, the intervals hold at least 1 - 2q of new targets, for
-        any number of rows and any distribution, and typically 1 - q. `cv+` leaves folds out and promises a little less.
-        After kernel or alpha were chosen on the same rows both promises are nominal.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows, as for `predict`.
-        confidence : float, default=0.9
-            Between 0 and 1.
-        method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
-            `full` gives the ends of `predict_set`, whose promise is 1 - q. `gaussian` believes in a Gaussian prior: the
-            standard deviation of `predict` and noise of variance alpha times `prior_variance_`, without any promise
-            about data of another kind.
-        cv : int, splitter or iterable of (train, test), default=10
-            The folds of `cv+`, a partition of the rows; an int is scikit-learn's unshuffled KFold.
-        random_state : int, RandomState or None, default=None
-            Shuffles the folds of an int.
-        diag : array-like of shape (n_rows,), default=None
-            k(x, x) of the new rows, for `gaussian` with a precomputed kernel.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Infinite where there are too few rows for this confidence, q (n + 1) < 1. Rows of weight zero do not count.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidge
-        >>> from mercer.kernels import Gaussian
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
-        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
-        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
-        >>> lower, upper = model.predict_interval([[1.5], [9.0]])
-        >>> lower.round(1), upper.round(1)
-        (array([ 0.6, -0.3]), array([1.3, 0.4]))
-        """
-        if method == "full":
-            return hulls(self.predict_set(X, confidence, diag=diag))
-        rows = self.checked_rows(X, diag)
-        folds = None
-        if method == "cv+":
-            given = isinstance(cv, Folds)
-            folds = cv if given else draw(cv, self.X_fit_, self.fitted_.targets, random_state=random_state)
-        diagonal = self._diagonal(rows, diag) if method == "gaussian" else None
-        lower, upper = interval_bounds(self.fitted_, rows, confidence, method, folds, diagonal)
-        return self._out(lower), self._out(upper)
-
-    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
-        """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
-
-        Kernel and alpha stay as they are and must not have been chosen on these rows; `KernelRidgeCV.predict_set` does
-        that.
-        A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
-        q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
-        independently, the set holds the target with probability at least 1 - q, for any number of rows and any
-        distribution.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-        confidence : float, default=0.9
-            Between 0 and 1.
-        categories : tuple of two array-likes, default=None
-            Labels of the training rows and of the new rows: each new row is compared with training rows of its label
-            only, and the guarantee holds within every label.
-        diag : array-like of shape (n_rows,), default=None
-            k(x, x) of the new rows, for a precomputed kernel.
-
-        Returns
-        -------
-        list of ndarray of shape (k, 2)
-            For each new row the lower and upper ends of k intervals, in order, rounded outwards by their error; the
-            whole line where there are too few rows for this confidence. For several targets a list of such lists, one
-            per target. A warning says how many digits of the ends are correct if these are few.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidge
-        >>> from mercer.kernels import Gaussian
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
-        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
-        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
-        >>> [each.round(1).tolist() for each in model.predict_set([[1.5], [9.0]])]
-        [[[0.6, 1.3]], [[-0.3, 0.4]]]
-        """
-        rows = self.checked_rows(X, diag)
-        diagonal = self._diagonal(rows, diag) if self.kernel_.kind == "gram" else None
-        found = sets_of_model(self.fitted_, rows, confidence, diagonal, categories)
-        return found[0] if self._one_target else found
-
-    def coverage(
-        self,
-        X: Any,
-        y: Any,
-        confidence: float = 0.9,
-        method: str = "jackknife+",
-        *,
-        cv: Any = 10,
-        random_state: Seed = None,
-        diag: Any = None,
-    ) -> Coverage:
-        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Rows that the model was not fitted to, and their targets.
-        confidence, method, cv, random_state, diag
-            As for `predict_interval`.
-
-        Returns
-        -------
-        Coverage
-            Prints; `share` and `width` are per target; `float` gives the share.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidge
-        >>> from mercer.kernels import Gaussian
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(0.0, 6.0, size=(560, 1))
-        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=560)
-        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X[:60], y[:60])
-        >>> print(model.coverage(X[60:], y[60:]))
-        coverage 88.4 % on 500 rows (nominal 90 %, jackknife+); mean width 0.623
-        """
-        bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
-        return coverage_of(bounds, y, confidence, method)
-
-    @property
-    def primal_coef_(self) -> Array:
-        """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target."""
-        weights = self._feature_weights()
-        return weights[:, 0] if self._one_target else weights.T
+        variance = self.fitted_.evidence()[0] * self.fitted_.variance(rows, self.diagonal_of(rows, diag))
+        return values, self.as_given(np.sqrt(variance))
 
     @property
     def prior_variance_(self) -> Any:
         """Variance of the Gaussian prior by maximum likelihood, y'a / n; per target."""
         check_is_fitted(self)
-        return self._out(self.fitted_.evidence()[0][None])[0]
+        return self.as_given(self.fitted_.evidence()[0][None])[0]
 
     @property
     def log_marginal_likelihood_(self) -> Any:
@@ -330,7 +137,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         The noise variance is alpha times the prior variance. NaN for a singular system.
         """
         check_is_fitted(self)
-        return self._out(self.fitted_.evidence()[1][None])[0]
+        return self.as_given(self.fitted_.evidence()[1][None])[0]
 
     @property
     def effective_dof_(self) -> Any:
@@ -340,4 +147,89 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, Updatable, RidgeCore):  # ty
         """
         check_is_fitted(self)
         result = self.fitted_.degrees_of_freedom()
-        return self._out(result[None])[0] if self._per_target else float(result[0])
+        return self.as_given(result[None])[0] if self._per_target else float(result[0])
+
+
+class KernelRidgeClassifier(LabelsMixin, RidgeCore):
+    """Least squares on labels: +-1 for two classes, one-hot for more; the largest value wins.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularization, not negative.
+    kernel : Kernel, str or callable, default="linear"
+        As for `KernelRidge`.
+    fit_intercept : bool, default=False
+        Whether the model has an unpenalized constant.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" makes all classes weigh the same.
+    solver : {"auto", "cholesky", "spectral", "primal", "cg"}, default="auto"
+        As for `KernelRidge`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    dual_coef_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
+        Coefficients of the decision function.
+    primal_coef_ : ndarray of shape (1, n_features_phi) or (n_classes, n_features_phi)
+        Weights of the explicit features in it, where phi is finite.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Its constant.
+    X_fit_, kernel_, route_
+        As for `KernelRidge`.
+
+    See Also
+    --------
+    mercer.KernelRidge : The same for numbers.
+
+    Examples
+    --------
+    >>> from mercer import KernelRidgeClassifier
+    >>> from mercer.kernels import Gaussian
+    >>> X = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+    >>> KernelRidgeClassifier(0.1, kernel=Gaussian(0.5)).fit(X, ["same", "same", "odd", "odd"]).predict(X).tolist()
+    ['same', 'same', 'odd', 'odd']
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        solver: str = "auto",
+    ) -> None:
+        store(self, locals())
+
+    def decision_function(self, X: Any) -> Array:
+        """Regression on the labels: positive for the second of two classes, or one column per class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        values = self.fitted_.values(self.checked_rows(X))
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> Array:
+        """The label with the largest decision value.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values = self.decision_function(X)
+        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])

@@ -1,4 +1,4 @@
-"""Kernel ridge regression that chooses its kernel and alpha by exact cross-validation."""
+"""Kernel ridge regression and classification that choose kernel and alpha by exact cross-validation."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Seed
-from mercer.errors import InputError
-from mercer.estimators.conformal import hulls, sets_of_search
-from mercer.estimators.inputs import coverage_of
-from mercer.estimators.refitting import Refitting, like_training
-from mercer.estimators.ridge import KernelRidge
+from mercer.errors import InputError, MercerError
+from mercer.estimators.base import store
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.intervals import IntervalsMixin
+from mercer.estimators.refitting import like_training
+from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import SearchCore
+from mercer.estimators.targets import LabelsMixin
 from mercer.estimators.updating import checked_numbers
-from mercer.insight.intervals import Coverage
-from mercer.kernels import Kernel
-from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
-from mercer.solvers.problem import Problem
 
 
-class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
+class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore):  # type: ignore[misc]
     """Kernel ridge regression that chooses its kernel and alpha by exact cross-validation.
 
-    Every score is the one that refitting would give; the fits are not made. One factor per kernel and
-    alpha yields the held-out predictions of every split and repeat.
+    Scores equal those of refitting, computed without refitting: one factor per kernel and alpha yields the held-out
+    predictions of every split and repeat.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     checkpoint : path, default=None
         File that keeps finished kernels; a search that was killed resumes from it.
     random_state : int, RandomState or None, default=None
-        Of shuffling, and of what `verify` replays.
+        Random seed for shuffling and for the splits that `verify` checks.
     verbose : int, default=0
         1: progress with the time left on a terminal. 2: everywhere.
 
@@ -117,32 +115,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels, alphas, cv=cv, repeats=repeats, scoring=scoring, fit_intercept=fit_intercept, rule=rule,
-            extend_grid=extend_grid, verify=verify, checkpoint=checkpoint, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
-        self.alpha_per_target = alpha_per_target
-        self.tune = tune
+        store(self, locals())
 
-    def _how(self) -> dict[str, Any]:
-        return {"multi_output": True, "y_numeric": True}
-
-    def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
-        rows, kernels, alphas = self._candidates(X)
-        y = np.asarray(y, dtype=np.float64)
-        problem = Problem(y.reshape(len(y), -1), weights, bool(self.fit_intercept), gram=self._is_gram(kernels))
-        folds = self._folds(X, y, groups, classifier=False)
-        scoring = resolve_scoring(self.scoring, classifier=False)
-        per_target = bool(self.alpha_per_target)
-        found = Search(rows, y, problem, folds, scoring, per_target=per_target, sample_weight=weights)
-        return found, kernels, alphas
-
-    def _model(self) -> KernelRidge:
-        return KernelRidge(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept)
-
-    def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
-        model, X = fit(train, test)
-        return float(np.abs(model.predict(X).reshape(values.shape) - values).max())
+    _model = KernelRidge
 
     def predict(self, X: Any, return_std: bool = False, *, diag: Any = None) -> Any:
         """Predict with the best candidate.
@@ -158,58 +133,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         -------
         ndarray, or two of them
         """
-        return self._winner_for(X).predict(X, return_std=return_std, diag=diag)
-
-    def predict_interval(
-        self,
-        X: Any,
-        confidence: float = 0.9,
-        method: str = "jackknife+",
-        *,
-        cv: Any = None,
-        random_state: Seed = None,
-        diag: Any = None,
-    ) -> tuple[Array, Array]:
-        """Intervals of the best candidate, as `KernelRidge.predict_interval` makes them; nothing is refitted.
-
-        The best candidate was selected on the same rows, so the guaranteed coverage of at least 1 - 2q (q = 1 -
-        confidence) does not hold strictly. Coverage is typically close to 1 - q if rows are many and candidates few.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows.
-        confidence : float, default=0.9
-            Between 0 and 1.
-        method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
-            As for `KernelRidge.predict_interval`; `full` gives the ends of `predict_set`.
-        cv : int, splitter, iterable of (train, test) or None, default=None
-            The folds of `cv+`; None takes those of the search, which must be a partition drawn once.
-        random_state, diag
-            As for `KernelRidge.predict_interval`.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidgeCV
-        >>> from mercer.kernels import Gaussian
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
-        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
-        >>> search = KernelRidgeCV([Gaussian(w) for w in (0.1, 1.0, 10.0)], [0.1, 1.0, 10.0], cv=5).fit(X, y)
-        >>> lower, upper = search.predict_interval([[1.5]], method="cv+")
-        >>> lower.round(1), upper.round(1)
-        (array([0.5]), array([1.2]))
-        """
-        if method == "full":
-            return hulls(self.predict_set(X, confidence, diag=diag))
-        winner: KernelRidge = self._winner_for(X)
-        cv = self.folds_ if cv is None else cv
-        return winner.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+        return self._model_for(X).predict(X, return_std=return_std, diag=diag)
 
     def without(self, rows: Any) -> Self:
         """The search repeated without some of its rows; given candidates stay, default ladders follow from X again.
@@ -253,8 +177,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
     def _again(self, X: Any, Y: Array, weights: Array | None) -> Self:
         if "group" in self.folds_.label.lower():
             raise InputError("without and with_rows do not support groups. Fit the search again with its groups.")
-        one = self.best_estimator_.dual_coef_.ndim == 1
-        found: Self = clone(self).fit(like_training(self, X), Y[:, 0] if one else Y, sample_weight=weights)
+        y = self.best_estimator_.as_given(Y)
+        found: Self = clone(self).fit(like_training(self, X), y, sample_weight=weights)
         ladders = [
             what
             for what, old, new in (("kernels", self.kernels_, found.kernels_), ("alphas", self.alphas_, found.alphas_))
@@ -263,78 +187,116 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, SearchCore):  # type: igno
         found.updated_ = f"{' and '.join(ladders)} made again from the rows" if ladders else "the same candidates"
         return found
 
-    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
-        """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
 
-        Kernel and alpha are chosen again for every value that the new target may have, by a few products. Default
-        ladders are made again from the training rows and the new one, which takes as long as a search for each row.
-        A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
-        q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
-        independently, the set holds the target with probability at least 1 - q, for any number of rows and any
-        distribution, the choice of kernel and alpha included. It needs leave-one-out, squared errors, rule="best" and
-        rows without weights; anything else is refused.
+class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
+    """Kernel ridge classification that chooses its kernel and alpha by exact cross-validation.
+
+    Probabilities are calibrated on held-out decision values.
+
+    Parameters
+    ----------
+    kernels, alphas, cv, repeats, fit_intercept, rule, extend_grid, verify, checkpoint, random_state, verbose
+        As for `KernelRidgeCV`; an int for `cv` is stratified.
+    scoring : str, scorer, callable or None, default=None
+        None is accuracy; otherwise as for `KernelRidgeCV`.
+    class_weight : dict, "balanced" or None, default=None
+        "balanced" is worked out anew in every training set, by refitting.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
+        Held-out decision values of the best candidate.
+    best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, kernels_, alphas_, digits_, plan_, folds_
+        As for `KernelRidgeCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidgeClassifierCV
+    >>> from mercer.kernels import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "odd")
+    >>> kernels, alphas = [Gaussian(w) for w in (0.3, 1.0, 3.0)], [0.01, 0.1, 1.0, 10.0, 100.0]
+    >>> search = KernelRidgeClassifierCV(kernels, alphas, cv=5).fit(X, y)
+    >>> search.predict([[1.0, 1.0], [1.0, -1.0]]).tolist()
+    ['same', 'odd']
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "gaussian",
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        repeats: int = 1,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        rule: str = "best",
+        extend_grid: bool = False,
+        verify: bool = False,
+        checkpoint: File = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    _model = KernelRidgeClassifier
+
+    def _finish(self, search: Search, X: Any, values: Array) -> None:
+        super()._finish(search, X, values)
+        if search.classes is None:
+            raise MercerError("Internal error: a classifier has classes.")
+        self.classes_ = self.best_estimator_.classes_
+        held_out, weights = search.by_repeat(values), search.sample_weight
+        tested = ~np.isnan(held_out[:, :, 0])
+        numbers = np.broadcast_to(search.classes.numbers, tested.shape)
+        counts = np.ones(len(search.y)) if weights is None else weights * (np.count_nonzero(weights) / weights.sum())
+        counts = np.broadcast_to(counts, tested.shape)  # only how rows weigh beside one another counts
+        self.temperature_ = Temperature.fitted(held_out[tested], numbers[tested], counts[tested])
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of the best candidate.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
             New rows.
-        confidence : float, default=0.9
-            Between 0 and 1.
-        categories : tuple of two array-likes, default=None
-            Labels of the training rows and of the new rows: each new row is compared with training rows of its label
-            only, and the guarantee holds within every label.
-        diag : array-like of shape (n_rows,), default=None
-            k(x, x) of the new rows, for a precomputed kernel.
 
         Returns
         -------
-        list of ndarray of shape (k, 2)
-            For each new row the lower and upper ends of k intervals, in order, rounded outwards by their error; the
-            whole line where there are too few rows for this confidence. For several targets a list of such lists, one
-            per target. A warning says how many digits of the ends are correct if these are few.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import KernelRidgeCV
-        >>> from mercer.kernels import Gaussian
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
-        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
-        >>> search = KernelRidgeCV([Gaussian(0.5), Gaussian(1.0)], [1e-3, 0.01, 0.1], fit_intercept=True).fit(X, y)
-        >>> [each.round(1).tolist() for each in search.predict_set([[1.5]])]
-        [[[0.6, 1.3]]]
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        winner: KernelRidge = self._winner_for(X)
-        rows = winner.checked_rows(X, diag)
-        diagonal = winner._diagonal(rows, diag) if winner.kernel_.kind == "gram" else None  # noqa: SLF001 - our own model
-        found = sets_of_search(self, rows, confidence, diagonal, categories)
-        return found[0] if winner.fitted_.targets.shape[1] == 1 and winner.dual_coef_.ndim == 1 else found
+        return np.asarray(self._model_for(X).decision_function(X))
 
-    def coverage(
-        self,
-        X: Any,
-        y: Any,
-        confidence: float = 0.9,
-        method: str = "jackknife+",
-        *,
-        cv: Any = None,
-        random_state: Seed = None,
-        diag: Any = None,
-    ) -> Coverage:
-        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
+    def predict(self, X: Any) -> Array:
+        """Labels by the best candidate.
 
         Parameters
         ----------
-        X, y : array-like
-            Rows that the search has not seen, and their targets.
-        confidence, method, cv, random_state, diag
-            As for `predict_interval`.
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
 
         Returns
         -------
-        Coverage
-            Prints; `share` and `width` are per target; `float` gives the share.
+        ndarray of shape (n_rows,)
         """
-        bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
-        return coverage_of(bounds, y, confidence, method)
+        return np.asarray(self._model_for(X).predict(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, calibrated on held-out decision values.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        values = self.decision_function(X)
+        return self.temperature_.probabilities(values.reshape(len(values), -1))

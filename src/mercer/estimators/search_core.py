@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import checked_gram, checked_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
-from mercer.data.rows import Array, File, Rows, Seed
+from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
 from mercer.estimators.refitting import Refitting
+from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
 from mercer.runtime.checkpoint import checked_path
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Plan, Rates
+from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.route import EPS, digits_left
@@ -40,60 +42,25 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     set_params = set_kernel_params
 
     tune: bool = False
-
-    def __init__(
-        self,
-        kernels: Any,
-        alphas: Any,
-        *,
-        cv: Any,
-        repeats: int,
-        scoring: Any,
-        fit_intercept: bool,
-        rule: str,
-        extend_grid: bool,
-        verify: bool,
-        checkpoint: File,
-        random_state: Seed,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.cv = cv
-        self.repeats = repeats
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.rule = rule
-        self.extend_grid = extend_grid
-        self.verify = verify
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha_per_target: bool = False
+    _model: ClassVar[Any]  # the class of the best candidate
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
+        tags, listed = super().__sklearn_tags__(), self._listed()
         tags.input_tags.pairwise = any(is_precomputed(kernel) for kernel in listed)
         tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
         tags.input_tags.sparse = all(takes_sparse(kernel) for kernel in listed)
         return object_tags(tags, listed)
 
-    def checked_data(self, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
-        """X, or X and y, validated as scikit-learn does."""
-        listed = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
-        if not how.get("reset", True):
-            listed = [self.best_kernel_]
-        sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
-        return checked_input(self, listed, X, y, sparse=sparse, **how)
+    def _listed(self) -> list[Any]:
+        """The kernels given, one or many."""
+        return list(self.kernels) if isinstance(self.kernels, list | tuple) else [self.kernels]
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Array | None]:
-        forget(self)
-        validate(self)
-        X, y = self.checked_data(X, y, least=2, **how)
-        weights = as_sample_weight(sample_weight, X)
-        if weights is not None:
-            checked_weights(type(self).__name__, weights)
-        return X, y, weights
+    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+        """X, or X and y, validated as scikit-learn does."""
+        listed = self._listed() if reset else [self.best_kernel_]
+        sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
+        return checked_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
     def _candidates(self, X: Any) -> tuple[Rows, list[Kernel], Array]:
         """Kernels and alphas, from all of X and before any split."""
@@ -107,12 +74,6 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         if True in kinds:
             checked_gram(rows.dense())
         return rows, kernels, resolve_alphas(self.alphas, kernels, rows)
-
-    def _is_gram(self, kernels: list[Kernel]) -> bool:
-        return any(kernel.kind == "gram" for kernel in kernels)
-
-    def _search(self, X: Any, y: Any, weights: Array | None, groups: Any) -> tuple[Search, list[Kernel], Array]:
-        raise NotImplementedError
 
     def prepare(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -133,19 +94,29 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         alphas : ndarray
             Tried with each of them.
         """
-        X, y, weights = self._checked(X, y, sample_weight, **self._how())
-        return self._search(X, y, weights, groups)
+        forget(self)
+        validate(self)
+        X, y = self.checked_data(X, y)
+        weights = as_sample_weight(sample_weight, X)
+        if weights is not None:
+            checked_weights(type(self).__name__, weights)
+        targets = Targets.read(self, y, weights, by_split=True)
+        rows, kernels, alphas = self._candidates(X)
+        folds = self._folds(X, targets.y, groups)
+        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
+        gram = any(kernel.kind == "gram" for kernel in kernels)
+        how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
+        return targets.search(rows, folds, scoring, **how), kernels, alphas
 
-    def _folds(self, X: Any, y: Any, groups: Any, *, classifier: bool) -> Folds:
+    def _folds(self, X: Any, y: Any, groups: Any) -> Folds:
         if self.checkpoint is not None:
             checked_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
                 must_be = "an integer when checkpoint is given and the folds are random"
                 way_out = "Without a seed the next run would draw other folds, and could not resume."
                 raise InputError(sentence(f"random_state of {type(self).__name__}", must_be, "None", way_out))
-        return draw(
-            self.cv, X, y, repeats=self.repeats, groups=groups, random_state=self.random_state, classifier=classifier
-        )
+        how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        return draw(self.cv, X, y, classifier=is_classifier(self), **how)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, and fit the best candidate to all rows; a classifier is calibrated on held-out decision values.
@@ -269,25 +240,20 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
 
     def _finish(self, search: Search, X: Any, values: Array) -> None:
         """Fit the best candidate to all rows; keep its held-out values, which `verify` compares with refits."""
-        self.best_estimator_ = self._model()
+        names = [name for name in ("fit_intercept", "class_weight") if hasattr(self, name)]
+        settings = {name: getattr(self, name) for name in names}
+        self.best_estimator_ = self._model(self.alpha_, kernel=self.best_kernel_, **settings)
         if self.verify:
             self._verify(Refitting(self.best_estimator_, X, search.y, search.sample_weight), search, values)
         self.best_estimator_.fit(X, search.y, search.sample_weight)
         held_out = search.by_repeat(values)
-        self.cv_predictions_ = held_out[:, :, 0] if self._one_column(search) else held_out
-
-    def _model(self) -> Any:
-        """The best candidate, not fitted."""
-        raise NotImplementedError
-
-    def _one_column(self, search: Search) -> bool:
-        """Whether predictions have no axis for targets."""
-        return search.y.ndim == 1
+        one = search.y.ndim == 1 and held_out.shape[2] == 1
+        self.cv_predictions_ = held_out[:, :, 0] if one else held_out
 
     def own_ladders(self) -> tuple[bool, bool]:
         """Whether the kernels, and the alphas, are default ladders."""
-        given = self.kernels if isinstance(self.kernels, list | tuple) else [self.kernels]
-        return all(isinstance(each, str) and each != "precomputed" for each in given), self.alphas is None
+        by_name = all(isinstance(kernel, str) and kernel != "precomputed" for kernel in self._listed())
+        return by_name, self.alphas is None
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
@@ -312,15 +278,19 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         chosen = check_random_state(self.random_state).choice(len(splits), min(_REPLAYED, len(splits)), replace=False)
         self._replayed, self.verified_ = len(chosen), 0.0
         for i in map(int, chosen):
-            held_out = values[search.removals.part(i)] + search.problem.centre
+            train, test = splits[i].train, splits[i].test
+            expected = values[search.removals.part(i)] + search.problem.centre
+            if search.classes is not None:
+                there = np.unique(search.classes.numbers[train])
+                if len(there) < 2:  # nothing is fitted to one class
+                    continue
+                if len(there) < len(search.classes.labels):  # a model of fewer classes; of two, their difference
+                    expected = expected[:, there] if len(there) > 2 else expected[:, there[1:]] - expected[:, there[:1]]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MercerWarning)
-                gap = self._gap(fit, splits[i].train, splits[i].test, held_out)
-            self.verified_ = max(self.verified_, gap)
-
-    def _gap(self, fit: Refitting, train: Array, test: Array, values: Array) -> float:
-        """Largest difference between held-out values and those of a model fitted to the training rows."""
-        raise NotImplementedError
+                model, rows = fit(train, test)
+            found = (model.predict if search.classes is None else model.decision_function)(rows)
+            self.verified_ = max(self.verified_, float(np.abs(found.reshape(expected.shape) - expected).max()))
 
     def explain(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
@@ -348,10 +318,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         search, kernels, alphas = copy.copy(self).prepare(X, y, sample_weight, groups)
         return search.plan(kernels, alphas, rates)
 
-    def _how(self) -> dict[str, Any]:
-        return {}
-
-    def _winner_for(self, X: Any) -> Any:
+    def _model_for(self, X: Any) -> Any:
         """The best candidate, after these new rows were checked."""
         check_is_fitted(self, "best_estimator_")
         self.checked_data(X, reset=False)

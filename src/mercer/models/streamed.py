@@ -26,7 +26,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # The sums, and what the search said of itself in tables; its summary is kept.
 LEFT_OUT = (
-    "_work", "_state", "_known", "_one_target", "plan_", "table_", "folds_", "choice_", "landmark_check_", "nested_",
+    "_search", "_state", "_known", "_one_target", "plan_", "table_", "folds_", "choice_", "landmark_check_", "nested_",
     "nested_scores_", "optimism_",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from mercer.data.rows import Array
-from mercer.estimators.classifier import checked_labels
+from mercer.estimators.targets import class_numbers
 
 NEARLY_ALL = 0.98  # of the loss taken away by one column: few honest ones do
 ROWS = 1500  # beyond, a random part of the rows
@@ -34,7 +34,7 @@ def share_alone(z: Array, y: Array, *, classifier: bool) -> float:
     """
     nearest = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(y) - 1)).fit(z).kneighbors(return_distance=False)
     if classifier:
-        labels, numbers = checked_labels(y)
+        labels, numbers = class_numbers(y)
         votes = np.stack([(numbers[nearest] == k).sum(axis=1) for k in range(len(labels))], axis=1)
         base = 1.0 - np.bincount(numbers).max() / len(numbers)
         wrong = float(np.mean(votes.argmax(axis=1) != numbers))

@@ -14,8 +14,7 @@ from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, sentence
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.error_scale import AsError
-from mercer.estimators.evaluation import cross_validate
+from mercer.estimators.evaluation import AsError, cross_validate
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.report.subject import Subject
 

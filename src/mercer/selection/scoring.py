@@ -62,13 +62,15 @@ class Classes:
         """-1 and +1 for two classes, one column; one-hot columns for more."""
         return label_targets(self.numbers, len(self.labels))
 
+    def counts(self, weights: Array | None = None) -> Array:
+        """Rows of each class, or the sum of their weights."""
+        return np.bincount(self.numbers, weights, minlength=len(self.labels))
+
     def present(self, removals: Removals, weights: Array | None = None) -> Array:
         """For each removal, which classes are left to train on, with a row that has weight."""
         used = np.ones(len(self.numbers), dtype=np.intp) if weights is None else (weights > 0).astype(np.intp)
-        counts = len(self.labels)
-        whole = np.bincount(self.numbers, used, counts)
-        gone = [np.bincount(self.numbers[rows], used[rows], counts) for rows in removals.sets]
-        return np.asarray(whole - np.array(gone) > 0)
+        gone = [np.bincount(self.numbers[rows], used[rows], len(self.labels)) for rows in removals.sets]
+        return np.asarray(self.counts(used) - np.array(gone) > 0)
 
     def decide(self, values: Array, present: Array) -> Array:
         """Class numbers from decision values; classes that were not trained on are never chosen."""

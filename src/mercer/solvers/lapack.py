@@ -8,7 +8,7 @@ transposed, so its "lower" triangle is our upper one.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,16 @@ def _routine(library: str, name: str, count: int) -> Any:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address)
 
 
+@lru_cache(maxsize=4096, typed=True)
+def _reference(value: Any) -> Any:
+    """An integer, float or letter by reference; LAPACK only reads it, so calls and threads may share it."""
+    kind = ctypes.c_int if isinstance(value, int) else ctypes.c_double if isinstance(value, float) else ctypes.c_char
+    return ctypes.byref(kind(value))
+
+
 def _pointer(value: Any) -> Any:
-    """Arrays by their address, integers, floats and letters by reference."""
-    if isinstance(value, np.ndarray):
-        return value.__array_interface__["data"][0]
-    if isinstance(value, int):
-        return ctypes.byref(ctypes.c_int(value))
-    if isinstance(value, float):
-        return ctypes.byref(ctypes.c_double(value))
-    return ctypes.byref(ctypes.c_char(value))
+    """Arrays by their address, all else by reference."""
+    return value.__array_interface__["data"][0] if isinstance(value, np.ndarray) else _reference(value)
 
 
 def lapack(name: str, *given: Any) -> bool:
@@ -73,6 +74,11 @@ def potri(U: Array) -> None:
 def potrs(U: Array, B: Array) -> None:
     """A^-1 b over each row b of B (right-hand sides are rows here, as LAPACK sees the transpose)."""
     lapack("dpotrs", b"L", len(U), len(B), U, leading(U), B, leading(B))
+
+
+def posv(A: Array, B: Array) -> bool:
+    """A^-1 b over each row b of B, and the factor of A over A; False where A is not positive definite."""
+    return lapack("dposv", b"L", len(A), len(B), A, leading(A), B, leading(B))
 
 
 def add_outer_pair(A: Array, factor: float, x: Array, y: Array) -> None:

@@ -21,7 +21,7 @@ from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
-from mercer.solvers.lapack import add_outer, mirror, potrf, potri, potrs
+from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, potrs
 from mercer.solvers.problem import Problem, Runs, as_runs
 from mercer.solvers.route import EPS, SINGULAR
 from mercer.solvers.solution import Border
@@ -165,9 +165,8 @@ class LeaveOut:
     def _one(self, rows: Array, runs: Runs) -> Array | None:
         P = np.ascontiguousarray(self.block(rows, runs))
         e = np.ascontiguousarray(self.a[rows].T)
-        if (self.degenerate and not self._divisible(P[None])[0]) or not potrf(P):
+        if (self.degenerate and not self._divisible(P[None])[0]) or not posv(P, e):
             return None
-        potrs(P, e)
         return e.T
 
     def predictions(self, rows: Array, E: Array) -> Array:

@@ -111,7 +111,7 @@ class StreamedSearch:
     def work(self, group: Sequence[int]) -> FoldSums:
         """The first pass for some of the kernels."""
         sides = tuple(self.sides[k] for k in group)
-        how = self.intercept, self.weighted, True, self.ranked
+        how = self.intercept, self.weighted, self.folds > 1, self.ranked
         return FoldSums(sides, self.targets, self.folds, self.seed, *how)
 
     @cached_property
@@ -167,10 +167,14 @@ class StreamedSearch:
         nested = nested_scores(table, losses, totals, self.rule) if self.nested else None
         return StreamedResult(table, ordered, totals, nested, failures)
 
+    def sums(self, turn: int = 0) -> State:
+        """The sums of the kernels that share a pass, from that pass."""
+        group, count = self.groups[turn], len(self.groups)
+        words = "summing" if count == 1 else f"summing, pass {turn + 1} of {count}"
+        return self.reading.run(self.work(group), self.block, words, f".{turn}" if turn else "", self._settings(group))
+
     def _first_pass(self, turn: int, group: Sequence[int]) -> tuple[State, list[Swept]]:
-        work = self.work(group)
-        words = "summing" if len(self.groups) == 1 else f"summing, pass {turn + 1} of {len(self.groups)}"
-        state = self.reading.run(work, self.block, words, f".{turn}" if turn else "", self._settings(group))
+        work, state = self.work(group), self.sums(turn)
         self._refuse_empty(state)
         found = [
             sweep(Moments.read(work, state, i), self.alphas, nested=self.nested, keep=self.route != "sums")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mercer.estimators.error_scale import AsError
+from mercer.estimators.evaluation import AsError
 
 
 def test_squares_are_told_as_their_root():

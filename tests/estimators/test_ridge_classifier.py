@@ -13,8 +13,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InputError
-from mercer.estimators.classifier import label_targets
 from mercer.kernels import Gaussian, Laplacian, Linear
+from mercer.selection.removals import label_targets
 from refusals import tells
 from views import read_only
 

@@ -1,0 +1,292 @@
+"""Prediction intervals and full conformal sets of models and searches: what is promised, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+
+from mercer.data.folds import Folds, checked_names, draw
+from mercer.data.rows import Array, Rows, Seed
+from mercer.errors import InputError, sentence
+from mercer.estimators.inputs import coverage_of
+from mercer.insight.conformal import WAY_OUT, conformal_sets
+from mercer.insight.intervals import Coverage, checked_confidence, interval_bounds
+from mercer.runtime.progress import Progress
+from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.solvers.fitted import FittedRidge
+
+
+class IntervalsMixin:
+    """Prediction intervals and sets of a fitted model, or of the best candidate of a search."""
+
+    _model_for: Any  # the fitted model that predicts some rows
+
+    def predict_interval(
+        self, X: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None, random_state: Seed = None,
+        diag: Any = None,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Intervals that hold the target of a new row with this confidence, without refitting.
+
+        With q = 1 - confidence and n training rows, `jackknife+` takes the predictions of the n models that leave one
+        row out, less and plus the error of each at its row, and cuts off the outermost floor(q (n + 1)) on either
+        side. If all rows are drawn alike and independently, the intervals hold at least 1 - 2q of new targets, for
+        any number of rows and any distribution, and typically 1 - q. `cv+` leaves folds out and promises a little less.
+        If kernel or alpha were selected on the same rows, as in a search, both promises are nominal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows, as for `predict`.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        method : {"jackknife+", "cv+", "gaussian", "full"}, default="jackknife+"
+            `full` gives the ends of `predict_set`, whose promise is 1 - q. `gaussian` believes in a Gaussian prior: the
+            standard deviation of `predict` and noise of variance alpha times `prior_variance_`, without any promise
+            about data of another kind.
+        cv : int, splitter, iterable of (train, test) or None, default=None
+            The folds of `cv+`, a partition of the rows; an int is scikit-learn's unshuffled KFold. None: ten folds, or
+            those of the search.
+        random_state : int, RandomState or None, default=None
+            Random seed for shuffling the folds of an int.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for `gaussian` with a precomputed kernel.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Infinite where there are too few rows for this confidence, q (n + 1) < 1. Rows of weight zero do not count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge, KernelRidgeCV
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
+        >>> lower, upper = model.predict_interval([[1.5], [9.0]])
+        >>> lower.round(1), upper.round(1)
+        (array([ 0.6, -0.3]), array([1.3, 0.4]))
+        >>> search = KernelRidgeCV([Gaussian(w) for w in (0.1, 1.0, 10.0)], [0.1, 1.0, 10.0], cv=5).fit(X, y)
+        >>> lower, upper = search.predict_interval([[1.5]], method="cv+")
+        >>> lower.round(1), upper.round(1)
+        (array([0.5]), array([1.2]))
+        """
+        if method == "full":
+            return hulls(self.predict_set(X, confidence, diag=diag))
+        model, folds = self._model_for(X), None
+        rows = model.checked_rows(X, diag)
+        if method == "cv+":
+            given = getattr(self, "folds_", 10) if cv is None else cv
+            targets = model.fitted_.targets
+            folds = given if isinstance(given, Folds) else draw(given, model.X_fit_, targets, random_state=random_state)
+        diagonal = model.diagonal_of(rows, diag) if method == "gaussian" else None
+        lower, upper = interval_bounds(model.fitted_, rows, confidence, method, folds, diagonal)
+        return model.as_given(lower), model.as_given(upper)
+
+    def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
+        """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
+
+        A value z is in the set if, of the leave-one-out residuals of the n + 1 rows with z as the new target, more than
+        q (n + 1) are at least as large as that of the new row, q = 1 - confidence. If all rows are drawn alike and
+        independently, the set holds the target with probability at least 1 - q, for any number of rows and any
+        distribution.
+
+        A single model keeps its kernel and alpha, which must not have been selected on these rows. A search selects
+        both again for every value that the new target may have, by a few products, and the guarantee includes the
+        selection. Default ladders are made again from the training rows and the new one, which takes as long as a
+        search for each row. A search needs leave-one-out, squared errors, rule="best" and rows without weights;
+        anything else is refused.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+        confidence : float, default=0.9
+            Between 0 and 1.
+        categories : tuple of two array-likes, default=None
+            Labels of the training rows and of the new rows: each new row is compared with training rows of its label
+            only, and the guarantee holds within every label.
+        diag : array-like of shape (n_rows,), default=None
+            k(x, x) of the new rows, for a precomputed kernel.
+
+        Returns
+        -------
+        list of ndarray of shape (k, 2)
+            For each new row the lower and upper ends of k intervals, in order, rounded outwards by their error; the
+            whole line where there are too few rows for this confidence. For several targets a list of such lists, one
+            per target. A warning says how many digits of the ends are correct if these are few.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge, KernelRidgeCV
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(60, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X, y)
+        >>> [each.round(1).tolist() for each in model.predict_set([[1.5], [9.0]])]
+        [[[0.6, 1.3]], [[-0.3, 0.4]]]
+        >>> search = KernelRidgeCV([Gaussian(0.5), Gaussian(1.0)], [1e-3, 0.01, 0.1], fit_intercept=True).fit(X, y)
+        >>> [each.round(1).tolist() for each in search.predict_set([[1.5]])]
+        [[[0.6, 1.3]]]
+        """
+        model = self._model_for(X)
+        rows = model.checked_rows(X, diag)
+        diagonal = model.diagonal_of(rows, diag) if model.kernel_.kind == "gram" else None
+        make: Any = sets_of_model if model is self else sets_of_search
+        sets = make(self, rows, confidence, diagonal, categories)
+        return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
+
+    def coverage(
+        self, X: Any, y: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None,
+        random_state: Seed = None, diag: Any = None,
+    ) -> Coverage:  # fmt: skip
+        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows that the model was not fitted to, and their targets.
+        confidence, method, cv, random_state, diag
+            As for `predict_interval`.
+
+        Returns
+        -------
+        Coverage
+            Prints; `share` and `width` are per target; `float` gives the share.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidge
+        >>> from mercer.kernels import Gaussian
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(560, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=560)
+        >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X[:60], y[:60])
+        >>> print(model.coverage(X[60:], y[60:]))
+        coverage 88.4 % on 500 rows (nominal 90 %, jackknife+); mean width 0.623
+        """
+        bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
+        return coverage_of(bounds, y, confidence, method)
+
+
+def sets_of_model(model: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any) -> list[list[Array]]:
+    """For each target, and each new row, the union of intervals; alpha and kernel stay as they are."""
+    confidence, fitted = checked_confidence(confidence), model.fitted_
+    _refuse_uncovered(fitted)
+    alike = _alike(categories, len(fitted.targets), len(new))
+    how: dict[str, Any] = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
+    found = []
+    for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True):
+        given = ([fitted.kernel], [float(alpha)], fitted.rows(), y, new, confidence)
+        found.append(conformal_sets(*given, **how, diagonal=diagonal, alike=alike))
+    return found
+
+
+def sets_of_search(
+    search: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any
+) -> list[list[Array]]:
+    """Conformal sets with kernel and alpha chosen again for every value of the new target.
+
+    Default ladders are made again from the training rows and the new one, for each new row.
+    """
+    confidence, fitted = checked_confidence(confidence), search.best_estimator_.fitted_
+    _refuse_uncovered(fitted)
+    _refuse_search(search, fitted)
+    alike = _alike(categories, len(fitted.targets), len(new))
+    how = {"intercept": fitted.intercept}
+    found: list[list[Array]] = [[] for _ in fitted.targets.T]
+    if not any(search.own_ladders()):
+        given = (search.kernels_, search.alphas_, fitted.rows())
+        for target, y in enumerate(fitted.targets.T):
+            found[target] = conformal_sets(*given, y, new, confidence, **how, diagonal=diagonal, alike=alike)
+        return found
+    progress = Progress("conformal sets", len(new), search.verbose)
+    for place in range(len(new)):
+        one = new[place : place + 1]
+        both = Rows(_stacked(fitted.X, one.values), fitted.names)
+        kernels = resolve_kernels(search.kernels, both)
+        alphas = resolve_alphas(search.alphas, kernels, both)
+        mine = None if alike is None else alike[place : place + 1]
+        for target, y in enumerate(fitted.targets.T):
+            found[target] += conformal_sets(kernels, alphas, fitted.rows(), y, one, confidence, **how, alike=mine)
+        progress.step()
+    return found
+
+
+def hulls(sets: Any) -> tuple[Array, Array]:
+    """The ends of the sets of one target (m), or of several (m x t)."""
+    if sets and isinstance(sets[0], list):
+        lower, upper = (np.stack(ends, axis=-1) for ends in zip(*map(_hull, sets), strict=True))
+        return lower, upper
+    return _hull(sets)
+
+
+def _hull(sets: list[Array]) -> tuple[Array, Array]:
+    """The smallest and the largest number of each set; of an empty one NaN."""
+    ends = [(one[0, 0], one[-1, 1]) if len(one) else (np.nan, np.nan) for one in sets]
+    lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+    return lower, upper
+
+
+def _refuse_uncovered(fitted: FittedRidge) -> None:
+    if fitted.weights is not None:
+        raise InputError(f"Full conformal sets do not support sample_weight: rows would not be alike. {WAY_OUT}")
+    if (fitted.alphas <= 0).any():
+        raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT))
+    if fitted.kernel.verdict()[0] is False:
+        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is none. {WAY_OUT}")
+
+
+def _refuse_search(search: Any, fitted: FittedRidge) -> None:
+    """The guarantee needs a choice that treats all n + 1 rows alike."""
+    covered = {
+        "cv": search.folds_.leaves_one_out,
+        "rule": search.rule == "best",
+        "scoring": search.scoring in (None, "neg_mean_squared_error"),
+        "extend_grid": not search.extend_grid,
+        "tune": not search.tune,
+        "repeats": search.repeats == 1,
+    }
+    for name, fine in covered.items():
+        if not fine:
+            raise InputError(
+                "Full conformal sets need leave-one-out without groups, squared errors and fixed candidates: "
+                f"{name} of {type(search).__name__} must have its default. {WAY_OUT}"
+            )
+    if (np.asarray(search.alphas_) <= 0).any() or any(kernel.verdict()[0] is False for kernel in search.kernels_):
+        raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {WAY_OUT}")
+    if fitted.targets.shape[1] > 1 and not search.alpha_per_target:
+        raise InputError(
+            "Full conformal sets of several targets need a choice for each. Use one search for each target, or "
+            "method='jackknife+'."
+        )
+    if fitted.targets.shape[1] > 1 and len(search.kernels_) > 1:
+        raise InputError("Full conformal sets of several targets need one kernel. Use one search for each target.")
+    if fitted.kernel.kind == "gram" and any(search.own_ladders()):
+        raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
+
+
+def _alike(categories: Any, n: int, m: int) -> Array | None:
+    """Which training rows have the category of each new one."""
+    if categories is None:
+        return None
+    if not isinstance(categories, tuple) or len(categories) != 2:
+        must_be = "a pair: categories of the training rows, and of the new rows"
+        raise InputError(sentence("categories", must_be, type(categories).__name__))
+    old = checked_names("categories of the training rows", categories[0], n)
+    new = checked_names("categories of the new rows", categories[1], m)
+    if (old.dtype.kind in "USO") != (new.dtype.kind in "USO"):
+        must_be = "of one kind, strings or numbers, for training rows and new rows"
+        raise InputError(sentence("categories", must_be, f"{old.dtype} and {new.dtype}"))
+    return np.asarray(new[:, None] == old[None, :])
+
+
+def _stacked(X: Any, more: Any) -> Any:
+    return vstack([X, more]).tocsr() if issparse(X) else np.concatenate([X, more])
