@@ -212,3 +212,14 @@ def test_a_refit_forgets_the_old_weights(rng):
     model = KernelRidge(0.5, solver="cholesky").fit(X, y)
     assert model.primal_coef_.shape == (3,)
     np.testing.assert_allclose(model.fit(X, z).primal_coef_, Ridge(0.5, fit_intercept=False).fit(X, z).coef_)
+
+
+def test_weights_far_from_the_origin_keep_their_digits_with_an_intercept(rng):
+    X = rng.normal(size=(30, 2))
+    y, weights = X @ [2.0, -1.0], np.ones(30)
+    X[0], weights[0] = 1e14, 0.0  # left out, and no part of where the rows are
+    near, far = (
+        KernelRidge(1e9, fit_intercept=True, solver="cholesky").fit(rows, y, weights).primal_coef_
+        for rows in (X, X + 2.0**20)
+    )
+    np.testing.assert_allclose(far, near, rtol=1e-8)

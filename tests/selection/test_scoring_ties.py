@@ -139,3 +139,10 @@ def test_equal_rows_are_found_up_to_rounding():
     with warnings.catch_warnings(action="error"):
         assert equal_rows(np.empty((0, 3))).tolist() == []
         assert equal_rows(np.zeros((3, 0))).tolist() == [0, 0, 0]
+
+
+def test_a_row_that_shares_nothing_with_others_is_predicted_as_zero_when_it_is_left_out():
+    X, y = np.array([[0.0], [0.0], [1.0], [3.0], [3.0]]), np.array([0, 1, 1, 0, 0])
+    search = KernelRidgeClassifierCV([Gaussian(0.05)], [5.8], scoring="recall_weighted").fit(X, y)
+    assert search.cv_predictions_[0, 2] == 0.0
+    assert search.cv_predictions_[0, 3] == pytest.approx(-1 / 6.8)

@@ -144,7 +144,8 @@ class Rounding:
             every = np.empty(len(a))
             for part in blocks(len(a)):
                 K = np.abs(self.K[part])
-                every[part] = (K @ a - K.diagonal(part.start) * a[part]) / problem.root[part]
+                np.fill_diagonal(K[:, part], 0.0)  # the row itself is left out; a difference would be rounded
+                every[part] = K @ a / problem.root[part]
             return found + every[removals.rows]
         for base, members in sets.groups.items():
             rows, kept = removals.rows[removals.starts[members]], a.copy()

@@ -240,7 +240,7 @@ class FittedRidge:
         # with an intercept the dual adds up to zero: features far from the origin lose no digits when they are moved
         centre: Any = 0.0
         if self.intercept and not rows.sparse:
-            centre = self.features(rows[: min(len(rows), TILE)]).mean(axis=0)
+            centre = np.median(self.features(self.rows(self.numbers[:TILE])), axis=0)
         for part in blocks(len(rows)):
             weights += (self.features(rows[part]) - centre).T @ self.dual[part]
         return weights
