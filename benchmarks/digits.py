@@ -45,7 +45,7 @@ import mercer
 from mercer.data.hashing import fold_of
 from mercer.errors import MercerError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from exact_ridge import ExactRidge, TooFewDigits, accuracies, true_digits

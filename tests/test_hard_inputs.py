@@ -30,7 +30,7 @@ from mercer import (
 )
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")]
 

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
-from mercer.estimators.auto_costs import fixed_seconds, time_for_tuning, tuning_seconds
+from mercer.estimators.auto_core import fixed_seconds, time_for_tuning, tuning_seconds
 from remembered import fitted
 
 

@@ -167,7 +167,7 @@ def test_a_table_is_encoded_once_for_values_and_deviations(fitted, monkeypatch):
 def test_a_committee_weighed_on_a_part_has_all_intervals(rng, monkeypatch, tmp_path):
     monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 40)
     monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 30)
-    monkeypatch.setattr("mercer.estimators.auto_intervals._KEPT", 10)
+    monkeypatch.setattr("mercer.estimators.intervals._KEPT", 10)
     X, Y, new, truth = drawn(rng, 60, 100)
     model = AutoRegressor(committee=False).fit(X, Y[:, 0])
     for method in METHODS:

@@ -8,7 +8,7 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor, load, save
 from mercer.errors import InputError, UnfamiliarRowsWarning
-from mercer.estimators.auto_table import Beside
+from mercer.estimators.inputs import Beside
 from mercer.tuning import committee as module
 from mercer.tuning.committee import trained_on
 from refusals import tells

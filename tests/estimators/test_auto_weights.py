@@ -6,7 +6,7 @@ import pytest
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
-from mercer.estimators.auto_table import Beside
+from mercer.estimators.inputs import Beside
 from mercer.tuning.committee import Committee
 from remembered import fitted
 

@@ -1,4 +1,7 @@
-"""Labels by regression on labels: equal to those regressions, weighted as asked."""
+"""Labels by regression on labels: equal to those regressions, weighted as asked.
+
+Covers: estimators.targets.
+"""
 
 import pickle
 

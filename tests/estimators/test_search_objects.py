@@ -130,7 +130,7 @@ SEARCH = f"""
 NESTED = f"""
     import numpy as np
     from mercer.data import as_rows
-    from mercer.selection.fingerprint import fingerprint
+    from mercer.selection.search import fingerprint
     {WORDS}
     X = [[frozenset(words[i % 4 : i % 4 + 3]), frozenset(words)] for i in range(12)]
     print(fingerprint(as_rows(X, objects=True).values))

@@ -1,7 +1,4 @@
-"""check_mercer: what is measured agrees with eigenvalues, what is refuted is refuted, and nothing else is claimed.
-
-Covers: insight.spectrum.
-"""
+"""check_mercer: what is measured agrees with eigenvalues, what is refuted is refuted, and nothing else is claimed."""
 
 import dataclasses
 import re

@@ -1,7 +1,4 @@
-"""Approximate features stay within their bounds, share their frequencies, and say when they cannot be had.
-
-Covers: kernels.maps.
-"""
+"""Approximate features stay within their bounds, share their frequencies, and say when they cannot be had."""
 
 import math
 import pickle

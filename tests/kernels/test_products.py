@@ -1,7 +1,4 @@
-"""Kernels of the scalar product and other plain similarities, against formulas, features and scikit-learn.
-
-Covers: kernels.histograms.
-"""
+"""Kernels of the scalar product and other plain similarities, against formulas, features and scikit-learn."""
 
 import math
 from fractions import Fraction

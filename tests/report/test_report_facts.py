@@ -1,6 +1,6 @@
 """The numbers of a report against the same numbers worked out by hand.
 
-Covers: estimators.importance, report.alone, report.data, report.estimates, report.judging, report.refits,
+Covers: report.alone, report.data, report.estimates, report.judging, report.refits,
 report.subject.
 """
 
@@ -16,8 +16,7 @@ from report_tables import DOLLARS, HOSTILE, LABEL
 import mercer
 from mercer import TableEncoder
 from mercer.errors import IllConditionedWarning, InputError
-from mercer.estimators.auto_evaluation import Evaluation
-from mercer.estimators.importance import _lenders
+from mercer.estimators.auto_evaluation import Evaluation, _lenders
 from mercer.estimators.table_model import TableModel
 from mercer.kernels import Gaussian, Linear
 from mercer.report.alone import ROWS

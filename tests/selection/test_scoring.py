@@ -1,7 +1,4 @@
-"""Scores equal scikit-learn's, split by split, by its own sign.
-
-Covers: selection.metrics.
-"""
+"""Scores equal scikit-learn's, split by split, by its own sign."""
 
 import re
 

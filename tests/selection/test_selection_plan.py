@@ -175,7 +175,7 @@ def test_the_predicted_peak_is_the_real_one(rng):
             KernelRidgeCV([Polynomial(2)], [0.1, 1.0], cv=10),
         ):
             predicted = search.explain(X, y)
-            system, kernels, alphas = search._search(X, y, None, None)
+            system, kernels, alphas = search.prepare(X, y)
             system.candidate(kernels[0], predicted)  # rows in the order of their folds, once
             tracemalloc.start()
             system.run(kernels, alphas, predicted)

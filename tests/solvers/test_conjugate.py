@@ -1,7 +1,4 @@
-"""Conjugate gradients give what a factor gives, say how far they came, and complain when that is not far enough.
-
-Covers: solvers.streamed.
-"""
+"""Conjugate gradients give what a factor gives, say how far they came, and complain when that is not far enough."""
 
 import tracemalloc
 import warnings
@@ -13,10 +10,9 @@ from mercer import KernelRidge, KernelRidgeClassifier, threads
 from mercer.data.rows import Rows
 from mercer.errors import ConvergenceWarning, InputError, MemoryRefusal
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Words
-from mercer.solvers import choose, conjugate, plan, streamed
-from mercer.solvers.conjugate import TOLERANCE, LowRank
+from mercer.solvers import choose, conjugate, plan
+from mercer.solvers.conjugate import TOLERANCE, LowRank, StreamedSystem
 from mercer.solvers.plan import SolverChoice, cg_bytes, pivots, room_for_tiles
-from mercer.solvers.streamed import StreamedSystem
 from oracles import kernel_ridge
 
 
@@ -42,7 +38,7 @@ def test_kept_tiles_and_new_ones_agree_to_the_promised_residual(alpha, rng, monk
     X, y = rng.normal(size=(1100, 3)), rng.normal(size=1100)
     fits = {}
     for share, room in {"kept": 10**9, "half": 2_000_000, "anew": 0}.items():
-        monkeypatch.setattr(streamed, "room_for_tiles", lambda n, memory, room=room: room)
+        monkeypatch.setattr(conjugate, "room_for_tiles", lambda n, memory, room=room: room)
         fits[share] = KernelRidge(alpha, kernel=Gaussian(1.0), solver="cg").fit(X, y)
     K = Gaussian(1.0)(X)
     for model in fits.values():
@@ -66,7 +62,7 @@ def test_the_residual_that_is_told_is_the_true_one(rng):
 def test_single_precision_gives_way_to_double_where_it_gets_nowhere(rng, monkeypatch):
     """With alpha far below the rounding of single precision a kept matrix may not even be positive definite."""
     X, y = rng.uniform(size=(400, 1)), rng.normal(size=400)
-    monkeypatch.setattr(streamed, "pivots", lambda n: 4)
+    monkeypatch.setattr(conjugate, "pivots", lambda n: 4)
     system = StreamedSystem(Gaussian(0.3), Rows(X), None, intercept=False, choice=SolverChoice("cg", "a test", 0))
     G = system.inverse(1e-6, 1)
     found = G.solve(y[:, None])
@@ -112,7 +108,7 @@ def test_an_iteration_that_stops_short_says_so(rng, monkeypatch):
     X, y = rng.normal(size=(150, 2)), rng.normal(size=150)
     monkeypatch.setattr(conjugate, "_STEPS", 2)
     monkeypatch.setattr(conjugate, "_ROUNDS", 1)
-    monkeypatch.setattr(streamed, "pivots", lambda n: 3)
+    monkeypatch.setattr(conjugate, "pivots", lambda n: 3)
     told = (
         r"did not converge: relative residual .* \(tolerance 1e-08\) after 3 matrix products\. Use a larger alpha, or "
         "solver='cholesky'"
@@ -232,8 +228,8 @@ def test_a_factor_takes_over_where_auto_iterates_in_vain(weighted, rng, monkeypa
     X, Y = rng.normal(size=(250, 2)), rng.normal(size=(250, 2))
     weights = rng.uniform(0.5, 2.0, size=250) if weighted else None
     monkeypatch.setattr(plan, "WORTH_ITERATING", 100)
-    monkeypatch.setattr(streamed, "worth_products", lambda n: 60)
-    monkeypatch.setattr(streamed, "pivots", lambda n: 5)
+    monkeypatch.setattr(conjugate, "worth_products", lambda n: 60)
+    monkeypatch.setattr(conjugate, "pivots", lambda n: 5)
     alphas = [1e-5, 1e-4]
     model = KernelRidge(alphas, kernel=Gaussian(0.5), fit_intercept=True).fit(X, Y, weights)
     exact = KernelRidge(alphas, kernel=Gaussian(0.5), fit_intercept=True, solver="cholesky").fit(X, Y, weights)
@@ -245,7 +241,7 @@ def test_a_factor_takes_over_where_auto_iterates_in_vain(weighted, rng, monkeypa
 
 def test_without_room_for_a_factor_the_answer_is_given_with_a_warning(rng, monkeypatch):
     rows = Rows(rng.normal(size=(300, 2)))
-    monkeypatch.setattr(streamed, "worth_products", lambda n: 20)
+    monkeypatch.setattr(conjugate, "worth_products", lambda n: 20)
     choice = SolverChoice("cg", "a test", 0, replaceable=True)
     system = StreamedSystem(Gaussian(0.1), rows, None, intercept=False, choice=choice)
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "500000")

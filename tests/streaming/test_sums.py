@@ -1,7 +1,4 @@
-"""Sums over folds from one pass, and every model that leaves folds out: against refits from raw rows.
-
-Covers: streaming.models.
-"""
+"""Sums over folds from one pass, and every model that leaves folds out: against refits from raw rows."""
 
 import numpy as np
 import pytest

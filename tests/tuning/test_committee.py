@@ -14,11 +14,11 @@ from mercer.tuning.committee import (
     REGRESSION,
     Recipe,
     TrainingTable,
+    convex_weights,
     fit_committee,
     past_residuals,
 )
 from mercer.tuning.descent import descend, least_alpha
-from mercer.tuning.weights import convex_weights
 
 pytestmark = pytest.mark.slow
 

@@ -146,7 +146,7 @@ def test_without_slopes_the_value_is_the_same(objective, rng):
 def test_several_tiles_are_as_good_as_one(objective, rng, monkeypatch):
     X, Y, weights = drawn(rng, n=23, targets=2, weighted=True)
     whole = criterion(X, Y, weights, True, objective).at(KERNELS[0], 0.2)
-    monkeypatch.setattr("mercer.kernels.slopes.blocks", lambda n: [slice(i, min(i + 7, n)) for i in range(0, n, 7)])
+    monkeypatch.setattr("mercer.kernels.tiles.blocks", lambda n: [slice(i, min(i + 7, n)) for i in range(0, n, 7)])
     cut = criterion(X, Y, weights, True, objective).at(KERNELS[0], 0.2)
     np.testing.assert_allclose(cut.slopes["width"], whole.slopes["width"], rtol=1e-9, atol=1e-11)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mercer.cli.fitting import FitOptions
 from mercer.cli.preparing import Prepared
-from mercer.estimators.auto_costs import fixed_seconds, tuning_seconds
+from mercer.estimators.auto_core import fixed_seconds, tuning_seconds
 from mercer.runtime import readable
 from mercer.runtime.progress import duration
 

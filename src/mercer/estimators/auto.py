@@ -27,7 +27,9 @@ from mercer.estimators.auto_evaluation import (
     stability_words,
     tuning_factor,
 )
-from mercer.estimators.auto_intervals import (
+from mercer.estimators.base import store
+from mercer.estimators.inputs import Beside, checked_targets, coverage_of
+from mercer.estimators.intervals import (
     by_folds,
     by_gaussian,
     by_jackknife,
@@ -35,9 +37,6 @@ from mercer.estimators.auto_intervals import (
     checked_auto_method,
     moments,
 )
-from mercer.estimators.auto_table import Beside, checked_targets
-from mercer.estimators.base import store
-from mercer.estimators.inputs import coverage_of
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence

@@ -22,10 +22,9 @@ from mercer.estimators.auto_evaluation import (
     paired,
     tuning_factor,
 )
-from mercer.estimators.auto_table import Beside
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.inputs import refuse_mixed_labels
+from mercer.estimators.inputs import Beside, refuse_mixed_labels
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.targets import class_numbers, refuse_one_class

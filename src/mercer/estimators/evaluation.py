@@ -23,7 +23,7 @@ from mercer.kernels.base import Kernel
 from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import correction
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 from mercer.text import Shown
 
 

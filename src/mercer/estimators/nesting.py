@@ -20,7 +20,7 @@ from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failu
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
 from mercer.selection.scoring import Scoring, resolve_scoring
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 from mercer.text import Shown, text_table
 
 

@@ -34,7 +34,7 @@ from mercer.runtime import promise
 from mercer.selection.plan import Rates
 from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 from mercer.streaming.blocks import Source
 from mercer.streaming.losses import class_counts
 from mercer.streaming.models import SUMMED, Moments

@@ -27,7 +27,7 @@ from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
 from mercer.streaming.losses import FindLabels, LabelLosses
 from mercer.streaming.search import PassReading, StreamedSearch
-from mercer.streaming.sums import Targets
+from mercer.streaming.sums import SummedTargets
 from mercer.text import counted
 
 PREDICTED_AT_ONCE = 32_768  # rows
@@ -91,12 +91,16 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
     def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
         """Everything that the passes need, from a sample of rows; `more` rows may come later."""
         self._validate()
-        owner, n, labels = type(self).__name__, int(source.rows or 0), getattr(self, "_known", None)
+        owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
         sample = drawn_sample(source, choice, sum(map(_guess, self._kernels())) or 1, folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
-        targets: Targets = find_labels(owner, source, self.backend, labels) if self._classifies else numbers_of(sample)
+        targets: SummedTargets
+        if self._classifies:
+            targets = find_labels(owner, source, self.backend, getattr(self, "_known", None))
+        else:
+            targets = numbers_of(sample)
         kernels = self._resolve_kernels(rows)
         for kernel in kernels:
             if kernel.kind in ("gram", "objects"):

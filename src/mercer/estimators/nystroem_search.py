@@ -27,7 +27,7 @@ from mercer.kernels import Kernel
 from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import resolve_scoring
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check

@@ -27,7 +27,7 @@ from mercer.selection.plan import Plan, Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
-from mercer.solvers.route import EPS, digits_left
+from mercer.solvers.plan import EPS, digits_left
 from mercer.text import Text, counted, summary_below
 from mercer.tuning.tune import tune
 

@@ -21,10 +21,10 @@ from mercer.estimators.refitting import like_training
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
+from mercer.solvers.dual import DualSolved, Solution
 from mercer.solvers.fitted import FittedRidge, cancelled
 from mercer.solvers.gram import training_matrix
-from mercer.solvers.route import EPS
-from mercer.solvers.solution import DualSolved, Solution
+from mercer.solvers.plan import EPS
 
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
 

@@ -13,8 +13,7 @@ from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
 from mercer.kernels import Kernel, Periodic, Stationary
 from mercer.kernels.pair import Pair
-from mercer.kernels.slopes import moved_rows
-from mercer.kernels.tiles import between
+from mercer.kernels.tiles import between, moved_rows
 from mercer.tables import TableEncoder
 from mercer.tables.columns import Column
 

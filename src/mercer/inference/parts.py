@@ -32,8 +32,8 @@ from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, cancelled
 from mercer.solvers.gram import centre_of, times
 from mercer.solvers.leave_out import LeaveOut
+from mercer.solvers.plan import digits_left
 from mercer.solvers.primal import PrimalSolved
-from mercer.solvers.route import digits_left
 from mercer.tables import TableEncoder
 
 _SEARCHES, _COMMITTEES = (KernelRidgeCV, KernelRidgeClassifierCV), (AutoRegressor, AutoClassifier)

@@ -22,8 +22,8 @@ from mercer.runtime import promise, run
 from mercer.solvers import Penalized, PrimalSystem, Solution
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.leave_out import LeaveOut
+from mercer.solvers.plan import EPS, Route, digits_left
 from mercer.solvers.primal import PrimalSolved
-from mercer.solvers.route import EPS, Route, digits_left
 from mercer.text import Shown
 
 METHODS = ("jackknife+", "cv+", "gaussian")

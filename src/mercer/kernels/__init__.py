@@ -5,8 +5,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
 from mercer.kernels.counts import Jaccard, Spectrum, Words
 from mercer.kernels.given import Custom, FromFeatures, Outer, Precomputed
-from mercer.kernels.histograms import AdditiveChi2, Chi2
-from mercer.kernels.indefinite import Sigmoid, SquaredDistance
+from mercer.kernels.indefinite import AdditiveChi2, Chi2, Sigmoid, SquaredDistance
 from mercer.kernels.notation import parse
 from mercer.kernels.pair import Pair
 from mercer.kernels.products import Constant, Cosine, Linear, Polynomial

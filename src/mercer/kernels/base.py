@@ -206,7 +206,7 @@ class Kernel(Value):
 
         Where a kernel has a kink, at a distance of 0, the mean of the slopes on both sides, which is 0.
         """
-        from mercer.kernels.slopes import difference_quotient
+        from mercer.kernels.tiles import difference_quotient
 
         return difference_quotient(self, x, z, columns)
 

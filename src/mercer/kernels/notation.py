@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.errors import InputError, KernelTextError, nearest
-from mercer.kernels import counts, histograms, indefinite, products, stationary
+from mercer.kernels import counts, indefinite, products, stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.subsequence import Subsequence
@@ -23,8 +23,8 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     products.Polynomial,
     products.Cosine,
     products.Constant,
-    histograms.AdditiveChi2,
-    histograms.Chi2,
+    indefinite.AdditiveChi2,
+    indefinite.Chi2,
     indefinite.Sigmoid,
     indefinite.SquaredDistance,
     stationary.Gaussian,

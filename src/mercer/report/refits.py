@@ -15,7 +15,7 @@ import numpy as np
 from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
-from mercer.estimators.importance import HeldOutPart, rises
+from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage

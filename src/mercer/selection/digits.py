@@ -15,8 +15,8 @@ from mercer.data.rows import Array
 from mercer.kernels.tiles import blocks
 from mercer.selection.removals import Removals, UsedSets
 from mercer.solvers.leave_out import Dual, Spectral
+from mercer.solvers.plan import EPS
 from mercer.solvers.problem import Problem
-from mercer.solvers.route import EPS
 
 _LUCK = 2.0  # noise of one draw may be so much smaller than rounding
 _TIED = 100 * EPS  # predictions that differ by less than this share of the terms they are sums of are equal
@@ -54,6 +54,7 @@ class Rounding:
         self.K, self.new, self.problem, self.removals, self.sets, self.error = K, new, problem, removals, sets, error
         self.t = problem.Y.shape[1]
         self._roots = np.asarray(np.sqrt(np.abs(np.diagonal(K))))
+        self._root, self._whole = float(_size(self._roots)), _size(problem.Y)
         self._noise = np.random.default_rng(0).normal(size=(2, len(problem.used)))
         noise = np.zeros((problem.n, 2))
         noise[problem.used, 0] = self._noise[0] * self._roots / problem.root
@@ -75,18 +76,17 @@ class Rounding:
             condition = min(self._bound(left), self._felt(left, values))
             if self.problem.labels and terms is not None:
                 return lost_labels(values[:, : self.t], terms, condition, self.error)
-            products = np.linalg.norm(self._roots[:, None] * left.a[:, : self.t], axis=0) * _size(self._roots)
-            lost = products / _size(self.problem.Y)
-        return max(condition, float(np.nan_to_num(lost, nan=1.0).max(initial=1.0)))
+            lost = _norms(self._roots[:, None] * left.a[:, : self.t]) * self._root / self._whole
+        return max(condition, _worst(lost))
 
     def _bound(self, left: Dual) -> float:
         """Condition number, times what P and P V Y lose as differences from an intercept's part."""
         if left.border is None:
             return left.condition
         sizes = left.rounded()
-        a = np.linalg.norm(left.a[:, : self.t] / np.sqrt(sizes)[:, None], axis=0)
+        a = _norms(left.a[:, : self.t] / np.sqrt(sizes)[:, None])
         lost = np.append(self._intercepts(left) / a, (sizes / np.abs(left.diagonal())).max())
-        return left.condition * float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
+        return left.condition * _worst(lost)
 
     def _intercepts(self, left: Dual) -> Array:
         """Size of what is subtracted for the intercept in P V Y, in units of the roots of `left.rounded()`."""
@@ -120,20 +120,19 @@ class Rounding:
         E = self.Y[rows] - values
         p = np.zeros(problem.n)
         p[problem.used] = problem.root * np.sqrt(left.rounded())
-        squares = np.column_stack([E**2, (p[rows, None] * E[:, :t]) ** 2])
+        E = np.column_stack([E, p[rows, None] * E[:, :t]])
         group, counts, largest = self._groups
         if len(counts) == 1:
-            sums = squares.sum(axis=0)[None]
+            sums = np.einsum("ij,ij->j", E, E)[None]
         else:
-            sums = np.column_stack([np.bincount(group, column) for column in squares.T])
-        E, known, inverse, scaled = np.split(np.sqrt(sums / counts), [t, t + 1, t + 2], axis=1)
-        size = np.linalg.norm(self._roots[:, None] * left.a[:, :t], axis=0)
+            sums = np.column_stack([np.bincount(group, column) for column in (E * E).T])
+        E = np.sqrt(sums / counts)
+        E, known, inverse, scaled = E[:, :t], E[:, t : t + 1], E[:, t + 1 : t + 2], E[:, t + 2 :]
+        size = _norms(self._roots[:, None] * left.a[:, :t])
         if isinstance(left, Spectral):  # errors of eigenvalues are relative to the largest
-            size = left.largest * np.linalg.norm(left.a[:, :t], axis=0) / _size(self._roots)
-        whole = _size(problem.Y)
+            size = left.largest * _norms(left.a[:, :t]) / self._root
         errors = _LUCK * (known * size + inverse * (np.sqrt(largest) * scaled + self._intercepts(left)))
-        felt = errors / (whole if problem.labels else np.minimum(whole, E / 2))
-        return float(np.nan_to_num(felt, nan=1.0).max(initial=1.0))
+        return _worst(errors / (self._whole if problem.labels else np.minimum(self._whole, E / 2)))
 
     def terms(self, left: Dual) -> Array:
         """Sum of |k(x, x_j) a_j| over the rows j that are not left out, and of the terms of b, for every tested row."""
@@ -171,6 +170,16 @@ class Rounding:
 def _size(values: Array) -> Array:
     """Root of the mean square of each column."""
     return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+
+
+def _norms(table: Array) -> Array:
+    """2-norm of each column."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", table, table)))
+
+
+def _worst(lost: Array) -> float:
+    """The largest number, at least 1; what is not a number does not count."""
+    return float(np.fmax.reduce(lost, axis=None, initial=1.0))
 
 
 def tie(values: Array, terms: Array, groups: Array, *, across: bool) -> Array:

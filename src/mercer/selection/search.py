@@ -1,22 +1,25 @@
-"""A search: every candidate scored on every split, resumable and interruptible."""
+"""A search: every candidate scored on every split, interruptible, and resumable from a checkpoint that knows its data."""
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
 from functools import cached_property
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, File, Rows
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, blas_for, each, single_threaded_blas, thread_count, threads
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.progress import Progress
 from mercer.selection.candidate import Candidate, HeldOut
-from mercer.selection.fingerprint import fingerprint
 from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, plan
 from mercer.selection.removals import Removals, UsedSets
 from mercer.selection.scoring import Classes, Scoring, Truth
@@ -80,9 +83,9 @@ class Search:
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
-        self._plans: dict[tuple[Kernel, float], Plan] = {}  # by which each candidate was tried
         self._sets: dict[int, tuple[Removals, tuple[Removals, UsedSets]]] = {}
-        self._found: dict[tuple[Kernel, float], HeldOut] = {}
+        # for each candidate the plan by which it was tried, and what it predicted, if that was kept
+        self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
 
     @property
     def scored_targets(self) -> int:
@@ -230,16 +233,17 @@ class Search:
             _restore(table, saved, finished)
             saved.try_folder()  # refused now rather than after the work
         progress = Progress("model selection", len(alphas) * int((~finished).sum()), verbose)
-        self._plans |= {(kernel, float(alpha)): plan for kernel in kernels for alpha in alphas}
+        tried = [self._tried.setdefault(kernel, {}) for kernel in kernels]
+        for mine in tried:
+            mine.update(dict.fromkeys(map(float, alphas), (plan, None)))
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
-        nothing = np.empty((0, 0))
         left = np.full(len(kernels), len(alphas))
         try:
             found = self.all_held_out(kernels, alphas, plan, skip=finished.tolist(), by_kernel=saved is not None)
             with closing(found):
                 for k, a, held_out in found:
                     self._score(table, k, a, held_out)
-                    self._found[kernels[k], float(alphas[a])] = held_out if keep else replace(held_out, values=nothing)
+                    tried[k][float(alphas[a])] = plan, held_out if keep else None
                     progress.step()
                     left[k] -= 1
                     if saved is not None and not left[k]:
@@ -252,9 +256,13 @@ class Search:
         return table
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
-        pooled = self.scored(self.pooled_truth, held_out.values)
-        table.scores[k, a] = pooled if self.pool_only else self.scored(self.truth, held_out.values)
-        table.pooled[k, a] = pooled.mean(axis=0)
+        scores = self.scored(self.pooled_truth if self.pool_only else self.truth, held_out.values)
+        if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
+            counts = self.removals.counts[:, None]
+            pooled = (counts * scores).sum(axis=0) / counts.sum()
+        else:
+            pooled = (scores if self.pool_only else self.scored(self.pooled_truth, held_out.values)).mean(axis=0)
+        table.scores[k, a], table.pooled[k, a] = scores, pooled
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
     def scored(self, truth: Truth, values: Array) -> Array:
@@ -301,11 +309,10 @@ class Search:
         found: dict[float, HeldOut] = {}
         made: dict[int, Candidate] = {}
         for alpha in sorted(set(alphas)):
-            known = self._found.get((kernel, alpha))
-            if known is not None and len(known.values) and not known.cancelled:
+            mine, known = self._tried.get(kernel, {}).get(alpha, (plan, None))
+            if known is not None and not known.cancelled:
                 found[alpha] = known
                 continue
-            mine = self._plans.get((kernel, alpha), plan)
             if id(mine) not in made:
                 made[id(mine)] = self.candidate(kernel, mine)
             found[alpha] = self.held_out(made[id(mine)], alpha, mine)
@@ -342,3 +349,76 @@ def _restore(table: SearchTable, saved: Checkpoint, finished: Array) -> None:
         finished[:] = stored["finished"]
         for name, array in table.arrays().items():
             array[finished] = stored[name][finished]
+
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
+def fingerprint(*parts: Any) -> str:
+    """One number for data and settings; another one if anything in them differs.
+
+    Arrays, numbers, texts and containers of them count by content, kernels by their class and parameters, functions by
+    the name under which they can be imported: what a function does is not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.selection.search import fingerprint
+    >>> fingerprint(np.arange(3), Gaussian(2.0)) == fingerprint(np.arange(3), Gaussian(2.0))
+    True
+    >>> fingerprint(lambda truth, guess: 0.0)
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InputError: checkpoint= needs functions that can be identified in the next run; <lambda> cannot. ...
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        if hasattr(part, "tocsr"):
+            matrix = part.tocsr()
+            digest.update(_of([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
+        else:
+            digest.update(_of(part).encode())
+        digest.update(b"|")
+    return digest.hexdigest()
+
+
+def _of(value: Any) -> str:
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    return hashlib.sha256("\n".join(_parts(value)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _parts(value: Any) -> list[str]:
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return ["array", str(value.dtype), str(value.shape), content]
+    if isinstance(value, np.ndarray):
+        return ["objects", str(value.shape), *map(_of, value.ravel())]
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_of, value)]
+    if isinstance(value, set | frozenset):
+        return [type(value).__name__, *sorted(map(_of, value))]
+    if isinstance(value, dict):
+        return ["dict", *(_of(part) for item in value.items() for part in item)]
+    if isinstance(value, Kernel):
+        return [_of(type(value)), *(_of(part) for item in value.items() for part in item)]
+    if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
+        return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
+    return _named(value)
+
+
+def _named(value: Any) -> list[str]:
+    """A function or class by the name under which it can be imported."""
+    module = getattr(value, "__module__", None) or "numpy"  # old ufuncs have none
+    name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value:
+        what = value.__name__ if isinstance(value, FunctionType) else f"a {type(value).__name__}"
+        raise InputError(
+            f"checkpoint= needs functions that can be identified in the next run; {what} cannot. Use a function that "
+            "is defined with def at the top level of a module, without functools.partial; or checkpoint=None."
+        )
+    return [type(value).__name__, module, name]

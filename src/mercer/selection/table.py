@@ -14,7 +14,7 @@ from mercer.data.folds import Folds
 from mercer.data.rows import Array
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.solvers.route import digits_left
+from mercer.solvers.plan import digits_left
 from mercer.text import Shown, text_table
 
 

@@ -17,7 +17,7 @@ from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run
 from mercer.solvers.lapack import potri
-from mercer.solvers.route import EPS, SINGULAR, Route
+from mercer.solvers.plan import EPS, SINGULAR, Route
 
 _POWER_STEPS = 3  # each is worth about a factor of two
 _CONDITION = 2e6  # beyond, a factor in single precision is not refined

@@ -17,16 +17,14 @@ from mercer.kernels.products import Linear
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, underflow_is_zero
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky
-from mercer.solvers.dual import DualSystem, SpectralInverse
+from mercer.solvers.conjugate import StreamedSystem
+from mercer.solvers.dual import DualSolved, DualSystem, Penalized, Solution, SpectralInverse, likelihood
 from mercer.solvers.gram import columns_against, times, training_matrix
 from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
 from mercer.solvers.leave_out_primal import Explicit
-from mercer.solvers.plan import SolverChoice
+from mercer.solvers.plan import Route, SolverChoice
 from mercer.solvers.primal import PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
-from mercer.solvers.route import Route
-from mercer.solvers.solution import DualSolved, Penalized, Solution, likelihood
-from mercer.solvers.streamed import StreamedSystem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
 

@@ -21,10 +21,10 @@ from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
+from mercer.solvers.dual import Border
 from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, potrs
+from mercer.solvers.plan import EPS, SINGULAR
 from mercer.solvers.problem import Problem, Runs, as_runs
-from mercer.solvers.route import EPS, SINGULAR
-from mercer.solvers.solution import Border
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
@@ -236,7 +236,8 @@ class Dual(LeaveOut):
                 self.border, g = Border(left, scale, outside=False), left[:, 0] / scale
                 self.b, self.b_terms = g @ y, np.abs(g) @ np.abs(y)
         # y less its intercept before it is solved for: G y less that of the intercept may be a small difference
-        solved = solve(np.column_stack([y - root[:, None] * self.b, *([] if new is None else [new])]))
+        y = y - root[:, None] * self.b
+        solved = solve(y if new is None else np.column_stack([y, new]))
         self.a = solved[:, :t]
         if new is not None:
             u = solved[:, t:]
@@ -480,18 +481,17 @@ class Spectral(Dual):
     ) -> None:
         n = len(d)
         shifted = d + alpha
-        largest = float(np.abs(shifted).max(initial=0.0))
-        kept = np.abs(shifted) > n * EPS * largest
-        self.degenerate = not kept.all()
+        sizes = np.abs(shifted)
+        largest, smallest = float(sizes.max(initial=0.0)), float(sizes.min(initial=math.inf))
+        self.degenerate = not smallest > n * EPS * largest
         self.multiple = 1.0 if self.degenerate else alpha
-        self.w = (~kept).astype(float) if self.degenerate else 1.0 / shifted
-        self.U, self.U2, self.K, self.reach = U, U2, K, float(np.abs(self.w).max(initial=0.0))
+        self.w = (sizes <= n * EPS * largest).astype(float) if self.degenerate else 1.0 / shifted
+        self.U, self.U2, self.K, self.reach = U, U2, K, 1.0 if self.degenerate else 1.0 / smallest
         if new is not None and self.degenerate:
             raise SingularError
         least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
         self._solve(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
         self.largest = float(np.abs(d).max(initial=0.0))
-        smallest = float(np.abs(shifted).min(initial=math.inf))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
         if whole:

@@ -17,8 +17,8 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
-from mercer.solvers.route import EPS, Route
-from mercer.solvers.solution import Solution
+from mercer.solvers.dual import Solution
+from mercer.solvers.plan import EPS, Route
 
 # Past this condition the normal equations lose digits that the singular values still have.
 _NORMAL_EQUATIONS = 1e7
@@ -229,9 +229,6 @@ class PrimalSolved:
                 s = self.system.singular()[1]
                 fit = fit * max(1.0, float((s.max(initial=0.0) * s * self.inverse).max(initial=0.0)) / 4)
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
-            if self.cholesky is None:  # a turned direction meets all of y, and its weight is divided by s alone
-                most = float(s.max(initial=0.0) * self.inverse.max(initial=0.0)) / 4
-                lost.append(most * np.linalg.norm(y / unit, axis=0) / np.linalg.norm(w / unit, axis=0))
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
     def _project(self, y: Array) -> Array:

@@ -18,7 +18,7 @@ from mercer.runtime.passes import run_pass
 from mercer.solvers.landmarks import Features, draw_landmarks
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.plan import drawing_bytes, landmark_count, sample_size
-from mercer.streaming.sums import Numbers, Side, State, Targets
+from mercer.streaming.sums import Numbers, Side, State, SummedTargets
 
 # Estimated error that sums of kernel values may bring, which is 30 times what is found or more; beyond it every row is
 # whitened, which costs as much again.
@@ -138,7 +138,7 @@ def numbers_of(sample: Block) -> Numbers:
 
 
 def sides_of(
-    features: Sequence[Features], n: int, alpha: float, sample: Block, targets: Targets, *, intercept: bool
+    features: Sequence[Features], n: int, alpha: float, sample: Block, targets: SummedTargets, *, intercept: bool
 ) -> tuple[Side, ...]:
     """Each kernel with how its rows are summed.
 

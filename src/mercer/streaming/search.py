@@ -15,9 +15,9 @@ from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.runtime.checkpoint import PassCheckpoint
 from mercer.runtime.passes import PassWork, run_pass
-from mercer.selection.fingerprint import fingerprint
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import Scoring
+from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import reading_passes
@@ -33,7 +33,7 @@ from mercer.streaming.scores import (
     sweep,
     table_of,
 )
-from mercer.streaming.sums import FoldSums, Side, State, Targets
+from mercer.streaming.sums import FoldSums, Side, State, SummedTargets
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class StreamedSearch:
         Candidates.
     sides : tuple of Side
         Features of each kernel.
-    targets : Targets
+    targets : SummedTargets
         How Y becomes numbers.
     folds, seed : int
         Of the hash.
@@ -91,7 +91,7 @@ class StreamedSearch:
     kernels: list[Kernel]
     alphas: Array
     sides: tuple[Side, ...]
-    targets: Targets
+    targets: SummedTargets
     folds: int
     seed: int
     intercept: bool

@@ -27,7 +27,7 @@ State = dict[str, Array]
 _PANEL = 192  # columns that a thread sums at a time
 
 
-class Targets(Protocol):
+class SummedTargets(Protocol):
     """How what a table says of its rows becomes numbers; small and plain, for it is sent to workers."""
 
     @property
@@ -89,7 +89,7 @@ class FoldSums:
     ----------
     sides : tuple of Side
         The kernels.
-    targets : Targets
+    targets : SummedTargets
         How Y becomes numbers.
     folds, seed : int
         How many folds, and the seed of the hash that assigns rows to them.
@@ -123,7 +123,7 @@ class FoldSums:
     """
 
     sides: tuple[Side, ...]
-    targets: Targets
+    targets: SummedTargets
     folds: int
     seed: int
     intercept: bool

@@ -14,11 +14,10 @@ from mercer.selection.candidate import Candidate
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, choose
-from mercer.solvers.conjugate import solved_by_gradients
+from mercer.solvers.conjugate import StreamedSystem, solved_by_gradients
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken
-from mercer.solvers.streamed import StreamedSystem
 
 _LADDER_ROWS = 500  # a first alpha needs no more
 _QUARTERS = 16  # of a decade: no search goes further in one direction

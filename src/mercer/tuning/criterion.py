@@ -33,9 +33,8 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel, Slopes
-from mercer.kernels.slopes import gradient
 from mercer.kernels.stationary import Periodic, Stationary
-from mercer.kernels.tiles import gram
+from mercer.kernels.tiles import gradient, gram
 from mercer.solvers.lapack import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken

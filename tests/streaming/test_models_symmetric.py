@@ -5,7 +5,7 @@ import pytest
 
 from mercer.kernels.tiles import blocks
 from mercer.solvers.lapack import add_gram, add_panel, mirror, whiten, whiten_both
-from mercer.solvers.symmetric import Shifted, Tridiagonal
+from mercer.streaming.models import Shifted, Tridiagonal
 from oracles import with_spectrum
 
 

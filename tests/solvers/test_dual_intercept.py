@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.solvers import DualSystem
-from mercer.solvers.dual import Eigendecomposition
-from mercer.solvers.solution import bordered, likelihood
+from mercer.solvers.dual import Eigendecomposition, bordered, likelihood
 from oracles import kernel_ridge, log_evidence, posterior_variance, smoother, with_spectrum
 
 

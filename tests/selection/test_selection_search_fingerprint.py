@@ -11,7 +11,7 @@ from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss
 
 from mercer.errors import InputError
 from mercer.kernels import Custom, FromFeatures, Gaussian, Kernel, Linear
-from mercer.selection.fingerprint import fingerprint
+from mercer.selection.search import fingerprint
 from refusals import tells
 
 
@@ -90,7 +90,7 @@ def test_what_has_no_name_is_refused_with_advice(value, what):
 def test_every_process_gives_the_same_number():
     """Sets have no order."""
     program = (
-        "from mercer.selection.fingerprint import fingerprint\n"
+        "from mercer.selection.search import fingerprint\n"
         "def loss(y, p): return 0.0\n"
         "print(fingerprint(loss, {'a', 'b', 'c'}))"
     )

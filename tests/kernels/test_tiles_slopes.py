@@ -32,7 +32,7 @@ from mercer.kernels import (
     Words,
     tiles,
 )
-from mercer.kernels.slopes import gradient
+from mercer.kernels.tiles import gradient
 
 STEP = 1e-5
 
@@ -160,7 +160,8 @@ def test_slopes_do_not_depend_on_the_tiles(data):
     whole = gradient(kernel, kernel.read(X), M)
     scale = {name: np.abs(value) for name, value in gradient(kernel, kernel.read(X), abs(M)).items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.kernels.slopes.blocks", lambda n, size=5: tiles.blocks(n, min(size, 5)))
+        cuts = tiles.blocks
+        patch.setattr("mercer.kernels.tiles.blocks", lambda n, size=5: cuts(n, min(size, 5)))
         cut = gradient(kernel, kernel.read(X), M)
     for name, value in whole.items():
         room = 1e-9 * (scale[name].max() + np.abs(value).max() + np.vdot(abs(M), abs(kernel(X))))
