@@ -10,7 +10,11 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.data import as_rows
 from mercer.kernels import Custom, Gaussian, Laplacian, Linear, Matern, Polynomial, Sigmoid, SquaredDistance, parse
+from mercer.solvers.problem import Problem
+from mercer.tuning.descent import per_column
+from mercer.tuning.tune import Settings, tune_rows
 
 EVALUATIONS: dict[str, Case] = {}
 
@@ -235,7 +239,9 @@ def the_noise_of_repeated_inputs_and_of_residuals(data):
 
 
 def tuned(data, kernel, **how):
-    found = mercer.tune(kernel, data["X"], data["y"], random_state=0, **how)
+    rows, problem = as_rows(data["X"]), Problem(data["y"][:, None], None, intercept=how.pop("fit_intercept", False))
+    begin = per_column(kernel, rows.width) if how.pop("per_column_widths", False) else kernel
+    found = tune_rows(begin, rows, problem.centred(), Settings(**how), random_state=0)
     words = str(found).partition(" steps,")[0].rpartition("(")[0]  # the number of steps may differ by rounding
     values = KernelRidge(found.alpha, kernel=found.kernel).fit(data["X"], data["y"]).predict(data["new"])
     return {"words": words, "score": found.score, "alpha": found.alpha, "predictions": values, "before": found.before}

@@ -42,7 +42,7 @@ start = (
 
 models = {}
 for name, objective in (("leave-one-out", "loo"), ("evidence", "evidence")):
-    found = tune(start, X[past], y[past] - mean, objective=objective, starts=1, check=False)
+    found = tune(start, X[past], y[past] - mean, objective=objective, random_state=0)
     models[name] = KernelRidge(found.alpha, kernel=found.kernel).fit(X[past], y[past] - mean)
     print(f"{name}: alpha = {found.alpha:.3g}\n  {found.kernel}")
 

@@ -28,8 +28,9 @@ from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, joined
 from mercer.solvers.plan import EPS, digits_left
+from mercer.solvers.problem import taken
 from mercer.text import Text, counted, summary_below
-from mercer.tuning.tune import tune
+from mercer.tuning.tune import Settings, tune_rows
 
 _ROUNDS = 6  # of extending the grid
 _REPLAYED = 5  # splits refitted by verify=True
@@ -212,19 +213,12 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def _tuned(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
-        if not winner.tunable():
+        if not winner.tunable() or problem.gram:
             return table, choice
-        self.tuned_ = tune(
-            winner,
-            search.rows,
-            problem.Y,
-            sample_weight=problem.weights,
-            fit_intercept=problem.intercept,
-            alpha=max(float(table.alphas[choice.alphas[0]]), 1e-12),
-            starts=1,
-            random_state=check_random_state(self.random_state).randint(2**31 - 1),
-            verbose=self.verbose,
-        )
+        alpha = max(float(table.alphas[choice.alphas[0]]), 1e-12)
+        used = (search.rows, problem) if not len(problem.unused) else taken(search.rows, problem, problem.used)
+        settings, seed = Settings(alpha=alpha, starts=1, verbose=self.verbose), check_random_state(self.random_state)
+        self.tuned_ = tune_rows(winner, *used, settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":
             how = "overfitted: the error on held-out rows increased" if self.tuned_.overfitted else "failed"
             warn(

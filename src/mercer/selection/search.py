@@ -1,4 +1,4 @@
-"""A search: every candidate scored on every split, interruptible, and resumable from a checkpoint that knows its data."""
+"""A search: every candidate scored on every split, interruptible, and resumable from a checkpoint."""
 
 from __future__ import annotations
 

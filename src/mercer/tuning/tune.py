@@ -106,27 +106,61 @@ class Tuned(Shown):
         return "\n".join(lines)
 
 
-@underflow_is_zero
+@dataclass(frozen=True)
+class Settings:
+    """How a kernel is tuned.
+
+    Attributes
+    ----------
+    objective : {"loo", "evidence"}, default="loo"
+        The log of the mean squared leave-one-out error, or the log evidence of the Gaussian view.
+    alpha : float, default=None
+        Where alpha begins; None is the best of a ladder.
+    bounds : dict, default=None
+        Lowest and highest value by parameter name; others have bounds from the data.
+    share : sequence of int, default=None
+        One number for each column; columns of one number share a width.
+    starts, steps : int, default=2, 60
+        How many starts, from the widths as given, three times and a third of them, ...; and most steps of each.
+    max_rows : int, default=2000
+        Beyond so many rows the parameters are tuned on a random part of them; alpha then on all.
+    check : bool, default=True
+        Whether the halves of the rows are tuned anew and judged on each other (`Tuned.held_out`).
+    verbose : int, default=0
+        1: progress. 2: progress with a line for every half second, also in files.
+    """
+
+    objective: str = "loo"
+    alpha: float | None = None
+    bounds: dict[str, tuple[float, float]] | None = None
+    share: Sequence[int] | None = None
+    starts: int = 2
+    steps: int = 60
+    max_rows: int = 2000
+    check: bool = True
+    verbose: int = 0
+
+    def descend(self, criterion: Criterion, kernel: Kernel, alpha: float) -> Descent:
+        """Go down from one kernel and alpha."""
+        return descend(criterion, kernel, alpha, share=self.share, bounds=self.bounds, steps=self.steps)
+
+
 def tune(
     kernel: Kernel,
     X: Any,
     y: Any,
     *,
     objective: str = "loo",
-    alpha: float | None = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     per_column_widths: bool = False,
-    share: Sequence[int] | None = None,
     bounds: dict[str, tuple[float, float]] | None = None,
-    starts: int = 2,
-    steps: int = 60,
-    max_rows: int = 2000,
-    check: bool = True,
     random_state: Seed = None,
-    verbose: int = 0,
 ) -> Tuned:
     """Tune every continuous parameter of a kernel, and alpha, by the gradient of the exact leave-one-out error.
+
+    L-BFGS begins at the kernel as given and at three times its widths. Of more than 2000 rows the parameters are tuned
+    on 2000, drawn at random, and alpha on all. The halves of the rows are then tuned anew and judged on each other.
 
     Parameters
     ----------
@@ -136,30 +170,16 @@ def tune(
         Rows, and targets of shape (n,) or (n, t).
     objective : {"loo", "evidence"}, default="loo"
         The log of the mean squared leave-one-out error, or the log evidence of the Gaussian view.
-    alpha : float, default=None
-        Where alpha begins; None is the best of a ladder.
     sample_weight : array-like of shape (n,), default=None
         Weights of training.
     fit_intercept : bool, default=False
         Whether the model has an unpenalized constant.
     per_column_widths : bool, default=False
         Give every column a width of its own first.
-    share : sequence of int, default=None
-        One number for each column; columns of one number share a width.
     bounds : dict, default=None
         Such as ``{"width": (0.1, 10.0), "alpha": (1e-6, 1.0)}``; others have bounds from the data.
-    starts : int, default=2
-        How many: from the widths as given, three times and a third of them, ...
-    steps : int, default=60
-        Of each start, at most.
-    max_rows : int, default=2000
-        Beyond so many rows the parameters are tuned on a random part of them; alpha then on all.
-    check : bool, default=True
-        Whether the halves of the rows are tuned anew and judged on each other (`held_out`).
     random_state : int, Generator or None, default=None
-        Of the parts.
-    verbose : int, default=0
-        1: progress. 2: progress with a line for every half second, also in files.
+        Random seed for the rows that are drawn.
 
     Returns
     -------
@@ -180,48 +200,48 @@ def tune(
     """
     if objective not in OBJECTIVES:
         raise InputError(sentence("objective of tune", "'loo' or 'evidence'", repr(objective)))
-    if not isinstance(starts, int) or not 1 <= starts <= len(_FACTORS):
-        raise InputError(sentence("starts of tune", f"an integer from 1 to {len(_FACTORS)}", repr(starts)))
-    for name, number, least in (("steps", steps, 1), ("max_rows", max_rows, 3)):
-        if not isinstance(number, int) or number < least:
-            raise InputError(sentence(f"{name} of tune", f"an integer of at least {least}", repr(number)))
     rows, problem = _problem(kernel, X, y, sample_weight, intercept=fit_intercept)
-    rng = np.random.default_rng(random_state)
     begin = per_column(kernel, rows.width) if per_column_widths else kernel
-    _refuse_untunable(begin, rows, alpha, share, bounds)
-    part = np.sort(rng.permutation(len(rows))[:max_rows]) if len(rows) > max_rows else None
+    _refuse_untunable(begin, bounds)
+    return tune_rows(begin, rows, problem, Settings(objective, bounds=bounds), random_state)
+
+
+@underflow_is_zero
+def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, random_state: Seed = None) -> Tuned:
+    """Tune a kernel on rows that all have weight."""
+    rng = np.random.default_rng(random_state)
+    part = np.sort(rng.permutation(len(rows))[: how.max_rows]) if len(rows) > how.max_rows else None
     some_rows, some = (rows, problem) if part is None else taken(rows, problem, part)
-    progress = Progress("tuning", starts + 2 * check + (part is not None), verbose)
-    how: dict[str, Any] = {"share": share, "bounds": bounds, "steps": steps}
-    criterion = Criterion(some_rows, some, objective)
-    first = start_alpha(begin, some_rows, some) if alpha is None else float(alpha)
-    before = criterion.at(begin, first, slopes=False).value
-    found: list[Descent] = []
-    for factor in _FACTORS[:starts]:
-        found.append(descend(criterion, scaled_widths(begin, factor), first, **how))
+    progress = Progress("tuning", how.starts + 2 * how.check + (part is not None), how.verbose)
+    criterion = Criterion(some_rows, some, how.objective)
+    first = start_alpha(kernel, some_rows, some) if how.alpha is None else float(how.alpha)
+    before = criterion.at(kernel, first, slopes=False).value
+    descents: list[Descent] = []
+    for factor in _FACTORS[: how.starts]:
+        descents.append(how.descend(criterion, scaled_widths(kernel, factor), first))
         progress.step()
-    best = min(found, key=lambda descent: descent.value)
+    best = min(descents, key=lambda descent: descent.value)
     held_out = None
-    if check and len(some_rows) >= 8:
-        held_out = by_halves(begin, some_rows, some, objective, rng, how)
+    if how.check and len(some_rows) >= 8:
+        held_out = by_halves(kernel, some_rows, some, how, rng)
         progress.step(2)
-    final, reached = best.alpha, best.value
+    alpha, reached = best.alpha, best.value
     if part is not None:
         whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
-        criterion, ends = Criterion(*taken(rows, problem, whole), objective), (bounds or {}).get("alpha", _ANY)
-        final, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
-        _, before = _alpha_on_all(criterion, begin, first, ends)
+        criterion, ends = Criterion(*taken(rows, problem, whole), how.objective), (how.bounds or {}).get("alpha", _ANY)
+        alpha, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
+        _, before = _alpha_on_all(criterion, kernel, first, ends)
         progress.step()
-    score = (lambda value: math.exp(value / 2)) if objective == "loo" else (lambda value: -value)
-    evaluations = sum(descent.evaluations for descent in found)
+    score = (lambda value: math.exp(value / 2)) if how.objective == "loo" else (lambda value: -value)
+    evaluations = sum(descent.evaluations for descent in descents)
     return Tuned(
-        best.kernel, final, score(reached), score(before), objective, best.status, best.bounds,
+        best.kernel, alpha, score(reached), score(before), how.objective, best.status, best.bounds,
         held_out, best.path, evaluations, len(some_rows),
     )  # fmt: skip
 
 
-def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds: Any) -> None:
-    """Validate kernel, `alpha`, `share` and `bounds`."""
+def _refuse_untunable(kernel: Kernel, bounds: Any) -> None:
+    """Validate kernel and `bounds`."""
     names = kernel.tunable()
     if not names:
         raise InputError(f"{kernel!r} has no continuous parameter to tune. Choose among kernels with KernelRidgeCV.")
@@ -230,12 +250,6 @@ def _refuse_untunable(kernel: Kernel, rows: Rows, alpha: Any, share: Any, bounds
             f"{kernel!r} is precomputed and has no parameters to tune. Pass X as rows, and a kernel such as "
             "Gaussian(1.0)."
         )
-    number = None if alpha is None else as_numbers(alpha)
-    if alpha is not None and (number is None or number.ndim or not 0 < number < math.inf):
-        raise InputError(sentence("alpha of tune", "a positive number, or None", repr(alpha)))
-    if share is not None and np.shape(share) != (rows.width,):
-        must_be = f"{rows.width} integers, one per column (columns with the same number share a width)"
-        raise InputError(sentence("share of tune", must_be, repr(share)))
     known = {"alpha", *names, *(name.rsplit("__", 1)[-1] for name in names)}
     for name, ends in (bounds or {}).items():
         if name not in known:
@@ -294,23 +308,17 @@ def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tupl
     return alpha, values[alpha]
 
 
-_HALVINGS = 2
-
-
-def by_halves(
-    kernel: Kernel, rows: Rows, problem: Problem, objective: str, rng: np.random.Generator, how: dict[str, Any]
-) -> float:
+def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: np.random.Generator) -> float:
     """Error of the tuned kernel over that of the kernel as given: each half tuned and judged on the other, twice."""
-    orders = [rng.permutation(len(rows)) for _ in range(_HALVINGS)]
-    middle = len(rows) // 2
-    parts = [(np.sort(o[a]), np.sort(o[b])) for o in orders for a, b in _sides(middle)]
+    halves = [[np.sort(half) for half in np.split(rng.permutation(len(rows)), [len(rows) // 2])] for _ in range(2)]
+    parts = [pair for one, other in halves for pair in ((one, other), (other, one))]
     ratios = np.ones(len(parts))
 
     def judge(number: int) -> None:
         mine_rows, mine = taken(rows, problem, parts[number][0])
         other_rows, other = taken(rows, problem, parts[number][1])
         first = start_alpha(kernel, mine_rows, mine)
-        end = descend(Criterion(mine_rows, mine, objective), kernel, first, **how)
+        end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
             float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
             for k, a in ((kernel, first), (end.kernel, end.alpha))
@@ -320,8 +328,3 @@ def by_halves(
 
     run(judge, range(len(parts)))
     return float(np.exp(np.mean(np.log(ratios))))
-
-
-def _sides(middle: int) -> list[tuple[slice, slice]]:
-    first, second = slice(0, middle), slice(middle, None)
-    return [(first, second), (second, first)]
