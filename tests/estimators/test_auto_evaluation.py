@@ -10,7 +10,7 @@ from sklearn.base import clone
 from mercer import AutoClassifier, AutoRegressor
 from mercer.data.folds import dealt
 from mercer.errors import LeftOutWarning
-from mercer.estimators.auto_evaluation import corrected_error
+from mercer.selection.table import standard_error
 
 pytestmark = pytest.mark.slow
 
@@ -88,8 +88,8 @@ def test_a_time_budget_leaves_folds_out_and_says_how_many_there_were(rng):
 
 def test_the_standard_error_allows_for_training_sets_that_overlap():
     errors = np.array([1.0, 2.0, 4.0, 3.0])
-    assert corrected_error(errors, 0.25) == pytest.approx(errors.std(ddof=1) * math.sqrt(1 / 4 + 1 / 3))
-    assert math.isnan(corrected_error(errors[:1], 0.25))
+    assert standard_error(errors, 1 / 3) == pytest.approx(errors.std(ddof=1) * math.sqrt(1 / 4 + 1 / 3))
+    assert math.isnan(standard_error(errors[:1], 1 / 3))
 
 
 def test_what_all_rows_tell_holds_in_every_fold(rng):

@@ -8,7 +8,7 @@ import pytest
 from mercer.data.folds import draw
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Linear
-from mercer.selection.table import SearchTable, Winner, correction, joined
+from mercer.selection.table import SearchTable, Winner, held_out_ratio, joined, standard_error
 from refusals import tells
 
 
@@ -74,8 +74,8 @@ def test_the_standard_error_of_repeats_is_nadeau_and_bengios(rng):
     scores = rng.normal(size=(1, 2, 15))
     found = table_of(scores).standard_error(folds_of(5, repeats=3))[..., 0]
     np.testing.assert_allclose(found, scores.std(axis=2, ddof=1) * math.sqrt(1 / 15 + 4 / 16))
-    assert correction(folds_of(5), 5, corrected=True) == pytest.approx(1 / 5 + 4 / 16)
-    assert correction(folds_of(5), 5, corrected=False) == pytest.approx(1 / 5)
+    assert held_out_ratio(folds_of(5)) == pytest.approx(4 / 16)
+    assert standard_error(scores[0, 0], 0.0) == pytest.approx(scores[0, 0].std(ddof=1) / math.sqrt(15))
 
 
 def test_one_score_has_no_standard_error():

@@ -15,7 +15,6 @@ from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
     SIGNAL,
     Evaluation,
-    corrected_error,
     doubt,
     error_spread,
     fold_errors,
@@ -40,6 +39,7 @@ from mercer.estimators.intervals import (
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, checked_confidence
+from mercer.selection.table import standard_error
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import Text
@@ -413,15 +413,17 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             gains.append((theirs - mine).reshape(len(test), -1))
             inside.append(float(model.coverage(part, y[test])))
             tested.append(test)
-        each, share = np.sqrt(errors), 1.0 / (int(numbers.max()) + 1)
+        each = np.sqrt(errors)
         error, baseline = np.sqrt(np.mean(errors, axis=0)), np.sqrt(np.mean(base, axis=0))
         if y.ndim == 1:
             error, baseline = float(error), float(baseline)
         rows = np.concatenate(tested)
-        clusters, spread = part_of(beside.clusters, rows), corrected_error(each, share)
+        clusters = part_of(beside.clusters, rows)
+        spread: Any = standard_error(each, 1.0 / int(numbers.max()))
         if clusters is not None:
             off = (predictions - y)[rows].reshape(len(rows), -1)
-            spread = self._one(root_mean_square(off, clusters)[1], y)
+            spread = root_mean_square(off, clusters)[1]
+        spread = spread if y.ndim > 1 else float(np.ravel(spread)[0])
         z = self._one(paired(np.concatenate(gains), clusters=clusters), y)
         return Evaluation(error, spread, baseline, each, float(np.mean(inside)), predictions, z)
 

@@ -16,7 +16,6 @@ from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
     SIGNAL,
     Evaluation,
-    corrected_error,
     doubt,
     mean_with_error,
     paired,
@@ -29,6 +28,7 @@ from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.targets import class_numbers, refuse_one_class
 from mercer.selection.removals import label_numbers, label_targets
+from mercer.selection.table import standard_error
 from mercer.tables import TableEncoder
 from mercer.text import Text
 from mercer.tuning.committee import CLASSIFICATION, trained_on
@@ -278,9 +278,9 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             mine = np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
             gains.append(log_gains(mine, np.bincount(classes), classes[test]))
-        each, share, rows = np.array(errors), 1.0 / (int(numbers.max()) + 1), np.concatenate(tested)
+        each, rows = np.array(errors), np.concatenate(tested)
         clusters = part_of(beside.clusters, rows)
-        spread = corrected_error(each, share)
+        spread = float(standard_error(each, 1.0 / int(numbers.max())))
         if clusters is not None:
             labelled = np.where(np.concatenate(marks), -1, classes[rows])
             spread = wrong_share(labelled, classes[rows], costs, clusters)[1]

@@ -103,14 +103,6 @@ def doubt(error: str, baseline: str, y: Array | None = None, predicted: Array | 
     return f"{words} Fit the logarithm of the target." if (y > 0).all() else words
 
 
-def corrected_error(errors: Array, share: float) -> Any:
-    """Standard error of a mean over folds whose training sets overlap (Nadeau and Bengio); per target."""
-    if len(errors) < 2:
-        return math.nan
-    found = errors.std(axis=0, ddof=1) * math.sqrt(1.0 / len(errors) + share / (1.0 - share))
-    return float(found) if np.ndim(found) == 0 else found
-
-
 def mean_with_error(values: Array, clusters: Array | None = None) -> tuple[Array, Array]:
     """Mean of each column and its standard error, which takes the rows of a cluster as dependent.
 

@@ -22,7 +22,7 @@ from mercer.estimators.targets import Targets
 from mercer.kernels.base import Kernel
 from mercer.selection.scoring import Scoring, resolve_scoring
 from mercer.selection.search import Search
-from mercer.selection.table import correction
+from mercer.selection.table import held_out_ratio, standard_error
 from mercer.solvers.plan import digits_left
 from mercer.text import Shown
 
@@ -174,11 +174,7 @@ def _result(
 
 def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
     """The mean over all splits, and its standard error corrected for training sets that overlap."""
-    if len(scores) < 2:
-        return float(scores.mean()), float("nan")
-    factor = correction(folds, len(scores), corrected=True)
-    unit = max(float(np.nanmax(np.abs(scores), initial=0.0)), 1e-300)  # so that squares exist
-    return float(scores.mean()), float(unit * (scores / unit).std(ddof=1) * np.sqrt(factor))
+    return float(scores.mean()), float(standard_error(scores, held_out_ratio(folds)))
 
 
 def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:

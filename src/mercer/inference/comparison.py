@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate, nested_cross_validate
 from mercer.estimators.search_core import SearchCore
 from mercer.kernels.tiles import underflow_is_zero
+from mercer.selection.table import held_out_ratio, standard_error
 from mercer.text import Shown, plain, text_table
 
 
@@ -151,9 +151,7 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
         raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use fewer folds.")
     pairs = list(itertools.combinations(range(len(named)), 2))
     differences = np.array([scores[i] - scores[j] for i, j in pairs])
-    share = float(np.mean([len(split.test) / len(split.train) for split in splits]))
-    mean = differences.mean(axis=1)
-    spread = differences.std(axis=1, ddof=1) * math.sqrt(1.0 / count + share)
+    mean, spread = differences.mean(axis=1), standard_error(differences, held_out_ratio(folds), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / spread)
     pvalue = 2.0 * stdtr(count - 1, -t)

@@ -91,12 +91,7 @@ class SearchTable(Shown):
         sd / sqrt(splits) where test sets are disjoint. Otherwise Nadeau and Bengio's (1 / splits + test / train)
         in place of 1 / splits, because the training sets share most of their rows.
         """
-        count = self.scores.shape[2]
-        if count < 2:
-            return np.full(self.mean.shape, np.nan)
-        unit = float(sizes(self.scores.ravel()))  # so that squares exist
-        spread = unit * (self.scores / unit).std(axis=2, ddof=1)
-        return np.asarray(spread * math.sqrt(correction(folds, count, corrected=folds.overlapping)))
+        return standard_error(self.scores, held_out_ratio(folds) if folds.overlapping else 0.0, axis=2)
 
     def choose(self, rule: str, folds: Folds, why: Sequence[str] = ()) -> Winner:
         """The best candidate: the best mean, or the largest alpha of that kernel within one standard error.
@@ -166,11 +161,28 @@ class SearchTable(Shown):
         return text_table(["", "kernel", "alpha", self.scoring, "std. error", "pooled"], rows)
 
 
-def correction(folds: Folds, count: int, *, corrected: bool) -> float:
-    """What a variance over splits is multiplied by: 1 / splits, plus test / train where corrected."""
-    if not corrected:
-        return 1.0 / count
-    return 1.0 / count + float(np.mean([len(split.test) / split.train_count for split in folds.splits]))
+def held_out_ratio(folds: Folds) -> float:
+    """Test rows over training rows, the mean over splits."""
+    return float(np.mean([len(split.test) / split.train_count for split in folds.splits]))
+
+
+def standard_error(scores: Array, ratio: float, axis: int = 0) -> Array:
+    """Standard error of a mean over splits, sd sqrt(1 / splits + ratio); NaN for a single score.
+
+    `ratio`: test rows over training rows where training parts overlap (Nadeau and Bengio); 0 for independent scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection.table import standard_error
+    >>> float(standard_error(np.array([1.0, 2.0, 3.0]), 1 / 6).round(4))
+    0.7071
+    """
+    count = scores.shape[axis]
+    if count < 2:
+        return np.full(np.delete(scores.shape, axis), np.nan)
+    unit = float(sizes(scores.ravel()))  # so that squares exist
+    return np.asarray(unit * (scores / unit).std(axis=axis, ddof=1) * math.sqrt(1.0 / count + ratio))
 
 
 def joined(first: SearchTable, second: SearchTable, axis: int) -> SearchTable:

@@ -16,7 +16,7 @@ from mercer.data.folds import Folds, Split
 from mercer.data.rows import Array
 from mercer.kernels.base import Kernel
 from mercer.runtime import run
-from mercer.selection.table import SearchTable, Winner
+from mercer.selection.table import SearchTable, Winner, standard_error
 from mercer.streaming.models import SUMMED, Models, Moments
 from mercer.streaming.sums import State
 
@@ -252,8 +252,7 @@ class NestedScores:
     @property
     def standard_error(self) -> float:
         """Standard error of the mean, corrected for training sets that overlap (Nadeau and Bengio)."""
-        count = len(self.scores)
-        return float(self.scores.std(ddof=1) * np.sqrt(1.0 / count + 1.0 / (count - 1)))
+        return float(standard_error(self.scores, 1.0 / (len(self.scores) - 1)))
 
     @property
     def optimism(self) -> float:
