@@ -40,6 +40,8 @@ class Cholesky:
         Added to the diagonal.
     reason : str
         For the record.
+    diagonal : ndarray of shape (n,), default=None
+        That of K where K has been factored already: A below the diagonal, L' on it and above.
 
     Raises
     ------
@@ -47,16 +49,17 @@ class Cholesky:
         Where A is not, as far as double precision can tell; K is then as it was.
     """
 
-    def __init__(self, K: Array, alpha: float, reason: str) -> None:
+    def __init__(self, K: Array, alpha: float, reason: str, diagonal: Array | None = None) -> None:
         self.n, self.alpha, self.reason = len(K), alpha, reason
         self._held: Array = K.T  # Fortran order, as LAPACK wants it: no copy is made
-        self._diagonal = K.diagonal().copy()
-        K.flat[:: self.n + 1] += alpha
-        self._shifted = K.diagonal().copy()
-        self._scale = equilibrium(K)
-        self._condition = exact_condition(K) if self.n <= FEW else None
-        held, failed = dpotrf(self._held, lower=1, clean=0, overwrite_a=1)
-        if failed or not np.isfinite(held.diagonal()).all() or self.condition() > SINGULAR:
+        self._diagonal = K.diagonal().copy() if diagonal is None else diagonal
+        self._shifted, self._condition, failed = self._diagonal + alpha, None, 0
+        self._scale = equilibrium(self._shifted)
+        if diagonal is None:
+            K.flat[:: self.n + 1] = self._shifted
+            self._condition = exact_condition(K) if self.n <= FEW else None
+            failed = dpotrf(self._held, lower=1, clean=0, overwrite_a=1)[1]
+        if failed or not np.isfinite(self._held.diagonal()).all() or self.condition() > SINGULAR:
             self.release()
             raise NotPositiveDefinite("not positive definite")
 
@@ -73,14 +76,9 @@ class Cholesky:
         K = np.empty((n + m, n + m))  # as in the constructor: A below the diagonal, L' on it and above
         K[:n, :n], K[n:, :n], K[:n, n:] = self._held.T, side, below
         K[n:, n:] = np.tril(corner, -1) + last.T
-        found = object.__new__(Cholesky)
-        found.n, found.alpha, found.reason, found._held, found._condition = n + m, self.alpha, self.reason, K.T, None
-        found._diagonal = np.append(self._diagonal, corner.diagonal())
-        found._shifted = found._diagonal + self.alpha
-        found._scale = 1.0 / np.sqrt(np.where(found._shifted > 0, found._shifted, 1.0))
-        if failed or not np.isfinite(last).all() or found.condition() > SINGULAR:
+        if failed or not np.isfinite(last).all():
             raise NotPositiveDefinite("not positive definite")
-        return found
+        return Cholesky(K, self.alpha, self.reason, np.append(self._diagonal, corner.diagonal()))
 
     def release(self) -> Array:
         """K as it was given: the lower triangle still holds it, and its diagonal was kept."""
@@ -147,9 +145,8 @@ class Cholesky:
         return Route("cholesky", self.reason, max(1.0, self.condition()), self.n, self.n)
 
 
-def equilibrium(A: Array) -> Array:
-    """What rows and columns are multiplied by to make every diagonal entry one."""
-    diagonal = A.diagonal()
+def equilibrium(diagonal: Array) -> Array:
+    """What rows and columns of a matrix are multiplied by to make every diagonal entry one."""
     return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
 
 
@@ -159,7 +156,7 @@ def exact_condition(A: Array) -> float:
     A Cholesky factor does not mind rows of very different size: its errors are bounded by the condition of A under any
     scaling of rows and columns. Infinite where A is not positive definite.
     """
-    scale, found = equilibrium(A), [math.inf]
+    scale, found = equilibrium(A.diagonal()), [math.inf]
     for s in (np.full(len(A), 1.0 / math.sqrt(max(float(np.abs(A).max(initial=0.0)), 1e-300))), scale):
         scaled = s[:, None] * A * s
         if np.isfinite(scaled).all():

@@ -373,7 +373,7 @@ class Inverted(Dual):
         """
         n, P = len(K), K if overwrite else K.copy()
         P.flat[:: n + 1] += alpha
-        exact, scale = exact_condition(P) if largest is not None and n <= FEW else None, equilibrium(P)
+        exact, scale = exact_condition(P) if largest is not None and n <= FEW else None, equilibrium(P.diagonal())
         if not potrf(P):
             raise SingularError
         left = Inverted(P, mirrored=mirrored)
