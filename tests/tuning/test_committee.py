@@ -141,8 +141,8 @@ def test_nothing_of_a_held_out_target_reaches_its_last_prediction_either(rng, mo
     wild = Y.copy()
     wild[folds == 1] += 0.5 * rng.normal(size=(15, 1))
     kept = []
-    work = module._Work.predictions
-    monkeypatch.setattr(module._Work, "predictions", lambda *given: kept.append(work(*given)) or kept[-1])
+    work = module.FoldWork.predict_folds
+    monkeypatch.setattr(module.FoldWork, "predict_folds", lambda *given: kept.append(work(*given)) or kept[-1])
     for targets in (Y, wild):
         fitted(rows, targets, folds)
     assert (kept[0][:, folds == 1] == kept[1][:, folds == 1]).all()

@@ -165,10 +165,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             Y = np.log(Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
+        _, fresh = self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
         committee = self.committee_
-        held, truth, clusters = self._fresh or (committee.held_out, self._Y, committee.clusters)
-        factor = np.broadcast_to(1.0 if self._fresh else growth(self.committee_), Y.shape[1:])
+        held, truth, clusters = fresh or (committee.held_out, self._Y, committee.clusters)
+        factor = np.broadcast_to(1.0 if fresh else growth(self.committee_), Y.shape[1:])
         if hasattr(self, "log_factor_"):
             del self.log_factor_  # of the fit before
         if self.log_target:
@@ -178,7 +178,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         else:
             residuals = self.scale_ * (held - truth)
         error, spread = (factor * each for each in root_mean_square(residuals, clusters))
-        self.fold_errors_ = np.empty((0, Y.shape[1])) if self._fresh else fold_errors(residuals, committee)
+        self.fold_errors_ = np.empty((0, Y.shape[1])) if fresh else fold_errors(residuals, committee)
         if committee.base is not None and not self.log_target:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
         factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
@@ -186,7 +186,6 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
         self._residuals = self._out(factor**trusted * self.scale_ * (held - truth))
-        del self._fresh
         return self
 
     @property

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -66,6 +66,9 @@ _ROUGHLY = 1e-4
 _ITERATED = 1e-3
 
 
+HeldOutRows: TypeAlias = tuple[Array, Array, Array | None] | None
+
+
 class AutoCore(BaseEstimator):  # type: ignore[misc]
     """A committee of kernel ridge members on an encoded table."""
 
@@ -82,8 +85,6 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     _recipes: tuple[Recipe, ...]
     _weigh = staticmethod(convex_weights)
     _squares = True  # whether losses are squared errors
-    _fresh: tuple[Array, Array, Array | None] | None  # rows held out to choose alpha for many: predictions, targets,
-    # clusters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -155,8 +156,12 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} at one time"))
         return found
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
-        """Tune the committee and fit its members to the encoded table; which rows it was weighed on."""
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> tuple[Array, HeldOutRows]:
+        """Tune the committee and fit its members to the encoded table.
+
+        Returns the rows that it was weighed on; and predictions, targets and clusters of rows that were held out to
+        choose alpha for many, None for few.
+        """
         time_left = time_for_tuning(type(self).__name__, min(len(Z), _MOST), self.time_budget)
         rng = np.random.default_rng(self.random_state)
         kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
@@ -184,10 +189,10 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
             random_state=int(rng.integers(2**31)),
             verbose=self.verbose,
         )
-        self.members_, self._fresh = self.committee_.members, None
+        self.members_, fresh = self.committee_.members, None
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + self._left_over), self.verbose)
         if self._left_over:
-            self.members_, self._fresh = for_all(self.members_, whole, rng, progress)
+            self.members_, fresh = choose_alphas_for_all(self.members_, whole, rng, progress)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True) for m in self.members_]
@@ -198,7 +203,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
             each_on_all_cores(fit, self.models_, len(Z))
         self._Y = Y[part]
-        return np.asarray(kept[part])
+        return np.asarray(kept[part]), fresh
 
     def _losses(self, votes: Array, Y: Array) -> Array:
         """The loss of each row, from what the committee says and what it should (m x t)."""
@@ -378,9 +383,9 @@ def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:
     return None
 
 
-def for_all(
+def choose_alphas_for_all(
     members: list[Member], table: TrainingTable, rng: np.random.Generator, progress: Progress
-) -> tuple[list[Member], tuple[Array, Array, Array | None]]:
+) -> tuple[list[Member], HeldOutRows]:
     """Members with alpha for many rows, downhill on some that are held out; predictions, targets, clusters of these.
 
     alpha that is best for a part of the rows is too large for all. Rows of one group are held out together.

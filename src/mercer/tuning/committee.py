@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -222,31 +222,32 @@ def fit_committee(
         1: progress. 2: progress with a line for every half second, also in files.
     """
     started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
-    work = _Work(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
+    work = FoldWork.of(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
     held = np.flatnonzero(folds >= 0)
     Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
-    rough = work.first(started + 0.4 * budget)[:, held]
+    by_fold, rough = work.tune_first(started + 0.4 * budget)
+    rough = rough[:, held]
     weights = weigh(rough, Y, of_rows)
     kept = [i for i in range(len(recipes)) if weights[i] >= _HOPEFUL]
-    work.refine(kept, started + 0.7 * budget)
-    last = work.on_all(kept, started + budget)
-    alphas, left_out, in_folds = work.alphas(last)
-    held_out = work.predictions(kept)[:, held]
+    by_fold = work.refine(by_fold, kept, started + 0.7 * budget)
+    rows, last = work.tune_on_all(by_fold, kept, started + budget)
+    alphas, left_out, in_folds = work.choose_alphas(last, rows)
+    held_out = work.predict_folds(by_fold, kept)[:, held]
     mine = _weights(weigh, held_out, Y, of_rows)
     rough[kept], weights = held_out, np.zeros(len(recipes))
     weights[kept] = mine
     errors = np.sqrt(np.mean((rough - Y) ** 2, axis=(1, 2)))
     tried = []
     for i, recipe in enumerate(recipes):
-        end = last.get(i, work.by_fold[-1][recipe.name])
+        end = last.get(i, by_fold[-1][recipe.name])
         alpha = alphas.get(i, end.alpha)
         tried.append(
             Member(recipe.name, end.kernel, alpha, float(weights[i]), float(errors[i]), end.status, end.bounds)
         )
     chosen = [i for i in kept if weights[i] > 0]
     without = [
-        [(end.kernel, _for_more(end, len(train))) for end in (found[recipes[i].name] for i in chosen)]
-        for found, train in zip(work.by_fold, work.train, strict=True)
+        [(end.kernel, _alpha_for_rows(end, len(train))) for end in (ends[recipes[i].name] for i in chosen)]
+        for ends, train in zip(by_fold, work.train, strict=True)
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
     voted, numbers, held_out = np.empty_like(Y), folds[held], held_out[mine > 0]
@@ -260,7 +261,7 @@ def fit_committee(
     if work.ordered:
         without, base = [], past_residuals(table.problem.Y, folds, table.times)[held]
     members, clusters = [tried[i] for i in chosen], None if table.clusters is None else table.clusters[held]
-    return Committee(members, tried, voted, numbers, len(work.tuned), without, clusters, base, fold_weights, *together)
+    return Committee(members, tried, voted, numbers, len(rows), without, clusters, base, fold_weights, *together)
 
 
 def each_on_all_cores(work: Callable[[Any], None], jobs: Sequence[Any], rows: int) -> None:
@@ -293,29 +294,57 @@ def _weights(
     return np.asarray(found / found.sum())
 
 
-class _Work:
-    """The parts of tuning a committee; `by_fold` has the members as tuned without each fold."""
+FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
 
-    def __init__(
-        self,
-        table: TrainingTable,
-        recipes: Sequence[Recipe],
-        folds: Array,
-        steps: int,
-        rng: np.random.Generator,
+
+@dataclass(frozen=True, eq=False)
+class FoldWork:
+    """What tuning a committee in folds is about: the steps take and return where members ended.
+
+    Attributes
+    ----------
+    table, recipes, folds, steps : TrainingTable, sequence of Recipe, ndarray of int, int
+        As for `fit_committee`.
+    train, test : list of ndarray of int
+        Rows that each fold is predicted from, and its own.
+    rng : numpy.random.Generator
+        Draws the rows that members are tuned on.
+    progress : Progress
+        Told of every finished piece.
+    """
+
+    table: TrainingTable
+    recipes: Sequence[Recipe]
+    folds: Array
+    steps: int
+    train: list[Array]
+    test: list[Array]
+    rng: np.random.Generator
+    progress: Progress
+
+    @classmethod
+    def of(
+        cls, table: TrainingTable, recipes: Sequence[Recipe], folds: Array, steps: int, rng: np.random.Generator,
         verbose: int,
-    ) -> None:
-        self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
-        self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
-        self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
-        self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
-        self.chains = _chains(recipes)
-        self.by_fold: list[dict[str, Descent]] = [{} for _ in range(self.count)]
-        self.sensible: dict[int, Array] = {}
-        self.tuned = np.empty(0, dtype=np.intp)  # rows of the last steps
-        self.progress = Progress("fitting the committee", self.count * (len(self.chains) + 2) + 3, verbose)
+    ) -> Self:  # fmt: skip
+        """The work on these folds."""
+        count = int(folds.max()) + 1
+        train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(count)]
+        test = [np.flatnonzero(folds == fold) for fold in range(count)]
+        progress = Progress("fitting the committee", count * (len(_chains(recipes)) + 2) + 3, verbose)
+        return cls(table, recipes, folds, steps, train, test, rng, progress)
 
-    def _drawn(self, rows: Array, most: int) -> Array:
+    @property
+    def count(self) -> int:
+        """How many folds there are."""
+        return len(self.test)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether folds follow in time."""
+        return bool(self.folds.min() < 0)
+
+    def _draw(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""
         most = min(most, most_rows(self.table.share))
         return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
@@ -325,47 +354,47 @@ class _Work:
         return max(usual, min(_BY_COLUMN * self.table.rows.width, _TUNED_ON))
 
     def _some(self, rows: Array, most: int) -> TrainingTable:
-        return self.table.part(self._drawn(rows, most))
+        return self.table.part(self._draw(rows, most))
 
     def _held_out(self, fold: int, train: Rows) -> Rows:
         """The rows of a fold as new ones: columns of levels that no training row has are zero, as for unseen levels."""
         rows = self.table.part(self.test[fold]).rows
         return Rows(np.where(train.values.any(axis=0), rows.values, 0.0), rows.names)
 
-    def first(self, deadline: float) -> Array:
-        """Every member tuned on a few hundred rows without each fold; its predictions there (members x n x t)."""
+    def tune_first(self, deadline: float) -> tuple[FoldEnds, Array]:
+        """Tune every member on a few hundred rows without each fold; and its predictions there (members x n x t)."""
         parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
         criteria = [part.criterion(5 if len(part.rows) <= 150 else 3, self.rng) for part in parts]
         values = np.empty((len(self.recipes), *self.table.problem.Y.shape))
+        by_fold: FoldEnds = [{} for _ in parts]
+        sensible: dict[int, Array] = {}
 
-        def one(job: tuple[int, list[int]]) -> None:
+        def tune_chain(job: tuple[int, list[int]]) -> None:
             fold, chain = job
             new = self._held_out(fold, parts[fold].rows)
             for i in chain:
                 recipe = self.recipes[i]
-                end = self._tuned(criteria[fold], recipe, self.by_fold[fold], deadline)
-                self.by_fold[fold][recipe.name] = end
+                if recipe.columns and fold not in sensible:
+                    sensible[fold] = widths_by_sensitivity(criteria[fold])
+                end = self._tune(criteria[fold], recipe, by_fold[fold], sensible.get(fold), deadline)
+                by_fold[fold][recipe.name] = end
                 predict = Predictor(end.kernel, parts[fold].rows, parts[fold].problem, new)
-                values[i][self.test[fold]] = predict(_for_more(end, len(parts[fold].rows)))
+                values[i][self.test[fold]] = predict(_alpha_for_rows(end, len(parts[fold].rows)))
             self.progress.step()
 
-        run(one, [(fold, chain) for fold in range(self.count) for chain in self.chains])
-        return values
+        run(tune_chain, [(fold, chain) for fold in range(self.count) for chain in _chains(self.recipes)])
+        return by_fold, values
 
-    def _tuned(
-        self, criterion: HeldOutCriterion, recipe: Recipe, found: dict[str, Descent], deadline: float
-    ) -> Descent:
+    def _tune(
+        self, criterion: HeldOutCriterion, recipe: Recipe, ends: dict[str, Descent], sensible: Array | None,
+        deadline: float,
+    ) -> Descent:  # fmt: skip
         """A member from the best of its starts; from all of them where that explains hardly anything."""
-        columns, before = criterion.rows.width, found.get(recipe.follows or "")
+        columns, before = criterion.rows.width, ends.get(recipe.follows or "")
         typical = typical_width(recipe.kernel, columns)
         widths: list[float | Array] = [typical]
-        if recipe.columns:
-            if id(criterion) not in self.sensible:
-                self.sensible[id(criterion)] = widths_by_sensitivity(criterion)
-            widths = [
-                np.full(columns, typical),
-                self.sensible[id(criterion)] * (typical / typical_width(Matern(), columns)),
-            ]
+        if recipe.columns and sensible is not None:
+            widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
             widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
         starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
         order = sorted(starts, key=lambda start: start.value)
@@ -382,49 +411,56 @@ class _Work:
             best = min([best, *others], key=lambda end: end.value)
         return best
 
-    def refine(self, kept: list[int], deadline: float) -> None:
-        """A few steps on more rows, where members were first tuned on a part of the training rows."""
+    def refine(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> FoldEnds:
+        """Take a few steps on more rows, where members were first tuned on a part of the training rows."""
         parts = [self._some(train, self._enough(_REFINED)) for train in self.train]
         criteria = [part.criterion(3, self.rng) for part in parts]
-        jobs = [(fold, i) for fold in range(self.count) for i in kept if len(self.train[fold]) > 1.2 * _FIRST]
+        names = [self.recipes[i].name for i in kept]
+        jobs = [(fold, name) for fold in range(self.count) for name in names if len(self.train[fold]) > 1.2 * _FIRST]
+        refined: FoldEnds = [dict(ends) for ends in by_fold]
 
-        def one(job: tuple[int, int]) -> None:
-            fold, i = job
-            name = self.recipes[i].name
-            end = self.by_fold[fold][name]
-            self.by_fold[fold][name] = descend(
-                criteria[fold], end.kernel, end.alpha, share=self.table.share, steps=_REFINING,
-                deadline=deadline, gain=_FINE,
-            )  # fmt: skip
+        def refine_one(job: tuple[int, str]) -> None:
+            fold, name = job
+            end = by_fold[fold][name]
+            refined[fold][name] = self._descend(criteria[fold], end.kernel, end.alpha, _REFINING, deadline)
 
-        run(one, jobs)
+        run(refine_one, jobs)
         self.progress.step(self.count)
+        return refined
 
-    def on_all(self, kept: list[int], deadline: float) -> dict[int, Descent]:
-        """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean."""
-        self.tuned = self._drawn(np.arange(len(self.table.rows)), _TUNED_ON)
-        part, n = self.table.part(self.tuned), len(self.tuned)
-        criterion = part.criterion(10 if n <= 700 else 3, self.rng)
+    def _descend(
+        self, criterion: HeldOutCriterion, kernel: Kernel, alpha: float, steps: int, deadline: float
+    ) -> Descent:
+        share = self.table.share
+        return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=_FINE)
+
+    def tune_on_all(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> tuple[Array, dict[int, Descent]]:
+        """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean.
+
+        Returns the rows, and where each member ended.
+        """
+        rows = self._draw(np.arange(len(self.table.rows)), _TUNED_ON)
+        n = len(rows)
+        criterion = self.table.part(rows).criterion(10 if n <= 700 else 3, self.rng)
         found: dict[int, Descent] = {}
 
-        def one(i: int) -> None:
-            ends = [by_name[self.recipes[i].name] for by_name in self.by_fold]
+        def tune_one(i: int) -> None:
+            ends = [by_name[self.recipes[i].name] for by_name in by_fold]
             starts = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
             kernel, alpha = min(starts, key=lambda start: criterion.at(*start, slopes=False).value)
             steps = max(8, self.steps // (2 if n <= 700 else 4))
-            found[i] = descend(
-                criterion, kernel, alpha, share=self.table.share, steps=steps, deadline=deadline,
-                gain=_FINE,
-            )  # fmt: skip
+            found[i] = self._descend(criterion, kernel, alpha, steps, deadline)
 
-        run(one, kept)
+        run(tune_one, kept)
         self.progress.step()
-        return {i: found[i] for i in kept}
+        return rows, {i: found[i] for i in kept}
 
-    def alphas(self, last: dict[int, Descent]) -> tuple[dict[int, float], Array | None, Array | None]:
+    def choose_alphas(
+        self, last: dict[int, Descent], tuned: Array
+    ) -> tuple[dict[int, float], Array | None, Array | None]:
         """alpha of each member for all rows, and residuals (members x m x t) of leaving out rows and folds.
 
-        Of many rows, residuals are those of the rows of the last steps, and alpha comes from a fold.
+        Of many rows, residuals are those of the rows of the last steps, `tuned`, and alpha comes from a fold.
         """
         n, t = self.table.problem.Y.shape
         many = n > _LEFT_OUT or self.ordered
@@ -440,8 +476,8 @@ class _Work:
         if self.ordered:
             self.progress.step()
             return found, None, None
-        part = self.table.part(self.tuned) if many else self.table
-        m, folds = len(part.rows), self.folds[self.tuned] if many else self.folds
+        part = self.table.part(tuned) if many else self.table
+        m, folds = len(part.rows), self.folds[tuned] if many else self.folds
         tests = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
         left_out, in_folds = np.empty((len(last), m, t)), np.empty((len(last), m, t))
 
@@ -469,7 +505,7 @@ class _Work:
         more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
         return max(more * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds)))
 
-    def predictions(self, members: list[int]) -> Array:
+    def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""
         values = np.empty((len(members), *self.table.problem.Y.shape))
 
@@ -477,9 +513,9 @@ class _Work:
             fold, place = job
             train = self.table.part(self.train[fold])
             new = self._held_out(fold, train.rows)
-            end = self.by_fold[fold][self.recipes[members[place]].name]
+            end = by_fold[fold][self.recipes[members[place]].name]
             predict = Predictor(end.kernel, train.rows, train.problem, new)
-            values[place][self.test[fold]] = predict(_for_more(end, len(train.rows)))
+            values[place][self.test[fold]] = predict(_alpha_for_rows(end, len(train.rows)))
 
         jobs = [(fold, place) for fold in range(self.count) for place in range(len(members))]
         each_on_all_cores(one, jobs, len(self.table.rows))
@@ -500,7 +536,7 @@ def _chains(recipes: Sequence[Recipe]) -> list[list[int]]:
     return list(chains.values())
 
 
-def _for_more(end: Descent, n: int) -> float:
+def _alpha_for_rows(end: Descent, n: int) -> float:
     """alpha for all n rows of a member that was tuned by predicting some of them from the others."""
     return max(_SMALLER * end.alpha, least_alpha(n))
 
