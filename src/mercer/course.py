@@ -27,7 +27,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.course_data import IdaSet, IdaSplit, Qm7, load_ida, load_qm7
-from mercer.data.checks import checked_size
+from mercer.data.checks import check_size
 from mercer.data.folds import Split, draw
 from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, nearest, sentence
@@ -196,7 +196,7 @@ def _checked(X: Any, y: Any) -> tuple[Rows, Array]:
     bad = ~np.isfinite(targets).reshape(len(targets), -1).all(axis=1)
     if bad.any():
         raise InputError(sentence("y of krr", "finite", f"{targets[bad][0]} in row {int(bad.argmax())}"))
-    checked_size("y of krr", targets)
+    check_size("y of krr", targets)
     return rows, targets
 
 

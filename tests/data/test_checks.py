@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.data.checks import bad_pair, checked_alpha, checked_gram, checked_weights
+from mercer.data.checks import bad_pair, check_alpha, check_gram, check_weights
 from refusals import refusal, tells
 from views import read_only
 
@@ -12,12 +12,12 @@ from views import read_only
 
 @pytest.mark.parametrize("alpha", [0, 0.5, np.float32(0.5), [0.5], np.array(0.5), np.array([0.5])])
 def test_one_alpha_is_given_to_every_target(alpha):
-    assert checked_alpha("Model", alpha, 3).tolist() == [float(np.ravel(alpha)[0])] * 3
+    assert check_alpha("Model", alpha, 3).tolist() == [float(np.ravel(alpha)[0])] * 3
 
 
 def test_one_alpha_per_target_is_kept_and_copied():
     alpha = np.array([0.1, 0.2])
-    found = checked_alpha("Model", read_only(alpha), 2)
+    found = check_alpha("Model", read_only(alpha), 2)
     assert found.tolist() == [0.1, 0.2]
     found[0] = 7.0
     assert alpha[0] == 0.1
@@ -25,23 +25,23 @@ def test_one_alpha_per_target_is_kept_and_copied():
 
 @pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, None, "much"])
 def test_an_alpha_that_is_none_is_refused(alpha):
-    assert tells(refusal(checked_alpha, "Model", alpha, 1), "alpha of Model", f"got {alpha!r}")
+    assert tells(refusal(check_alpha, "Model", alpha, 1), "alpha of Model", f"got {alpha!r}")
 
 
 @pytest.mark.parametrize("alpha", ["0.5", ["0.5"]])
 def test_an_alpha_that_is_text_is_no_number(alpha):
-    assert "alpha of Model must be" in refusal(checked_alpha, "Model", alpha, 1)
+    assert "alpha of Model must be" in refusal(check_alpha, "Model", alpha, 1)
 
 
 def test_several_alphas_of_which_one_is_bad_are_refused():
-    assert tells(refusal(checked_alpha, "Model", [1, -2], 2), "alpha of Model", "got [1, -2]")
+    assert tells(refusal(check_alpha, "Model", [1, -2], 2), "alpha of Model", "got [1, -2]")
 
 
 def test_a_wrong_number_of_alphas_is_refused():
-    assert tells(refusal(checked_alpha, "Model", [1, 2], 1), "alpha of Model", "got an array of shape (2,)")
-    assert tells(refusal(checked_alpha, "Model", [1, 2], 3), "alpha of Model", "got an array of shape (2,)")
-    assert tells(refusal(checked_alpha, "Model", [[1]], 1), "alpha of Model", "got an array of shape (1, 1)")
-    assert tells(refusal(checked_alpha, "Model", [], 1), "alpha of Model", "got an array of shape (0,)")
+    assert tells(refusal(check_alpha, "Model", [1, 2], 1), "alpha of Model", "got an array of shape (2,)")
+    assert tells(refusal(check_alpha, "Model", [1, 2], 3), "alpha of Model", "got an array of shape (2,)")
+    assert tells(refusal(check_alpha, "Model", [[1]], 1), "alpha of Model", "got an array of shape (1, 1)")
+    assert tells(refusal(check_alpha, "Model", [], 1), "alpha of Model", "got an array of shape (0,)")
 
 
 # -- weights ----------------------------------------------------------------------------------------
@@ -49,17 +49,17 @@ def test_a_wrong_number_of_alphas_is_refused():
 
 def test_weights_that_are_usable_are_given_back():
     weights = read_only([0.0, 1.0, 2.5])
-    assert checked_weights("Model", weights) is weights
+    assert check_weights("Model", weights) is weights
 
 
 def test_a_negative_weight_is_refused_with_its_row():
     assert tells(
-        refusal(checked_weights, "Model", np.array([1.0, -2.0, -0.5])), "sample_weight of Model", "got -2 in row 1"
+        refusal(check_weights, "Model", np.array([1.0, -2.0, -0.5])), "sample_weight of Model", "got -2 in row 1"
     )
 
 
 def test_weights_that_are_all_zero_are_refused():
-    assert tells(refusal(checked_weights, "Model", np.zeros(3)), "sample_weight of Model", "got only zeros")
+    assert tells(refusal(check_weights, "Model", np.zeros(3)), "sample_weight of Model", "got only zeros")
 
 
 # -- Gram matrices ----------------------------------------------------------------------------------
@@ -68,38 +68,38 @@ def test_weights_that_are_all_zero_are_refused():
 def test_a_symmetric_matrix_is_given_back(rng):
     A = rng.normal(size=(6, 6))
     K = read_only(A + A.T)
-    assert checked_gram(K) is K
-    assert checked_gram(np.zeros((2, 2))).shape == (2, 2)
-    assert checked_gram(np.empty((0, 0))).shape == (0, 0)
+    assert check_gram(K) is K
+    assert check_gram(np.zeros((2, 2))).shape == (2, 2)
+    assert check_gram(np.empty((0, 0))).shape == (0, 0)
 
 
 def test_rounding_is_no_asymmetry(rng):
     A = rng.normal(size=(6, 6))
     K = A + A.T
     K[0, 1] *= 1 + 1e-10
-    assert checked_gram(K) is K
+    assert check_gram(K) is K
 
 
 def test_a_matrix_that_is_not_square_is_refused():
-    assert tells(refusal(checked_gram, np.ones((2, 3))), "The precomputed kernel matrix", "got 2 x 3")
+    assert tells(refusal(check_gram, np.ones((2, 3))), "The precomputed kernel matrix", "got 2 x 3")
 
 
 def test_the_worst_asymmetry_is_named():
     K = np.eye(4)
     K[0, 1] = 0.1
     K[2, 3] = 0.5
-    assert tells(refusal(checked_gram, K), "The precomputed kernel matrix", "got K[2, 3] = 0.5 and K[3, 2] = 0")
+    assert tells(refusal(check_gram, K), "The precomputed kernel matrix", "got K[2, 3] = 0.5 and K[3, 2] = 0")
 
 
 def test_an_asymmetry_far_down_a_large_matrix_is_found():
     K = np.eye(1203)
     K[1201, 7] = 0.5
-    assert "K[7, 1201] = 0 and K[1201, 7] = 0.5" in refusal(checked_gram, K)
+    assert "K[7, 1201] = 0 and K[1201, 7] = 0.5" in refusal(check_gram, K)
 
 
 def test_small_matrices_are_judged_by_their_own_size():
     K = 1e-12 * np.array([[1.0, 0.5], [0.4, 1.0]])
-    assert "must be symmetric" in refusal(checked_gram, K)
+    assert "must be symmetric" in refusal(check_gram, K)
 
 
 def test_a_matrix_of_a_kernel_has_no_bad_pair(rng):

@@ -77,10 +77,10 @@ def test_bad_weights_are_refused_in_a_sentence(estimator, data):
 
 
 def test_no_weight_left_is_refused_in_a_sentence():
-    from mercer.data.checks import checked_weights
+    from mercer.data.checks import check_weights
 
     assert tells(
-        refusal(lambda: checked_weights("KernelRidge", np.zeros(3))), "sample_weight of KernelRidge", "got only zeros"
+        refusal(lambda: check_weights("KernelRidge", np.zeros(3))), "sample_weight of KernelRidge", "got only zeros"
     )
 
 

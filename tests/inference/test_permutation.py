@@ -14,7 +14,7 @@ from mercer import (
     permutation_test,
 )
 from mercer.errors import InputError
-from mercer.inference.permutation import Permutations, checked_search
+from mercer.inference.permutation import Permutations, check_search
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
@@ -42,7 +42,7 @@ def test_every_score_is_that_of_a_search_of_its_own(name):
     search, y = SEARCHES[name]
     found = permutation_test(search, X, y, permutations=12, random_state=3)
     orders = Permutations(36, None, None, check_random_state(3)).next(12)
-    again = checked_search(search, X)
+    again = check_search(search, X)
     assert found.score == pytest.approx(again.fit(X, y).best_score_, rel=1e-10)
     assert np.allclose(found.null, [again.fit(X, y[order]).best_score_ for order in orders], rtol=1e-8)
     assert found.pvalue == (1 + np.sum(found.null >= found.score)) / 13

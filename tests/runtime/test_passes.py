@@ -17,7 +17,7 @@ from pass_works import Moments, assert_same
 from mercer.errors import InputError, MemoryRefusal
 from mercer.runtime import memory
 from mercer.runtime.checkpoint import PassCheckpoint
-from mercer.runtime.passes import checked_backend, run_pass
+from mercer.runtime.passes import check_backend, run_pass
 from mercer.runtime.threads import threads
 from mercer.streaming.blocks import as_source
 from refusals import tells
@@ -205,7 +205,7 @@ def test_what_is_no_backend_is_refused(X):
         with pytest.raises(InputError) as refused:
             run_pass(as_source(X), Moments(3), at_once=10, backend=wrong)
         assert tells(str(refused.value), "backend", f"got {wrong!r}")
-    checked_backend("tcp://10.0.0.1:8786")
+    check_backend("tcp://10.0.0.1:8786")
     with pytest.raises(InputError, match=r"The number of rows of a block.* got 0"):
         run_pass(as_source(X), Moments(3), at_once=0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mercer import TableEncoder
 from mercer.errors import InputError, LeftOutWarning
 from mercer.tables.cells import read_cells
-from mercer.tables.dates import checked_format, found_format, read_day
+from mercer.tables.dates import check_format, found_format, read_day
 
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31)).map(lambda m: m.replace(microsecond=0))  # noqa: DTZ001
 FORMATS = {
@@ -78,7 +78,7 @@ def test_a_column_that_allows_both_orders_is_refused_unless_the_format_is_said()
 @pytest.mark.parametrize("form", ["d/m/y", "", 3, "%Q", "%d/%d"])
 def test_a_format_that_is_none_is_refused(form):
     with pytest.raises(InputError, match=r"The date format must be a format of strptime, such as '%d/%m/%Y'"):
-        checked_format(form)
+        check_format(form)
 
 
 def test_the_time_of_the_day_goes_round():

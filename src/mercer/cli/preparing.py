@@ -172,8 +172,8 @@ def prepare(source: str, said: Said) -> Prepared:
     encoder = fitted_encoder(features, said, table, notes)
     notes += alike(encoder, features)
     target = chosen_task(table, said, rows, notes)
-    groups, weights = checked_groups(table, said.group, rows), checked_weights(table, said.weight, rows)
-    times = checked_times(table, said.time, rows)
+    groups, weights = check_groups(table, said.group, rows), check_weights(table, said.weight, rows)
+    times = check_times(table, said.time, rows)
     notes += structure_words(said, groups, weights, times)
     ignored = tuple(name for name in table.raw if name not in features and name != said.target)
     warned = odd_words(encoder, features)
@@ -277,7 +277,7 @@ def rows_left_out(table: Reading, said: Said, gaps: Mapping[str, Array], notes: 
     return gone
 
 
-def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | None:
+def check_groups(table: Reading, name: str | None, rows: Array) -> Array | None:
     """The groups of these rows, as strings."""
     if name is None:
         return None
@@ -291,7 +291,7 @@ def checked_groups(table: Reading, name: str | None, rows: Array) -> Array | Non
     return groups
 
 
-def checked_times(table: Reading, name: str | None, rows: Array) -> Array | None:
+def check_times(table: Reading, name: str | None, rows: Array) -> Array | None:
     """When each of these rows was: days or numbers."""
     if name is None:
         return None
@@ -302,7 +302,7 @@ def checked_times(table: Reading, name: str | None, rows: Array) -> Array | None
     return np.asarray(cells.values[rows])
 
 
-def checked_weights(table: Reading, name: str | None, rows: Array) -> Array | None:
+def check_weights(table: Reading, name: str | None, rows: Array) -> Array | None:
     """The weights of these rows."""
     if name is None:
         return None

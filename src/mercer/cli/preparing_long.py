@@ -11,8 +11,8 @@ import numpy as np
 from mercer.cli.preparing import (
     Prepared,
     Said,
-    checked_groups,
-    checked_weights,
+    check_groups,
+    check_weights,
     chosen_task,
     fitted_encoder,
     infinite_cells,
@@ -107,7 +107,7 @@ def prepare_long(table: LongTable, said: Said) -> Prepared:
     features = {name: columns[name][drawn] for name in names}
     encoder = fitted_encoder(features, said, sample, notes)
     target = chosen_task(whole, said, rows, notes)
-    groups, weights = checked_groups(whole, said.group, rows), checked_weights(whole, said.weight, rows)
+    groups, weights = check_groups(whole, said.group, rows), check_weights(whole, said.weight, rows)
     notes += structure_words(said, groups, weights, None)
     return Prepared(
         sample,

@@ -94,15 +94,15 @@ def refuse_not_finite(what: str, numbers: Array) -> None:
         raise InputError(sentence(what, "finite", f"{cells[~np.isfinite(cells)][0]} in row {bad[0]}"))
 
 
-def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
+def check_alpha(owner: str, alpha: Any, targets: int) -> Array:
     """alpha as one number per target.
 
     Examples
     --------
-    >>> from mercer.data.checks import checked_alpha
-    >>> checked_alpha("KernelRidge", 0.5, targets=2)
+    >>> from mercer.data.checks import check_alpha
+    >>> check_alpha("KernelRidge", 0.5, targets=2)
     array([0.5, 0.5])
-    >>> checked_alpha("KernelRidge", -1.0, targets=1)
+    >>> check_alpha("KernelRidge", -1.0, targets=1)
     Traceback (most recent call last):
         ...
     mercer.errors.InputError: alpha of KernelRidge must be a finite, non-negative number; got -1.0. ...
@@ -134,13 +134,13 @@ def checked_alpha(owner: str, alpha: Any, targets: int) -> Array:
     return np.broadcast_to(given.ravel(), (targets,)).copy()
 
 
-def checked_intercept(owner: str, value: Any) -> None:
+def check_intercept(owner: str, value: Any) -> None:
     """Validate `fit_intercept`: True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(sentence(f"fit_intercept of {owner}", "True or False", repr(value)))
 
 
-def checked_weights(owner: str, weights: Array) -> Array:
+def check_weights(owner: str, weights: Array) -> Array:
     """Validate sample weights: none negative, one positive."""
     if (weights < 0).any():
         raise InputError(
@@ -151,7 +151,7 @@ def checked_weights(owner: str, weights: Array) -> Array:
     return weights
 
 
-def checked_gram(K: Array) -> Array:
+def check_gram(K: Array) -> Array:
     """Validate a precomputed kernel matrix for training: square and symmetric."""
     if K.shape[0] != K.shape[1]:
         raise InputError(
@@ -200,11 +200,11 @@ def bad_pair(K: Array) -> str | None:
     return None
 
 
-def checked_size(what: str, Y: Array) -> None:
+def check_size(what: str, Y: Array) -> None:
     """Refuse targets so small or so large that a float64 cannot hold their squares, column by column.
 
     >>> import numpy as np
-    >>> checked_size("y", np.array([1e-200, 2e-200]))
+    >>> check_size("y", np.array([1e-200, 2e-200]))
     Traceback (most recent call last):
     ...
     mercer.errors.InputError: The largest absolute value of y must be between 1e-100 and 1e100, so that squares are ...

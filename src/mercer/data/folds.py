@@ -161,7 +161,7 @@ def draw(
     Folds
     """
     n = row_count(X)
-    groups = None if groups is None else checked_names("groups", groups, n)
+    groups = None if groups is None else check_names("groups", groups, n)
     if not isinstance(repeats, numbers.Integral) or repeats < 1:
         raise InputError(sentence("repeats", "an integer of at least 1", repr(repeats)))
     if repeats > 1 and (cv is None or not (isinstance(cv, numbers.Integral) or hasattr(cv, "split"))):
@@ -194,7 +194,7 @@ def draw(
     raise InputError(sentence("cv", "a number of folds, a splitter, a list of (train, test) or None", repr(cv)))
 
 
-def checked_names(what: str, given: Any, n: int) -> Array:
+def check_names(what: str, given: Any, n: int) -> Array:
     """Labels or groups, one for each of n rows, of one kind and none missing."""
     names = as_names(given)
     if names.shape != (n,):

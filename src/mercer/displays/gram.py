@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import checked_gram
+from mercer.data.checks import check_gram
 from mercer.data.rows import Array
 from mercer.displays.look import BLUE, COLOURS, MAP, STYLES, Display, grid_lines, named
 from mercer.errors import InputError, sentence
@@ -81,7 +81,7 @@ class GramDisplay(Display):
         -------
         GramDisplay
         """
-        matrix = checked_gram(np.asarray(K, dtype=np.float64))
+        matrix = check_gram(np.asarray(K, dtype=np.float64))
         if y is None:
             return cls(matrix, np.arange(len(matrix)), None, y_label).plot(ax)
         targets = np.asarray(y)
@@ -234,5 +234,5 @@ class SpectrumDisplay(Display):
 
 def _spectrum(K: Array) -> tuple[Array, float]:
     """Eigenvalues in descending order, and what of them is rounding."""
-    found = GramSpectrum(checked_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
+    found = GramSpectrum(check_gram(np.asarray(K, dtype=np.float64)), float(np.finfo(np.float64).eps))
     return found.scaled_values[::-1] * found.unit, found.tolerance

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import checked_size
+from mercer.data.checks import check_size
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
@@ -27,18 +27,18 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.base import store
-from mercer.estimators.inputs import Beside, checked_targets, coverage_of
+from mercer.estimators.inputs import Beside, check_targets, coverage_of
 from mercer.estimators.intervals import (
     by_folds,
     by_gaussian,
     by_jackknife,
     by_residuals,
-    checked_auto_method,
+    check_auto_method,
     moments,
 )
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
-from mercer.insight.intervals import Coverage, checked_confidence
+from mercer.insight.intervals import Coverage, check_confidence
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
@@ -153,10 +153,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self
         """
         validate(self)
-        y = checked_targets(self, y)
-        Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
+        y = check_targets(self, y)
+        Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)
-        checked_size(f"y of {type(self).__name__}", Y)
+        check_size(f"y of {type(self).__name__}", Y)
         self.baseline_ = self._one(Y.std(axis=0), y)
         if self.log_target:
             if not (Y > 0).all():
@@ -280,7 +280,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
             Those of `jackknife+` and `cv+` are infinite where there are too few rows for this confidence.
         """
-        confidence, method = checked_confidence(confidence), checked_auto_method(method)
+        confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
         if method == "gaussian":
             bounds = by_gaussian(self.members_, self.models_, Z, confidence)
@@ -323,7 +323,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
         out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
-        half = by_residuals(np.zeros((1, left_out.shape[1])), out_of_fold, left_out, checked_confidence(confidence))[1]
+        half = by_residuals(np.zeros((1, left_out.shape[1])), out_of_fold, left_out, check_confidence(confidence))[1]
         return float(np.mean(np.abs(out_of_fold) <= half))
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
@@ -399,7 +399,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         -------
         Evaluation
         """
-        y = checked_targets(self, y)
+        y = check_targets(self, y)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         beside = self._copies_of(X, y, beside)
         numbers = self._outer_folds(None, folds, len(y), beside)

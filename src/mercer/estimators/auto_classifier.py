@@ -123,7 +123,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         validate(self)
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
-        Z, y, beside = self._prepared(X, y, sample_weight, groups, time)
+        Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         self.classes_, numbers = class_numbers(y)
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
         used, _ = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)

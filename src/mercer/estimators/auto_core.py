@@ -27,7 +27,7 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
-from mercer.estimators.inputs import Beside, checked_table, enough_rows, refuse_lengths
+from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -95,12 +95,12 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _encoded(self, X: Any) -> Array:
-        return self.encoder_.transform(checked_table(self, X, reset=False))
+    def _encode(self, X: Any) -> Array:
+        return self.encoder_.transform(check_table(self, X, reset=False))
 
-    def _prepared(self, X: Any, y: Array, *given: Any) -> tuple[Array, Array, Beside]:
+    def _prepare(self, X: Any, y: Array, *given: Any) -> tuple[Array, Array, Beside]:
         """The encoded table, targets, and weights, groups and times, without rows of weight 0; fits the encoder."""
-        table = checked_table(self, X, reset=True)
+        table = check_table(self, X, reset=True)
         refuse_lengths(table, y)
         beside = Beside.checked(self, len(y), *given)
         if beside.weights is not None and not beside.weights.all():
@@ -212,7 +212,7 @@ class AutoCore(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Array:
         """New rows as the members know them; warns of rows later than training where a column holds the time."""
         check_is_fitted(self, "models_")
-        Z = self._encoded(X)
+        Z = self._encode(X)
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:

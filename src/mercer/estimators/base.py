@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import (
     as_numbers,
     bad_pair,
-    checked_alpha,
-    checked_gram,
-    checked_weights,
+    check_alpha,
+    check_gram,
+    check_weights,
 )
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags, width_of
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags, width_of
 from mercer.estimators.parameters import (
     KernelSettings,
     is_positive_only,
@@ -94,15 +94,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The kernel that the parameter stands for, on rows of so many columns."""
         return resolve(type(self).__name__, self.kernel, columns, self._settings())
 
-    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does; `reset` for data to fit."""
         kernel = self.kernel if reset else self.kernel_
         plain_function = callable(kernel) and not isinstance(kernel, Kernel)
         as_before = not reset and hasattr(self.X_fit_, "tocsr")
         sparse = "csr" if takes_sparse(kernel) or plain_function or as_before else False
-        return checked_input(self, [kernel], X, y, sparse=sparse, reset=reset)
+        return check_input(self, [kernel], X, y, sparse=sparse, reset=reset)
 
-    def checked_rows(self, X: Any, diag: Any = None) -> Rows:
+    def check_rows(self, X: Any, diag: Any = None) -> Rows:
         """X for prediction, checked against what was fitted.
 
         Parameters
@@ -122,7 +122,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "diag= is only for precomputed kernels; this kernel computes k(x, x) itself. Remove diag=."
             )
-        rows = self._as_rows(self.checked_data(X, reset=False))
+        rows = self._as_rows(self.check_data(X, reset=False))
         self.kernel_.check(rows)
         return rows
 
@@ -187,7 +187,7 @@ class RidgeCore(KernelEstimator):
         self
         """
         owner = type(self).__name__
-        X, y = self.checked_data(X, y)
+        X, y = self.check_data(X, y)
         targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
         Y, weights, self._per_target = targets.Y, targets.weights, np.ndim(self.alpha) > 0
         if targets.classes is None:
@@ -195,8 +195,8 @@ class RidgeCore(KernelEstimator):
         else:
             self.classes_ = targets.classes.labels
         validate(self)
-        alphas = checked_alpha(owner, self.alpha, Y.shape[1])
-        weights = None if weights is None else checked_weights(owner, weights.copy())
+        alphas = check_alpha(owner, self.alpha, Y.shape[1])
+        weights = None if weights is None else check_weights(owner, weights.copy())
         self.kernel_ = kernel = self.resolved_kernel(width_of(X))
         kernel.check(self._as_rows(X))
         kept = X if weights is None or weights.all() else X[weights > 0]
@@ -232,7 +232,7 @@ class RidgeCore(KernelEstimator):
             "The least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
         )
         if self.kernel_.kind == "gram":
-            K = checked_gram(rows.dense())
+            K = check_gram(rows.dense())
             bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
             valid = None if bad is None else False
             message = (
@@ -264,10 +264,10 @@ class RidgeCore(KernelEstimator):
                 f"{type(self).__name__} with a precomputed kernel needs k(x, x) of the new rows. "
                 "Pass diag=, an array with one number per row."
             )
-        return checked_diagonal(given, len(rows))
+        return check_diagonal(given, len(rows))
 
 
-def checked_diagonal(given: Any, count: int) -> Array:
+def check_diagonal(given: Any, count: int) -> Array:
     """diag= as one finite, non-negative number per new row."""
     diagonal = as_numbers(given)
     what = f"{count} finite, non-negative numbers, k(x, x) of each new row"

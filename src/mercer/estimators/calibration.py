@@ -50,7 +50,7 @@ class Temperature:
         `weights`: how many rows each row stands for; 1 by default.
         """
         weights = np.ones(len(values)) if weights is None else weights
-        scores, target = _held(values), _smoothed(numbers, _classes(values), weights)
+        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
 
         def slope(scale: float) -> float:
             return float(weights @ ((_softmax(scale * scores) - target) * scores).sum(axis=1))
@@ -84,13 +84,13 @@ class Temperature:
         0.1
         """
         weights = np.ones(len(values)) if weights is None else weights * (len(weights) / weights.sum())
-        scores, target = _held(values), _smoothed(numbers, _classes(values), weights)
+        scores, target = _held(values), _smooth_labels(numbers, _classes(values), weights)
         shares = np.log(np.bincount(numbers, weights, minlength=scores.shape[1]) + 1.0)
         shares -= shares.mean()
         plain = Temperature.fitted(values, numbers, weights)
         if np.ptp(shares) < _ALIKE:
             return plain
-        (scale, lean), gain = _most_likely(scores, shares, target, weights, plain.scale)
+        (scale, lean), gain = _maximize_likelihood(scores, shares, target, weights, plain.scale)
         return Temperature(scale, tuple((lean * shares).tolist())) if gain > 0.5 * math.log(len(scores)) else plain
 
     def logits(self, values: Array) -> Array:
@@ -112,7 +112,7 @@ def _classes(values: Array) -> int:
     return max(2, int(values.shape[1]))
 
 
-def _smoothed(numbers: Array, classes: int, weights: Array) -> Array:
+def _smooth_labels(numbers: Array, classes: int, weights: Array) -> Array:
     """Labels as probabilities, Platt's way: as if each class had been seen once more in every other's place."""
     counts = np.bincount(numbers, weights, minlength=classes)
     smooth = 1.0 / (counts[numbers] + classes)
@@ -121,7 +121,7 @@ def _smoothed(numbers: Array, classes: int, weights: Array) -> Array:
     return target
 
 
-def _most_likely(
+def _maximize_likelihood(
     scores: Array, shares: Array, target: Array, weights: Array, start: float
 ) -> tuple[tuple[float, float], float]:
     """Scale and lean with the largest likelihood, which is concave in both, and what the lean adds to its logarithm."""

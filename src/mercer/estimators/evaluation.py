@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mercer.data.checks import checked_alpha, checked_gram, checked_weights
+from mercer.data.checks import check_alpha, check_gram, check_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
@@ -120,17 +120,17 @@ def cross_validate(
         refuse_mixed_labels(y)
     folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
-        return _closed(estimator, X, y, folds, how, sample_weight)
+        return _evaluate_closed(estimator, X, y, folds, how, sample_weight)
     fit = Refitting(estimator, X, y, sample_weight, groups)
-    return _refitted(fit, np.asarray(y), folds, how)
+    return _evaluate_by_refitting(fit, np.asarray(y), folds, how)
 
 
-def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
+def _evaluate_closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
     owner, model = type(estimator).__name__, clone(estimator)
-    X, y = model.checked_data(X, y)
+    X, y = model.check_data(X, y)
     weights = as_sample_weight(sample_weight, X)
     if weights is not None:
-        checked_weights(owner, weights)
+        check_weights(owner, weights)
     validate(model)
     kernel: Kernel = model.resolved_kernel(width_of(X))
     if getattr(how.scorer, "_response_method", None) == "predict_proba":
@@ -138,16 +138,16 @@ def _closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_w
         got = f"{how.name}, which needs probabilities"
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
     targets = Targets.read(model, y, weights, by_split=True)
-    alphas = checked_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
+    alphas = check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
     rows, gram = Rows(X, getattr(model, "feature_names_in_", None)), kernel.kind == "gram"
     kernel.check(rows)
     if gram:
-        checked_gram(rows.dense())
+        check_gram(rows.dense())
     search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
-    return _evaluated(owner, search, kernel, alphas)
+    return _score_closed_form(owner, search, kernel, alphas)
 
 
-def _evaluated(owner: str, search: Search, kernel: Kernel, alphas: list[float]) -> CrossValidation:
+def _score_closed_form(owner: str, search: Search, kernel: Kernel, alphas: list[float]) -> CrossValidation:
     """The closed forms of one kernel, each target at its own alpha."""
     how, plan = search.scoring, search.plan([kernel], np.array(sorted(set(alphas))))
     with np.errstate(under="ignore"):
@@ -177,7 +177,7 @@ def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
     return float(scores.mean()), float(standard_error(scores, held_out_ratio(folds)))
 
 
-def _refitted(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
+def _evaluate_by_refitting(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
     scores, table, pooled = np.empty(len(folds.splits)), HeldOutTable(folds), is_pooled(how, folds)
     i = 0
     for r, repeat in enumerate(folds.repeats):

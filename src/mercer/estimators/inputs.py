@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.data.checks import as_names
-from mercer.data.folds import checked_names, clusters_of
+from mercer.data.folds import check_names, clusters_of
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.refitting import part_of
@@ -48,7 +48,7 @@ def refuse_mixed_labels(y: Any) -> None:
     """Labels that are objects must be of one kind, and none missing; the rest is scikit-learn's business."""
     labels = as_names(y)
     if labels.dtype == object and labels.ndim == 1:
-        checked_names("y", labels, len(labels))
+        check_names("y", labels, len(labels))
 
 
 # For labels, in place of models for numbers.
@@ -93,7 +93,7 @@ def first_text(y: Any) -> str | None:
     return next((str(label) for label in np.asarray(y, dtype=object).ravel() if isinstance(label, str)), None)
 
 
-def checked_input(
+def check_input(
     estimator: Any,
     kernels: Sequence[Any],
     X: Any,
@@ -207,14 +207,14 @@ def coverage_of(bounds: tuple[Array, Array], y: Any, confidence: float, method: 
 _FEWEST = 3  # rows, or groups, that a model is fitted to
 
 
-def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
     if hasattr(X, "tocsr"):
         raise InputError(
             sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
         )
     if not hasattr(X, "columns") and not isinstance(X, dict):
-        values = np.asarray(X, dtype=object if _mixed(X) else None)
+        values = np.asarray(X, dtype=object if _is_mixed(X) else None)
         if values.ndim != 2:
             raise InputError(
                 f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
@@ -247,14 +247,14 @@ def _is_permuted(estimator: Any, X: Any) -> bool:
     return known is not None and names is not None and sorted(known) == sorted(names)
 
 
-def _mixed(X: Any) -> bool:
+def _is_mixed(X: Any) -> bool:
     """Whether a plain list holds texts beside numbers."""
     return isinstance(X, list | tuple) and any(
         isinstance(cell, str) for row in X[:50] if isinstance(row, list | tuple) for cell in row
     )
 
 
-def checked_targets(estimator: Any, y: Any) -> Array:
+def check_targets(estimator: Any, y: Any) -> Array:
     """One finite number, or several, for each row."""
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -269,7 +269,7 @@ def enough_rows(estimator: Any, X: Any) -> None:
         raise InputError(f"{type(estimator).__name__} needs at least {_FEWEST} rows; got n_samples = {n}.")
 
 
-def checked_weights(estimator: Any, weights: Any, n: int) -> Array | None:
+def check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
     """Validate `sample_weight`, and scale it to a mean of 1: only ratios of weights matter."""
     found = as_sample_weight(weights, np.zeros((n, 1)), ensure_non_negative=True)
     if found is None:
@@ -287,7 +287,7 @@ def _numbers(estimator: Any, name: str, given: Any, n: int, least: int) -> Array
     if given is None:
         return None
     what = f"{name} of {type(estimator).__name__}"
-    numbers = np.unique(checked_names(what, given, n), return_inverse=True)[1].ravel()
+    numbers = np.unique(check_names(what, given, n), return_inverse=True)[1].ravel()
     if int(numbers.max(initial=0)) + 1 < least:
         must_be = f"labels of at least {least} groups" if name == "groups" else f"at least {least} different times"
         raise InputError(sentence(what, must_be, int(numbers.max(initial=0)) + 1))
@@ -307,7 +307,7 @@ class Beside:
         """Validate what a user gave for n rows, at least so many groups or times."""
         if groups is not None and time is not None:
             raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")
-        weights = checked_weights(estimator, sample_weight, n)
+        weights = check_weights(estimator, sample_weight, n)
         return cls(
             weights,
             _numbers(estimator, "groups", groups, n, least),

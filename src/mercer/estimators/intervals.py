@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from mercer.data.folds import Folds, checked_names, draw
+from mercer.data.folds import Folds, check_names, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.inputs import coverage_of
@@ -16,7 +16,7 @@ from mercer.insight.conformal import WAY_OUT, conformal_sets
 from mercer.insight.intervals import (
     METHODS,
     Coverage,
-    checked_confidence,
+    check_confidence,
     gaussian_bounds,
     held_out_bounds,
     held_out_models,
@@ -91,7 +91,7 @@ class IntervalsMixin:
         if method == "full":
             return hulls(self.predict_set(X, confidence, diag=diag))
         model, folds = self._model_for(X), None
-        rows = model.checked_rows(X, diag)
+        rows = model.check_rows(X, diag)
         if method == "cv+":
             given = getattr(self, "folds_", 10) if cv is None else cv
             targets = model.fitted_.targets
@@ -149,7 +149,7 @@ class IntervalsMixin:
         [[[0.6, 1.3]]]
         """
         model = self._model_for(X)
-        rows = model.checked_rows(X, diag)
+        rows = model.check_rows(X, diag)
         diagonal = model.diagonal_of(rows, diag) if model.kernel_.kind == "gram" else None
         make: Any = sets_of_model if model is self else sets_of_search
         sets = make(self, rows, confidence, diagonal, categories)
@@ -191,9 +191,9 @@ class IntervalsMixin:
 
 def sets_of_model(model: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any) -> list[list[Array]]:
     """For each target, and each new row, the union of intervals; alpha and kernel stay as they are."""
-    confidence, fitted = checked_confidence(confidence), model.fitted_
+    confidence, fitted = check_confidence(confidence), model.fitted_
     _refuse_uncovered(fitted)
-    alike = _alike(categories, len(fitted.targets), len(new))
+    alike = _match_categories(categories, len(fitted.targets), len(new))
     how: dict[str, Any] = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
     found = []
     for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True):
@@ -209,10 +209,10 @@ def sets_of_search(
 
     Default ladders are made again from the training rows and the new one, for each new row.
     """
-    confidence, fitted = checked_confidence(confidence), search.best_estimator_.fitted_
+    confidence, fitted = check_confidence(confidence), search.best_estimator_.fitted_
     _refuse_uncovered(fitted)
     _refuse_search(search, fitted)
-    alike = _alike(categories, len(fitted.targets), len(new))
+    alike = _match_categories(categories, len(fitted.targets), len(new))
     how = {"intercept": fitted.intercept}
     found: list[list[Array]] = [[] for _ in fitted.targets.T]
     if not any(search.own_ladders()):
@@ -223,7 +223,7 @@ def sets_of_search(
     progress = Progress("conformal sets", len(new), search.verbose)
     for place in range(len(new)):
         one = new[place : place + 1]
-        both = Rows(_stacked(fitted.X, one.values), fitted.names)
+        both = Rows(_stack_rows(fitted.X, one.values), fitted.names)
         kernels = resolve_kernels(search.kernels, both)
         alphas = resolve_alphas(search.alphas, kernels, both)
         mine = None if alike is None else alike[place : place + 1]
@@ -286,22 +286,22 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         raise InputError("Full conformal sets of precomputed kernels need alphas that are given. Pass alphas.")
 
 
-def _alike(categories: Any, n: int, m: int) -> Array | None:
+def _match_categories(categories: Any, n: int, m: int) -> Array | None:
     """Which training rows have the category of each new one."""
     if categories is None:
         return None
     if not isinstance(categories, tuple) or len(categories) != 2:
         must_be = "a pair: categories of the training rows, and of the new rows"
         raise InputError(sentence("categories", must_be, type(categories).__name__))
-    old = checked_names("categories of the training rows", categories[0], n)
-    new = checked_names("categories of the new rows", categories[1], m)
+    old = check_names("categories of the training rows", categories[0], n)
+    new = check_names("categories of the new rows", categories[1], m)
     if (old.dtype.kind in "USO") != (new.dtype.kind in "USO"):
         must_be = "of one kind, strings or numbers, for training rows and new rows"
         raise InputError(sentence("categories", must_be, f"{old.dtype} and {new.dtype}"))
     return np.asarray(new[:, None] == old[None, :])
 
 
-def _stacked(X: Any, more: Any) -> Any:
+def _stack_rows(X: Any, more: Any) -> Any:
     return vstack([X, more]).tocsr() if issparse(X) else np.concatenate([X, more])
 
 
@@ -310,7 +310,7 @@ AUTO_METHODS = ("residuals", *METHODS)
 _KEPT = 2000
 
 
-def checked_auto_method(value: Any) -> str:
+def check_auto_method(value: Any) -> str:
     """A method there is."""
     if not isinstance(value, str) or value not in AUTO_METHODS:
         raise InputError(sentence("method", "'residuals', 'jackknife+', 'cv+' or 'gaussian'", repr(value)))

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from mercer.data.checks import checked_gram
+from mercer.data.checks import check_gram
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.estimators.base import KernelEstimator, checked_diagonal, store
+from mercer.estimators.base import KernelEstimator, check_diagonal, store
 from mercer.estimators.inputs import width_of
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.targets import class_numbers
@@ -39,7 +39,7 @@ class KernelNeighbors(KernelEstimator):
         self.kernel_ = self.resolved_kernel(width_of(X))
         rows = self._as_rows(X)
         if self.kernel_.kind == "gram":
-            checked_gram(rows.dense())
+            check_gram(rows.dense())
         self.kernel_.check(rows)
         finite_on(self.kernel_, rows)
         self.X_fit_ = X.copy()
@@ -68,7 +68,7 @@ class KernelNeighbors(KernelEstimator):
         numbers : ndarray of int, shape (n_rows, n_neighbors)
             Rows of the training table.
         """
-        rows = self.checked_rows(X, diag)
+        rows = self.check_rows(X, diag)
         count = self._as_fitted["n_neighbors"] if n_neighbors is None else n_neighbors
         self._check_count(count, self.X_fit_.shape[0])
         places, gaps = nearest_rows(self.kernel_, rows, self._fit_rows(), self._diagonal_fit, int(count))
@@ -82,7 +82,7 @@ class KernelNeighbors(KernelEstimator):
                 "Pass diag=, an array with one number per row, or use return_distance=False."
             )
         else:
-            own = checked_diagonal(diag, len(rows))
+            own = check_diagonal(diag, len(rows))
         return np.sqrt(np.maximum(gaps + own[:, None], 0.0)), places
 
 
@@ -129,7 +129,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
         -------
         self
         """
-        X, y = self.checked_data(X, y)
+        X, y = self.check_data(X, y)
         self.classes_, self._labels = class_numbers(y)
         self._fit_neighbors(X)
         return self
@@ -209,7 +209,7 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
         -------
         self
         """
-        X, y = self.checked_data(X, y)
+        X, y = self.check_data(X, y)
         self._targets = np.array(y, dtype=np.float64)
         self._fit_neighbors(X)
         return self

@@ -14,15 +14,15 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import checked_alpha
-from mercer.data.folds import checked_names
+from mercer.data.checks import check_alpha
+from mercer.data.folds import check_names
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import InputError, SingularSystemWarning, sentence, warn
 from mercer.estimators.base import store
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     new_blocks,
-    opened,
+    open_source,
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
@@ -86,7 +86,7 @@ class NystroemCore(StreamingEstimator):
         return [kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
-        return checked_alpha(type(self).__name__, self.alpha, targets)
+        return check_alpha(type(self).__name__, self.alpha, targets)
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class NystroemCore(StreamingEstimator):
         weight = float(state["weights"].sum())
         if not weight > 0:
             raise InputError(f"sample_weight of {owner} must be positive for at least one row; got only zeros.")
-        alphas = checked_alpha(owner, self.alpha, len(work.targets.offset))
+        alphas = check_alpha(owner, self.alpha, len(work.targets.offset))
         moments = Moments.read(work, {name: array.copy() for name, array in state.items()}, 0)
         ladder, places = np.unique(alphas, return_inverse=True)
         system, features = moments.without(), work.sides[0].features
@@ -172,14 +172,14 @@ class NystroemCore(StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settle(fresh._opened(X, y, sample_weight)).plan(rates)  # noqa: SLF001 - a copy of itself
+        return fresh._settle(fresh._open(X, y, sample_weight)).plan(rates)  # noqa: SLF001 - a copy of itself
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
-        return opened(self, X, y, sample_weight, labels=self._classifies, reset=reset)
+    def _open(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
+        return open_source(self, X, y, sample_weight, labels=self._classifies, reset=reset)
 
-    def _fitted(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
+    def _fit_pass(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
         self._begin()
-        source = self._opened(X, y, sample_weight)
+        source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
             search = self._settle(source, more=more)
             self.plan_, self._as_fitted = search.plan(), {"landmarks": self.landmarks, "method": self.method}
@@ -198,14 +198,14 @@ class NystroemCore(StreamingEstimator):
         """Set the attributes that follow from what predictions need."""
         raise NotImplementedError
 
-    def _more(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Add rows to the sums."""
         if not hasattr(self, "_state"):
             raise InputError(
                 f"partial_fit of {type(self).__name__} is not available after load or after a search, because the "
                 "sums that it would update are not stored. Call fit on all rows, with landmarks=model.landmarks_."
             )
-        source, work = self._opened(X, y, sample_weight, reset=False), self._search.work([0])
+        source, work = self._open(X, y, sample_weight, reset=False), self._search.work([0])
         if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
@@ -339,7 +339,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         -------
         self
         """
-        return self._fitted(X, y, sample_weight, more=False)
+        return self._fit_pass(X, y, sample_weight, more=False)
 
     def publish(self) -> None:
         """Set the attributes that follow from what predictions need."""
@@ -376,8 +376,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         True
         """
         if not hasattr(self, "_dual"):
-            return self._fitted(X, y, sample_weight, more=True)
-        return self._more(X, y, sample_weight)
+            return self._fit_pass(X, y, sample_weight, more=True)
+        return self._add_rows(X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Predict, block by block; only the predictions are held.
@@ -475,7 +475,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         self
         """
         self._known = None
-        return self._fitted(X, y, sample_weight, more=False)
+        return self._fit_pass(X, y, sample_weight, more=False)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
@@ -492,9 +492,9 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         self
         """
         if hasattr(self, "_dual"):
-            return self._more(X, y, sample_weight)
-        self._known = None if classes is None else np.unique(checked_names("classes", classes, len(classes)))
-        return self._fitted(X, y, sample_weight, more=True)
+            return self._add_rows(X, y, sample_weight)
+        self._known = None if classes is None else np.unique(check_names("classes", classes, len(classes)))
+        return self._fit_pass(X, y, sample_weight, more=True)
 
     def _solve(self, work: Any, state: State) -> None:
         if self._known is None:  # labels that were promised may still come

@@ -20,7 +20,7 @@ from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
-from mercer.runtime.passes import checked_backend, run_pass
+from mercer.runtime.passes import check_backend, run_pass
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
 from mercer.streaming.blocks import Source, as_source
@@ -69,7 +69,7 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
 
     def _validate(self) -> None:
-        checked_backend(self.backend)
+        check_backend(self.backend)
         validate(self)
         if self.checkpoint is not None and self.random_state is None:
             what = f"random_state of {type(self).__name__}"
@@ -134,7 +134,7 @@ def is_stream(X: Any, y: Any = None) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def opened(
+def open_source(
     estimator: Any, X: Any, y: Any, weights: Any = None, groups: Any = None, *, labels: bool, reset: bool = True,
     least: int = 1,
 ) -> Source:  # fmt: skip

@@ -16,7 +16,7 @@ from mercer.estimators.base import store
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
-    opened,
+    open_source,
     warn_if_landmarks_lost,
     warn_if_no_mercer_kernel,
 )
@@ -85,10 +85,10 @@ class NystroemSearchCore(StreamingEstimator):
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
+    def _open_search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
         self._begin()
         self._validate()
-        source = opened(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
+        source = open_source(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
         return self._settle(source, int(self.cv))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -108,14 +108,14 @@ class NystroemSearchCore(StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            search = self._opened(X, y, sample_weight, groups)
-            self.best_estimator_ = self._winner(search, *self._searched(search))
+            search = self._open_search(X, y, sample_weight, groups)
+            self.best_estimator_ = self._winner(search, *self._run_search(search))
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
         self.best_estimator_.publish()
         return self
 
-    def _searched(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
+    def _run_search(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
         """Run, choose, and keep what the search has to say; the numbers of the winning kernel and alpha."""
         self.plan_ = search.plan()
         found = search.run()
@@ -135,7 +135,7 @@ class NystroemSearchCore(StreamingEstimator):
         if found.nested is not None:
             self.nested_, self.nested_scores_ = found.nested, found.nested.scores
             self.optimism_ = found.nested.optimism
-        self._words = self._summarised()
+        self._words = self._summarize()
         self._warn(found, edges_in_words(table, choice))
         return found, k, a
 
@@ -217,7 +217,7 @@ class NystroemSearchCore(StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._opened(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
+        return fresh._open_search(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")
@@ -232,7 +232,7 @@ class NystroemSearchCore(StreamingEstimator):
         check_is_fitted(self, "best_estimator_")
         return Text(self._words)
 
-    def _summarised(self) -> str:
+    def _summarize(self) -> str:
         lines = [
             str(self.plan_),
             self.table_.text(self.choice_, self.folds_),

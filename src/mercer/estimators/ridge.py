@@ -117,7 +117,7 @@ class KernelRidge(IntervalsMixin, MultiOutputMixin, RegressorMixin, Updatable, R
         std : ndarray of the same shape
             Only with `return_std`.
         """
-        rows = self.checked_rows(X, diag)
+        rows = self.check_rows(X, diag)
         values = self.as_given(self.fitted_.values(rows))
         if not return_std:
             return values
@@ -216,7 +216,7 @@ class KernelRidgeClassifier(LabelsMixin, RidgeCore):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self)
-        values = self.fitted_.values(self.checked_rows(X))
+        values = self.fitted_.values(self.check_rows(X))
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> Array:

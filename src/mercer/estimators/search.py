@@ -17,7 +17,7 @@ from mercer.estimators.refitting import like_training
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.targets import LabelsMixin
-from mercer.estimators.updating import checked_numbers
+from mercer.estimators.updating import check_numbers
 from mercer.selection.search import Search
 
 
@@ -152,7 +152,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         """
         check_is_fitted(self, "best_estimator_")
         fitted = self.best_estimator_.fitted_
-        kept = np.setdiff1d(np.arange(len(fitted.targets)), checked_numbers(rows, len(fitted.targets)))
+        kept = np.setdiff1d(np.arange(len(fitted.targets)), check_numbers(rows, len(fitted.targets)))
         return self._again(
             fitted.rows(kept).values, fitted.targets[kept], None if fitted.weights is None else fitted.weights[kept]
         )

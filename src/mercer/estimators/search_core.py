@@ -11,17 +11,17 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import checked_gram, checked_weights
+from mercer.data.checks import check_gram, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, checked_input, object_tags
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
-from mercer.runtime.checkpoint import checked_path
+from mercer.runtime.checkpoint import check_path
 from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Plan, Rates
 from mercer.selection.scoring import resolve_scoring
@@ -57,11 +57,11 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         """The kernels given, one or many."""
         return list(self.kernels) if isinstance(self.kernels, list | tuple) else [self.kernels]
 
-    def checked_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
         listed = self._listed() if reset else [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
-        return checked_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
+        return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
     def _candidates(self, X: Any) -> tuple[Rows, list[Kernel], Array]:
         """Kernels and alphas, from all of X and before any split."""
@@ -73,7 +73,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         for kernel in kernels:
             kernel.check(rows)
         if True in kinds:
-            checked_gram(rows.dense())
+            check_gram(rows.dense())
         return rows, kernels, resolve_alphas(self.alphas, kernels, rows)
 
     def prepare(
@@ -97,10 +97,10 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         """
         forget(self)
         validate(self)
-        X, y = self.checked_data(X, y)
+        X, y = self.check_data(X, y)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
-            checked_weights(type(self).__name__, weights)
+            check_weights(type(self).__name__, weights)
         targets = Targets.read(self, y, weights, by_split=True)
         rows, kernels, alphas = self._candidates(X)
         folds = self._folds(X, targets.y, groups)
@@ -111,7 +111,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
 
     def _folds(self, X: Any, y: Any, groups: Any) -> Folds:
         if self.checkpoint is not None:
-            checked_path(self.checkpoint)
+            check_path(self.checkpoint)
             if by_chance(self.cv, self.repeats, self.random_state):
                 must_be = "an integer when checkpoint is given and the folds are random"
                 way_out = "Without a seed the next run would draw other folds, and could not resume."
@@ -170,9 +170,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
             choice = table.choose(self.rule, search.folds, search.failures)
             if self.extend_grid:
-                table, choice = self._extended(search, table, choice)
+                table, choice = self._extend(search, table, choice)
             if self.tune:
-                table, choice = self._tuned(search, table, choice)
+                table, choice = self._tune_winner(search, table, choice)
         except KeyboardInterrupt as stop:
             if hasattr(stop, "table"):
                 self.cv_results_ = stop.table.results()
@@ -191,7 +191,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self._warn(table, choice, search.failures)
         return choice
 
-    def _extended(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
+    def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it does not."""
         for turn in range(_ROUNDS):
             alphas = further_alphas(table, choice)
@@ -210,7 +210,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
 
-    def _tuned(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
+    def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
         winner, problem = table.kernels[choice.kernel], search.problem
         if not winner.tunable() or problem.gram:
@@ -315,7 +315,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     def _model_for(self, X: Any) -> Any:
         """The best candidate, after these new rows were checked."""
         check_is_fitted(self, "best_estimator_")
-        self.checked_data(X, reset=False)
+        self.check_data(X, reset=False)
         return self.best_estimator_
 
     def _html_repr(self) -> str:

@@ -1,7 +1,7 @@
 """A fitted model without some of its rows, or with more, from the factor that it has.
 
 Without rows R the model is the one of all rows whose targets at R are what it predicts there: y_R less E_R, the errors
-of leaving R out (docs/derivations, section 28). More rows are appended to the Cholesky factor.
+of leaving R out (docs/derivations, section 28). More rows are append_rows to the Cholesky factor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.dual import DualSolved, Solution
-from mercer.solvers.fitted import FittedRidge, cancelled
+from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.plan import EPS
 
@@ -37,7 +37,7 @@ def _can_grow(model: Any) -> bool:
 
 
 class Updatable(RidgeCore):
-    """Rows removed and added, with kernel and alpha as they are."""
+    """Rows remove_rows and added, with kernel and alpha as they are."""
 
     _one_target: bool
 
@@ -67,7 +67,7 @@ class Updatable(RidgeCore):
         array([4.])
         """
         check_is_fitted(self)
-        found: Self = removed(self, rows)
+        found: Self = remove_rows(self, rows)
         return found
 
     def with_rows(self, X: Any, y: Any) -> Self:
@@ -99,7 +99,7 @@ class Updatable(RidgeCore):
         True
         """
         check_is_fitted(self)
-        found: Self = appended(self, *self._more(X, y, "with_rows"))
+        found: Self = append_rows(self, *self._more(X, y, "with_rows"))
         return found
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
@@ -132,7 +132,7 @@ class Updatable(RidgeCore):
         if not hasattr(self, "fitted_"):
             fitted: Self = self.fit(X, y)
             return fitted
-        more = appended(self, *self._more(X, y, "partial_fit"))
+        more = append_rows(self, *self._more(X, y, "partial_fit"))
         self.fitted_ = more.fitted_
         self.publish()
         return self
@@ -141,7 +141,7 @@ class Updatable(RidgeCore):
         """More rows and their targets (m x t), checked."""
         if self.kernel_.kind == "gram":
             raise InputError(f"{what} does not support precomputed kernels: the kernel matrix has to grow, too.")
-        rows = self.checked_rows(X)
+        rows = self.check_rows(X)
         targets = self.fitted_.targets.shape[1]
         try:
             given = np.asarray(y, dtype=np.float64)
@@ -156,7 +156,7 @@ class Updatable(RidgeCore):
         return rows, Y
 
 
-def checked_numbers(rows: Any, n: int) -> Array:
+def check_numbers(rows: Any, n: int) -> Array:
     """Row numbers, at least one and not all; negative ones count from the end."""
     found = np.atleast_1d(np.asarray(rows))
     if found.dtype == bool and found.shape == (n,):
@@ -173,11 +173,11 @@ def checked_numbers(rows: Any, n: int) -> Array:
 
 
 @underflow_is_zero
-def removed(model: Any, rows: Any) -> Any:
+def remove_rows(model: Any, rows: Any) -> Any:
     """The model of the other rows."""
     fitted: FittedRidge = model.fitted_
     n = len(fitted.targets)
-    numbers = checked_numbers(rows, n)
+    numbers = check_numbers(rows, n)
     kept = np.setdiff1d(np.arange(n), numbers)
     places = np.flatnonzero(np.isin(fitted.numbers, numbers))
     if len(places) == len(fitted.numbers):
@@ -185,16 +185,16 @@ def removed(model: Any, rows: Any) -> Any:
     weights = None if fitted.weights is None else fitted.weights[kept]
     rest = replace(fitted, X=fitted.rows(kept).values, weights=weights, targets=fitted.targets[kept])
     if fitted.route.singular or (fitted.alphas <= 0).any():
-        return _refitted(model, rest)
+        return _refit(model, rest)
     if not len(places):
-        return _made(model, replace(rest, dual=fitted.dual[kept]))
+        return _rebuild(model, replace(rest, dual=fitted.dual[kept]))
     dual, constant = fitted.dual.copy(), fitted.constant.copy()
     primal = None if fitted.primal is None else fitted.primal.copy()
     used, condition, lost = fitted.numbers, fitted.route.condition, 1.0
     for (mine, solved), (_, left_out) in zip(fitted.systems, fitted.leave_outs, strict=True):
         (E,) = left_out.residuals([places])
         if E is None:
-            return _refitted(model, rest)
+            return _refit(model, rest)
         Y = fitted.targets[np.ix_(used, mine)]
         centre = Y.mean(axis=0) if fitted.intercept else np.zeros(len(mine))
         Y = Y - centre  # targets far from zero lose no digits
@@ -206,38 +206,38 @@ def removed(model: Any, rows: Any) -> Any:
             condition = max(condition, left_out.condition)
     if primal is None:
         left = np.setdiff1d(used, numbers)
-        lost = cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
+        lost = count_cancelled(fitted.kernel.diagonal(fitted.rows(left)), dual[left], fitted.targets[left])
     route = replace(fitted.route, condition=condition, cancelled=lost)
     if primal is None:
         route = replace(route, rank=len(left), size=len(left))
-    return _made(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
+    return _rebuild(model, replace(rest, dual=dual[kept], constant=constant, primal=primal, route=route))
 
 
 @underflow_is_zero
-def appended(model: Any, new: Rows, Y: Array) -> Any:
+def append_rows(model: Any, new: Rows, Y: Array) -> Any:
     """The model of the rows it has and these, of weight 1 each."""
     fitted: FittedRidge = model.fitted_
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    start = replace(fitted, X=_joined(fitted.X, new.values), targets=targets, weights=weights, primal=None)
-    systems = _appended_systems(fitted, new)
+    start = replace(fitted, X=_join_rows(fitted.X, new.values), targets=targets, weights=weights, primal=None)
+    systems = _append_systems(fitted, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
     for mine, solved in systems:
         solution = solved.solve(targets[:, mine])
         dual[:, mine], constant[mine] = solution.dual, solution.intercept
-        if _drifted(solved, solution, targets[:, mine]):
+        if _has_drifted(solved, solution, targets[:, mine]):
             systems = []
             break
     if not systems:
-        return _refitted(model, start)
+        return _refit(model, start)
     route = max((solved.inverse.route() for _, solved in systems), key=lambda route: route.condition)
-    lost = cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
+    lost = count_cancelled(fitted.kernel.diagonal(start.rows()), dual, targets)
     found = replace(start, dual=dual, constant=constant, route=replace(route, cancelled=max(route.cancelled, lost)))
     found.known["systems"] = systems
-    return _made(model, found)
+    return _rebuild(model, found)
 
 
-def _appended_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSolved]]:
+def _append_systems(fitted: FittedRidge, new: Rows) -> list[tuple[Array, DualSolved]]:
     """The factors of a dual system with these rows; none where they have weights or a factor cannot grow."""
     if fitted.weights is not None or fitted.primal is not None or (fitted.alphas <= 0).any():
         return []
@@ -267,7 +267,7 @@ def _factors(fitted: FittedRidge) -> list[tuple[Array, Cholesky]]:
     ]
 
 
-def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
+def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     """Whether the solution leaves more of the targets than rounding explains, after many rows were added."""
     assert isinstance(solved.inverse, Cholesky)  # noqa: S101 - made so
     terms = solved.inverse.times(solution.dual)
@@ -276,21 +276,21 @@ def _drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     return bool((np.abs(y - terms).max(axis=0) > _DRIFT * size + 4 * EPS * np.abs(Y).max(axis=0)).any())
 
 
-def _refitted(model: Any, start: FittedRidge) -> Any:
+def _refit(model: Any, start: FittedRidge) -> Any:
     """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
     targets = start.targets[:, 0] if getattr(model, "_one_target", False) else start.targets
     alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
     fresh = type(model)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=model.solver)
-    return _made(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
+    return _rebuild(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
 
 
-def _joined(X: Any, more: Any) -> Any:
+def _join_rows(X: Any, more: Any) -> Any:
     if hasattr(X, "tocsr") or hasattr(more, "tocsr"):
         raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
     return np.concatenate([np.asarray(X), np.asarray(more)])
 
 
-def _made(model: Any, fitted: FittedRidge) -> Any:
+def _rebuild(model: Any, fitted: FittedRidge) -> Any:
     """A model of the same class and parameters that has this fit."""
     found = clone(model)
     for name in ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_"):

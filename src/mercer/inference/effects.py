@@ -20,7 +20,7 @@ from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.inference.changes import Change, Item, Radial, column_place, kernel_change, known_rows, stencil, values
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
-from mercer.insight.intervals import checked_confidence
+from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.text import Shown, counted, text_table
 
@@ -193,7 +193,7 @@ def marginal_effects(
     """
     if not isinstance(errors, str) or errors not in ("jackknife", "homogeneous"):
         raise InputError(sentence("errors of marginal_effects", "'jackknife' or 'homogeneous'", repr(errors)))
-    confidence = checked_confidence(confidence)
+    confidence = check_confidence(confidence)
     found = as_sum(model, X, of)
     wanted = _wanted(found, columns)
     pairs = _pairs(found, wanted, interactions)

@@ -29,7 +29,7 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import TableModel
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted
 from mercer.runtime import promise
-from mercer.solvers.fitted import FittedRidge, cancelled
+from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import centre_of, times
 from mercer.solvers.leave_out import LeaveOut
 from mercer.solvers.plan import digits_left
@@ -176,7 +176,7 @@ def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
     encoder = _encoder(model, encoder)
     if encoder is not None:
         return Rows(encoder.transform(X), None)
-    rows: Rows = _ridge(model).checked_rows(X)
+    rows: Rows = _ridge(model).check_rows(X)
     return rows
 
 
@@ -220,7 +220,7 @@ def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: boo
         P = (U / (s**2 + solved.alpha)) @ U.T
         y = fitted.targets[:, 0] - (fitted.targets.mean() if fitted.intercept else 0.0)
         a, shares = P @ y, solved.shares(np.zeros((solved.system.count, 1)))[:, 0]
-        lost = cancelled(fitted.kernel.diagonal(Rows(Z, fitted.names)), a[:, None], y[:, None])
+        lost = count_cancelled(fitted.kernel.diagonal(Rows(Z, fitted.names)), a[:, None], y[:, None])
     else:
         P, a, shares = left.matrix(), fitted.dual[:, 0], left.intercept_shares()
     refuse_few_digits(fitted, left, "marginal_effects", lost)

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from mercer.data.folds import by_chance, checked_names, draw
+from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
 from mercer.errors import InputError, sentence
@@ -191,7 +191,7 @@ def permutation_test(
     >>> permutation_test(search, X, rng.normal(size=60), permutations=99, random_state=0).pvalue > 0.05
     True
     """
-    search = checked_search(search_or_model, X, scoring)
+    search = check_search(search_or_model, X, scoring)
     if not is_whole(permutations, 1):
         raise InputError(sentence("permutations", "an integer of at least 1", repr(permutations)))
     if stop_after is not None and not is_whole(stop_after, 1):
@@ -263,7 +263,7 @@ def _as_good(scores: Array, own: float) -> Array:
     return np.asarray(scores >= own - _ROUNDING * abs(own))
 
 
-def checked_search(given: Any, X: Any, scoring: Any = None) -> Any:
+def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
     """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
     if isinstance(given, KernelRidge | KernelRidgeClassifier):
         if np.ndim(given.alpha):
@@ -307,10 +307,10 @@ class Permutations:
         self.n, self.rng, self.parts = n, rng, [np.arange(n)]
         self.groups: list[list[Array]] = []
         if blocks is not None:
-            names = checked_names("blocks of permutation_test", blocks, n)
+            names = check_names("blocks of permutation_test", blocks, n)
             self.parts = [np.flatnonzero(names == name) for name in np.unique(names)]
         if groups is not None:
-            names = checked_names("groups of permutation_test", groups, n)
+            names = check_names("groups of permutation_test", groups, n)
             rows = [np.flatnonzero(names == name) for name in np.unique(names)]
             self.groups = [[each for each in rows if len(each) == size] for size in {len(each) for each in rows}]
             if max(map(len, self.groups)) < 2:

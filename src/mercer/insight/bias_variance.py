@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, checked_alpha
+from mercer.data.checks import as_numbers, check_alpha
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.runtime import promise
@@ -348,7 +348,7 @@ def _ladder(estimator: Any, alphas: Any) -> Array:
     count = np.size(alphas)
     if np.ndim(alphas) != 1 or not count:
         raise InputError(sentence("alphas of bias_variance", "a list of numbers", repr(alphas)))
-    return checked_alpha(type(estimator).__name__, alphas, count)
+    return check_alpha(type(estimator).__name__, alphas, count)
 
 
 def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight: Any) -> BiasVariance:
@@ -359,7 +359,7 @@ def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight
     m = len(setting.truth_test)
     bias = model.predict(setting.X_test).reshape(m, -1).T - setting.truth_test
     variance = np.empty_like(bias)
-    for mine, part, weights in model.fitted_.shares(model.checked_rows(setting.X_test)):
+    for mine, part, weights in model.fitted_.shares(model.check_rows(setting.X_test)):
         spread = setting.noise[model.fitted_.numbers][:, None] * weights
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
     noise = np.broadcast_to(setting.noise_test**2, bias.shape)
@@ -373,7 +373,7 @@ def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weig
 
     model = clone(estimator)
     if ladder is None:
-        checked_alpha(type(estimator).__name__, model.alpha, 1)
+        check_alpha(type(estimator).__name__, model.alpha, 1)
         return model.fit(X, y, sample_weight)
     model.set_params(alpha=ladder)
     return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)

@@ -123,13 +123,13 @@ def check_mercer(
                 "check_mercer(kernel, X)."
             )
         K, own = as_matrix(kernel_or_matrix)
-        return _measured(K, own if precision is None else float(precision), "K")
+        return _measure(K, own if precision is None else float(precision), "K")
     if X is not None:
         return _on_rows(kernel_or_matrix, X, _KERNEL_PRECISION if precision is None else float(precision))
     return _without_rows(kernel_or_matrix, _widths(columns), _generator(random_state))
 
 
-def _measured(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
+def _measure(K: Array, precision: float, name: str, rows: Any = None, proof: Certificate | None = None) -> MercerCheck:
     """Symmetry first, then the spectrum of the symmetric part."""
     spectrum = GramSpectrum(K, precision)
     gap, (i, j) = worst_asymmetry(K)
@@ -184,12 +184,12 @@ def _on_rows(kernel: Kernel, X: Any, precision: float) -> MercerCheck:
         raise InputError(sentence("X of check_mercer", "at least one row", "none"))
     if kernel.kind == "gram":
         K, own = as_matrix(kernel(X))
-        return _measured(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
+        return _measure(K, max(own, precision), f"{kernel!r} of this matrix", None, kernel.certificate())
     # what is not our own arithmetic is asked for both halves, so that an asymmetry shows
     K = kernel(rows) if kernel.trusted else kernel(rows, rows)
     if not np.isfinite(K).all():
         raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity", "Scale X."))
-    return _measured(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
+    return _measure(K, precision, f"{kernel!r} on these rows", rows, kernel.certificate())
 
 
 def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generator) -> MercerCheck:
@@ -198,14 +198,14 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         return MercerCheck(True, f"{kernel!r} is a Mercer kernel: proved, whatever the rows.", certificate=proof)
     if proof.witness is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness: {proof.witness}."
-        return _refuted(proof, said, proof.witness, GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
+        return _refute(proof, said, proof.witness, GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
     known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
     if kernel.kind not in ("vectors", "any"):
         return MercerCheck(proof.valid, f"{kernel!r} {known}.\nPass X to check it on your rows.", certificate=proof)
     found = search(kernel, columns, rng)
     if found.witness is not None and found.spectrum is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
-        return _refuted(proof, said, found.witness, found.spectrum)
+        return _refute(proof, said, found.witness, found.spectrum)
     if found.tried:
         said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is not a proof."
     else:
@@ -213,7 +213,7 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
     return MercerCheck(proof.valid, f"{said}\nPass X to check it on your rows.", certificate=proof)
 
 
-def _refuted(proof: Certificate, said: str, witness: Witness, spectrum: GramSpectrum) -> MercerCheck:
+def _refute(proof: Certificate, said: str, witness: Witness, spectrum: GramSpectrum) -> MercerCheck:
     measured = spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
     return MercerCheck(False, said, *measured, witness, None, proof)
 

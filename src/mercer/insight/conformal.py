@@ -255,7 +255,7 @@ def conformal_sets(
                 inside = whole[(whole[:, 1] >= low) & (whole[:, 0] <= high)]
                 intervals.append(np.clip(inside, low, high))
                 worst = max(worst, error if len(inside) else 0.0)
-            ends = unit * _merged(np.vstack(intervals))
+            ends = unit * _merge(np.vstack(intervals))
             sets.append(ends + centre + 2 * EPS * (np.abs(ends) + abs(centre)) * np.array([-1.0, 1.0]))
     if worst > _WORTH_A_WORD:
         warn(
@@ -351,7 +351,7 @@ def conforming(b: Array, c: Array, b_error: Array, c_error: Array, needed: int) 
     if needed <= 0:
         return np.array([[-math.inf, math.inf]]), 0.0
     above, below = (_beyond_zero(b, sign * c, b_error, c_error, needed) for sign in (1.0, -1.0))
-    return _merged(np.vstack([-below[0][:, ::-1], above[0]])), max(above[1], below[1])
+    return _merge(np.vstack([-below[0][:, ::-1], above[0]])), max(above[1], below[1])
 
 
 def _beyond_zero(b: Array, c: Array, b_error: Array, c_error: Array, needed: int) -> tuple[Array, float]:
@@ -384,7 +384,7 @@ def _reach(b: Array, c: Array, b_error: Array, c_error: Array) -> tuple[Array, A
     return np.where(outer <= inner, math.inf, inner), np.where(outer <= inner, math.inf, outer)
 
 
-def _merged(intervals: Array) -> Array:
+def _merge(intervals: Array) -> Array:
     """Intervals in order, those that touch put together."""
     found: list[list[float]] = []
     for low, high in intervals[np.argsort(intervals[:, 0], kind="stable")].tolist():

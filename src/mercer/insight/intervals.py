@@ -79,13 +79,13 @@ class Coverage(Shown):
         return f"coverage {shares} on {self.rows} rows (nominal {nominal}); mean width {widths}"
 
 
-def checked_confidence(value: Any) -> float:
+def check_confidence(value: Any) -> float:
     """Validate `confidence`: a number above 0 and below 1.
 
     Examples
     --------
-    >>> from mercer.insight.intervals import checked_confidence
-    >>> checked_confidence(90)
+    >>> from mercer.insight.intervals import check_confidence
+    >>> check_confidence(90)
     Traceback (most recent call last):
         ...
     mercer.errors.InputError: confidence must be a number above 0 and below 1; got 90. Use 0.9 for ...
@@ -97,7 +97,7 @@ def checked_confidence(value: Any) -> float:
     return float(value)
 
 
-def checked_method(value: Any) -> str:
+def check_method(value: Any) -> str:
     """Validate `method`; "full" is answered before."""
     if not isinstance(value, str) or value not in METHODS:
         raise InputError(sentence("method", "'jackknife+', 'cv+', 'gaussian' or 'full'", repr(value)))
@@ -366,7 +366,7 @@ def interval_bounds(
     diagonal : ndarray of shape (m,) or None
         k(x, x), for method="gaussian" unless the primal was solved.
     """
-    confidence, method = checked_confidence(confidence), checked_method(method)
+    confidence, method = check_confidence(confidence), check_method(method)
     if method == "gaussian":
         scale = fitted.evidence()[0]
         variance = scale * fitted.variance(rows, diagonal)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, checked_size, refuse_not_finite
+from mercer.data.checks import as_numbers, check_size, refuse_not_finite
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
@@ -94,7 +94,7 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     """
     targets = _targets(y)
     if estimator is None:
-        return _repeated(X, targets)
+        return _from_repeated_inputs(X, targets)
     if not is_smoother(estimator) and hasattr(estimator, "kernels"):
         found = _search(estimator, X, targets, sample_weight)
         return _residual(
@@ -115,7 +115,7 @@ def _targets(y: Any) -> Array:
     if found is None or found.ndim != 1:
         raise InputError(sentence("y of noise_estimate", "one finite number per row", f"shape {np.shape(y)}"))
     refuse_not_finite("y of noise_estimate", found)
-    checked_size("y of noise_estimate", found)
+    check_size("y of noise_estimate", found)
     return found
 
 
@@ -132,7 +132,7 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
     place = np.full(len(y), -1)
     place[used] = np.arange(len(used))
     degrees = float(len(used))
-    for _, part, weights in model.fitted_.shares(model.checked_rows(X)):
+    for _, part, weights in model.fitted_.shares(model.check_rows(X)):
         numbers = np.arange(len(y))[part]
         mine = np.flatnonzero(place[numbers] >= 0)
         S = weights[:, mine]
@@ -145,7 +145,7 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), degrees, how)
 
 
-def _repeated(X: Any, y: Array) -> NoiseEstimate:
+def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
     """Pooled variance within rows of equal inputs."""
     group = _groups(X)
     if len(group) != len(y):

@@ -295,13 +295,13 @@ def repair(K: Any, method: str = "clip", *, return_report: bool = False) -> Arra
     if gap > _NOISE * float(np.abs(table).max()):
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
         raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
-    report, mended = _mended(GramSpectrum(table, precision), method)
+    report, mended = _mend(GramSpectrum(table, precision), method)
     kept = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
     result = mended.astype(kept)
     return (result, report) if return_report else result
 
 
-def _mended(spectrum: GramSpectrum, method: str) -> tuple[Repair, Array]:
+def _mend(spectrum: GramSpectrum, method: str) -> tuple[Repair, Array]:
     before, n = spectrum.symmetric, len(spectrum.K)
     if not spectrum.negative:
         same = spectrum.K if (spectrum.K == spectrum.K.T).all() else before * spectrum.unit

@@ -318,7 +318,7 @@ class ApproximateFeatures(Brief):
         columns = tables[0].width
         if rows.width != columns:
             raise InputError(sentence("Z", f"a table of {columns} columns, as X is", f"{rows.width} columns"))
-        return _evaluated(self.kernel, self._map, [*tables, rows], self.method, self._asked)
+        return _judge_map(self.kernel, self._map, [*tables, rows], self.method, self._asked)
 
     def deviation(self, Z: Any = None) -> Array:
         """Standard deviation of every phi(x)'phi(z) over draws of the frequencies, exactly.
@@ -360,13 +360,13 @@ def approximate(
     if not is_real(probability) or not 0 < probability < 1:
         raise InputError(sentence("probability", "a number between 0 and 1", repr(probability)))
     if _is_exact(kernel):
-        return _evaluated(kernel, Exact(kernel), [rows], "exact", float(probability))
+        return _judge_map(kernel, Exact(kernel), [rows], "exact", float(probability))
     chosen = choose_method(kernel, rows) if method == "auto" else method
     if chosen == "fourier" and count % 2:
         must_be = "even, a cosine and a sine for each frequency"
         raise InputError(sentence("count of Fourier features", must_be, count))
-    drawn = _drawn(kernel, rows, int(count), chosen, _generator(random_state))
-    return _evaluated(kernel, drawn, [rows], chosen, float(probability))
+    drawn = _draw_map(kernel, rows, int(count), chosen, _generator(random_state))
+    return _judge_map(kernel, drawn, [rows], chosen, float(probability))
 
 
 def choose_method(kernel: Kernel, rows: Rows) -> str:
@@ -409,11 +409,11 @@ def _generator(random_state: Seed) -> np.random.Generator:
         raise InputError(sentence("random_state", must_be, repr(random_state))) from None
 
 
-def _drawn(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:
+def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.random.Generator) -> FeatureMap:
     """The map of a kernel, member by member; of the rows only the columns are looked at."""
 
     def draw(member: Kernel, seen: Rows = rows) -> FeatureMap:
-        return _drawn(member, seen, count, method, generator)
+        return _draw_map(member, seen, count, method, generator)
 
     if _is_exact(kernel):
         return Exact(kernel)
@@ -427,13 +427,13 @@ def _drawn(kernel: Kernel, rows: Rows, count: int, method: str, generator: np.ra
         case Sum():
             return Stacked(draw(kernel.k1), draw(kernel.k2))
         case Product():
-            return _paired(kernel, draw(kernel.k1), draw(kernel.k2), rows)
+            return _pair_maps(kernel, draw(kernel.k1), draw(kernel.k2), rows)
         case On() | Mapped():
             return Through(kernel, draw(kernel.base, kernel.seen(rows)))
     raise InputError(_refusal(kernel, method))
 
 
-def _paired(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> Paired:
+def _pair_maps(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> Paired:
     if left.limits([rows[:0]]).spread == 0:
         return Paired(left, right)
     if right.limits([rows[:0]]).spread == 0:
@@ -496,7 +496,7 @@ def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Ge
     return result
 
 
-def _evaluated(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
+def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
     """Features of the last table, and bounds for all pairs of rows of all tables."""
     rows = tables[-1]
     count = drawn.width(rows)

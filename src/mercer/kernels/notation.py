@@ -142,16 +142,16 @@ def _value(node: ast.expr, text: str) -> Any:
         case ast.Name(id=name):
             return _class(name)()
         case ast.BinOp(left=left, op=op, right=right):
-            return _combined(_value(left, text), op, _value(right, text), text)
+            return _combine(_value(left, text), op, _value(right, text), text)
         case ast.Call():
-            return _called(node, text)
+            return _call(node, text)
     raise KernelTextError(
         f"The kernel expression {_short(text)!r} contains {ast.unparse(node)!r}; only kernels, numbers, + * ** and "
         f"the methods {', '.join(_METHODS)} are allowed."
     )
 
 
-def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
+def _combine(left: Any, op: ast.operator, right: Any, text: str) -> Any:
     # Two plain numbers are not worked out: 9**9**9 must not keep anyone waiting.
     if isinstance(left, Kernel) or isinstance(right, Kernel):
         rules: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -174,7 +174,7 @@ def _combined(left: Any, op: ast.operator, right: Any, text: str) -> Any:
     )
 
 
-def _called(node: ast.Call, text: str) -> Any:
+def _call(node: ast.Call, text: str) -> Any:
     given = [_value(item, text) for item in node.args]
     named = {item.arg or "**": _value(item.value, text) for item in node.keywords}
     if len(named) < len(node.keywords):

@@ -109,7 +109,7 @@ def _chunks(symbols: Symbols, start: int, stop: int) -> list[range]:
     return [*runs, range(first, stop)] if first < stop else runs
 
 
-def _padded(symbols: Symbols, texts: range | Array) -> Array:
+def _pad(symbols: Symbols, texts: range | Array) -> Array:
     """Codes of these texts, one per row, filled up with -1."""
     starts = np.concatenate([[0], np.cumsum(symbols.lengths)])
     lengths = symbols.lengths[texts]
@@ -119,7 +119,7 @@ def _padded(symbols: Symbols, texts: range | Array) -> Array:
     return table
 
 
-def _decayed(codes: Array, width: int, decay: float) -> Array:
+def _decay(codes: Array, width: int, decay: float) -> Array:
     """T S of every text: for each letter, decay^distance summed over its occurrences before each position."""
     texts, longest = codes.shape
     table = np.zeros((texts, longest, width))
@@ -135,11 +135,11 @@ class _Context:
     """Where each letter stands in some texts, and what stands before and after it."""
 
     def __init__(self, symbols: Symbols, texts: range, length: int, decay: float) -> None:
-        codes, width = _padded(symbols, texts), len(symbols.known)
+        codes, width = _pad(symbols, texts), len(symbols.known)
         self.texts, self.places = np.nonzero(codes >= 0)
         self.codes = codes[self.texts, self.places]
-        self.before = _decayed(codes, width, decay) if length > 1 else None
-        self.after = _decayed(codes[:, ::-1], width, decay)[:, ::-1] if length > 2 else None
+        self.before = _decay(codes, width, decay) if length > 1 else None
+        self.after = _decay(codes[:, ::-1], width, decay)[:, ::-1] if length > 2 else None
 
     def of(self, letter: int) -> tuple[Array, list[Array]]:
         """The texts of every occurrence of a letter, and the tables around it."""
@@ -180,21 +180,21 @@ def _by_pairs(symbols: Symbols, left: Array, right: Array, length: int, decay: f
         start += len(parts[-1])
 
     def fill(part: Array) -> None:
-        s, t = _padded(symbols, left[part]).T, _padded(symbols, right[part]).T
+        s, t = _pad(symbols, left[part]).T, _pad(symbols, right[part]).T
         if min(len(s), len(t)) < length:
             result[part] = 0.0
             return
         match = ((s[:, None] == t) & (s[:, None] >= 0)).astype(np.float64)  # (|s|, |t|, pairs)
         X = match.copy()
         for _ in range(length - 1):
-            X = match * _cumulated(_cumulated(X, decay).swapaxes(0, 1), decay).swapaxes(0, 1)
+            X = match * _accumulate(_accumulate(X, decay).swapaxes(0, 1), decay).swapaxes(0, 1)
         result[part] = X.sum(axis=(0, 1))
 
     run(fill, parts)
     return decay**2 * result
 
 
-def _cumulated(X: Array, decay: float) -> Array:
+def _accumulate(X: Array, decay: float) -> Array:
     """T X along the first axis."""
     result = np.zeros_like(X)
     for place in range(1, len(X)):

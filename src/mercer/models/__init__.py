@@ -8,10 +8,10 @@ from typing import Any
 
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.table_model import without_rows
-from mercer.models.records import MISFITS, FileStamp, checked_account, checked_model, layout, restored, written
+from mercer.models.records import MISFITS, FileStamp, check_account, check_model, layout, restored, written
 from mercer.runtime import readable
 from mercer.runtime.container import VERSION, Header, loads, packed, read_arrays, read_header
-from mercer.runtime.disk import checked_path, opened, write_whole
+from mercer.runtime.disk import check_path, opened, write_whole
 from mercer.text import Shown
 
 __all__ = ["ModelFile", "inspect", "load", "save"]
@@ -51,8 +51,8 @@ def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None
     >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
     True
     """
-    place = checked_path(path)
-    checked_model(model)
+    place = check_path(path)
+    check_model(model)
     model = model if rows else without_rows(model)
     try:
         text, arrays = written(model, FileStamp.now())
@@ -90,7 +90,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ...
     mercer.errors.ModelFileError: The model file nowhere.mercer cannot be read: no such file or directory.
     """
-    with opened(checked_path(path), way_out=_WAY_OUT) as (file, size):
+    with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
         header = read_header(file, size)
         arrays = read_arrays(file, header)
         return restored(header.text, header.entries, arrays)
@@ -164,14 +164,14 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     3 training rows, 1 column; ... kB, format version 1
     written ...-...-...T...:...:...+00:00 with ...
     """
-    with opened(checked_path(path), way_out=_WAY_OUT) as (file, size):
+    with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
         return _described(read_header(file, size), size)
 
 
 def _described(header: Header, size: int) -> ModelFile:
     record = loads(header.text, "its record")
     try:
-        stamp, found = FileStamp.read(record), checked_account(record)
+        stamp, found = FileStamp.read(record), check_account(record)
     except ModelFileError:
         raise
     except MISFITS:

@@ -182,7 +182,7 @@ def account(model: Any) -> dict[str, Any]:
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
 
 
-def checked_account(record: dict[str, Any]) -> dict[str, Any]:
+def check_account(record: dict[str, Any]) -> dict[str, Any]:
     """The account in a record whose model has not been read."""
     found = record["account"]
     texts = all(is_text(found[name]) for name in ("class", "kernel", "alpha"))
@@ -197,7 +197,7 @@ def checked_account(record: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def checked_model(model: Any) -> None:
+def check_model(model: Any) -> None:
     """Raise an error unless this is a fitted model of a class that can be saved."""
     name = type(model).__name__
     if type(model) is Pipeline:
@@ -206,7 +206,7 @@ def checked_model(model: Any) -> None:
     if CLASSES.get(name) is not type(model):
         raise InputError(sentence("A model to save", f"one of {', '.join(CLASSES)}", name))
     if isinstance(model, TableModel):
-        checked_model(model.model)
+        check_model(model.model)
     try:
         for each in KEPT[name]:
             attribute(model, each)
@@ -224,4 +224,4 @@ def _checked_pipeline(model: Pipeline) -> None:
         raise InputError(sentence("The steps of a Pipeline to save", must_be, got, way_out))
     if not hasattr(steps[0], "columns_"):
         raise InputError("This Pipeline is not fitted yet. Call fit before save.")
-    checked_model(steps[1])
+    check_model(steps[1])

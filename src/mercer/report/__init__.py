@@ -62,9 +62,9 @@ def write_report(
     '<!doctype html>'
     """
     from mercer.report.rendering import page
-    from mercer.runtime.disk import checked_path, write_whole
+    from mercer.runtime.disk import check_path, write_whole
 
-    place = checked_path(path, "report")
+    place = check_path(path, "report")
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
     text = page(gather(subject, evaluation, origin or Origin()))
     write_whole(place, [text.encode("utf-8", "replace")], "report")

@@ -23,13 +23,13 @@ from mercer.runtime.container import (
     read_arrays,
     read_header,
 )
-from mercer.runtime.disk import checked_path as named_path
+from mercer.runtime.disk import check_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
 
 State = Mapping[str, npt.NDArray[Any]]
 
 
-def checked_path(path: Any) -> Path:
+def check_path(path: Any) -> Path:
     """checkpoint= as a path."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(sentence("checkpoint", "the path of a file, or None", repr(path)))
@@ -48,7 +48,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, mark: str) -> None:
-        self.path, self.mark = checked_path(path), mark
+        self.path, self.mark = check_path(path), mark
 
     def load(self, like: State) -> dict[str, npt.NDArray[Any]] | None:
         """What was finished, or None if nothing was: arrays of the names, types, shapes and order of those in `like`.

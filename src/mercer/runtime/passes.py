@@ -160,7 +160,7 @@ def run_pass(
     >>> run_pass(as_source(np.ones((10, 2))), ColumnSums(), at_once=4)["sum"]
     array([10., 10.])
     """
-    checked_backend(backend)
+    check_backend(backend)
     if at_once < 1:
         raise InputError(sentence("The number of rows of a block", "at least 1", at_once))
     chosen = _chosen(backend, source)
@@ -182,7 +182,7 @@ def run_pass(
     return run_on_cluster(this, chosen)
 
 
-def checked_backend(backend: Backend) -> None:
+def check_backend(backend: Backend) -> None:
     """Refuse what is no backend."""
     if backend is None or hasattr(backend, "scheduler_info") or hasattr(backend, "scheduler_address"):
         return

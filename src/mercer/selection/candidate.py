@@ -164,7 +164,7 @@ class Candidate:
         """Held-out predictions for one alpha."""
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
-        found = self._refitted(alpha) if self.route == "refit" else self._left_out(alpha)
+        found = self._refit_all(alpha) if self.route == "refit" else self._left_out(alpha)
         values = self.twins.equalized(found.values[:, : self.targets])
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
@@ -190,7 +190,7 @@ class Candidate:
         try:
             return self._read(Spectral(d, U, U * U, self.K, alpha, self.problem, self.new), alpha)
         except SingularError:
-            return self._refitted(alpha)
+            return self._refit_all(alpha)
 
     def _leave_out(self, alpha: float) -> Dual:
         problem = self.problem
@@ -229,7 +229,7 @@ class Candidate:
             if self.problem.labels:
                 condition = lost_labels(values, terms, condition, 1.0)
         cancelled = self.problem.labels and not self.ranks
-        cancelled |= self.errors_only and bool(self._cancelled(values, left).any())
+        cancelled |= self.errors_only and bool(self._has_cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
     def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> tuple[int, float]:
@@ -237,9 +237,9 @@ class Candidate:
         problem, rows, t = self.problem, self.removals.rows, self.targets
         e, good = left.single_residuals()
         found = problem.Y - e / problem.root[:, None]
-        few_digits = self._cancelled(found, left) & good
+        few_digits = self._has_cancelled(found, left) & good
         if self.errors_only:  # those whose errors are small, too
-            few_digits &= self._cancelled(problem.Y - found, left)
+            few_digits &= self._has_cancelled(problem.Y - found, left)
         small = np.flatnonzero(few_digits)
         if len(small) and not left.degenerate:
             found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
@@ -260,7 +260,7 @@ class Candidate:
                 continue
             e, good = more
             found = problem.Y[rows] - e / problem.root[rows, None]
-            small = self._cancelled(found, left) & good
+            small = self._has_cancelled(found, left) & good
             if small.any():
                 direct = left.single_predictions(rows[small], e[small, :t], self.sets.rows[base])
                 found[small, :t] = direct / problem.root[rows[small], None]
@@ -268,7 +268,7 @@ class Candidate:
             done.update(np.array(members)[good].tolist())
         return done
 
-    def _cancelled(self, values: Array, left: LeaveOut) -> Array:
+    def _has_cancelled(self, values: Array, left: LeaveOut) -> Array:
         """Rows of which Y - E has too few digits: predictions far smaller than the targets, labels that are close."""
         if self.ranks:
             return np.ones(len(values), dtype=bool)
@@ -298,7 +298,7 @@ class Candidate:
         read = np.repeat(was_read, removals.counts)
         weighted = read & (places >= 0)
         values[weighted] = problem.Y[removals.rows[weighted]] - values[weighted] / problem.root[places[weighted], None]
-        small = read & self._cancelled(values, left)
+        small = read & self._has_cancelled(values, left)
         for i in np.unique(np.repeat(np.arange(len(removals)), removals.counts)[small]).tolist():
             part = removals.part(i)
             direct = self._direct(i, E[i], left, alpha)
@@ -320,7 +320,7 @@ class Candidate:
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
 
-    def _refitted(self, alpha: float) -> HeldOut:
+    def _refit_all(self, alpha: float) -> HeldOut:
         removals = self.removals
         values, worst = np.empty((len(removals.rows), self.problem.Y.shape[1])), 1.0
         terms = np.empty(len(values))
@@ -343,7 +343,7 @@ class Candidate:
             K /= root[train, None] * root[train]
         weights = None if problem.weights is None else root[train] ** 2
         if problem.balance is not None:
-            weights = self._balanced(mask)
+            weights = self._balance_weights(mask)
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalized, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
@@ -351,16 +351,16 @@ class Candidate:
         del K, system
         places = problem.place[test]
         if problem.weights is None:
-            return self._predicted(self.K[np.ix_(places, train)], solution)
+            return self._predict_from(self.K[np.ix_(places, train)], solution)
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
         if self.new is not None and not mine.all():
             others = np.searchsorted(problem.unused, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
-        return self._predicted(against, solution)
+        return self._predict_from(against, solution)
 
-    def _predicted(self, against: Array, solution: Solution) -> tuple[Array, Array, float]:
+    def _predict_from(self, against: Array, solution: Solution) -> tuple[Array, Array, float]:
         values, condition = against @ solution.dual + solution.intercept, solution.route.condition
         dual = solution.dual[:, : self.targets]
         terms = np.abs(against) @ np.abs(dual).max(axis=1) + float(self.problem.intercept)
@@ -368,7 +368,7 @@ class Candidate:
             condition = lost_labels(values[:, : self.targets], terms, condition, self.rounding.error)
         return values, terms, condition
 
-    def _balanced(self, mask: Array) -> Array:
+    def _balance_weights(self, mask: Array) -> Array:
         """Weights of the training rows that have one; classes count, and so do their rows, whatever they weigh."""
         problem = self.problem
         own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]

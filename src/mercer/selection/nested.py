@@ -150,7 +150,7 @@ def run_nested(
     """All inner and outer fits of all candidates, and the best candidate of every outer fold."""
     layout = other_folds(search.folds) if inner is None else own_folds(search.folds, inner)
     plan = nested_plan(search, layout, kernels, alphas)
-    table, owner, outer_values = _tried(search, layout, kernels, alphas, plan, verbose)
+    table, owner, outer_values = _try_candidates(search, layout, kernels, alphas, plan, verbose)
     choices, best, worst = [], np.empty(len(layout.outer)), 1.0
     values = np.empty_like(outer_values[0, 0])
     for o in range(len(layout.outer)):
@@ -171,7 +171,7 @@ def run_nested(
     return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, search.failures, plan)
 
 
-def _tried(
+def _try_candidates(
     search: Search, layout: NestedSets, kernels: Sequence[Kernel], alphas: Array, plan: Plan, verbose: int
 ) -> tuple[SearchTable, Array, Array]:
     """Inner scores of all candidates, to which outer split each belongs, and outer held-out values."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mercer.data.checks import checked_size
+from mercer.data.checks import check_size
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
@@ -200,7 +200,7 @@ def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool
     if not math.isfinite(log_determinant):
         log_determinant = math.nan  # a singular Gaussian has no density
     Y = Y - Y.mean(axis=0) if intercept else Y
-    checked_size("y", Y)
+    check_size("y", Y)
     scale = np.maximum(np.einsum("ij,ij->j", Y, dual), 0.0) / n
     with np.errstate(divide="ignore"):
         evidence = -0.5 * n - 0.5 * log_determinant - 0.5 * n * (math.log(2 * math.pi) + np.log(scale))

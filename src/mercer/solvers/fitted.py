@@ -135,7 +135,7 @@ class FittedRidge:
             kept, solutions = [(np.arange(t), solved)], [solved.solve(targets[0])]
         else:
             pairs = zip(targets, groups, strict=True)
-            solutions = [_solved(system, mine, float(alpha), choice.name) for mine, alpha in pairs]
+            solutions = [_solve_system(system, mine, float(alpha), choice.name) for mine, alpha in pairs]
         dual, constant, first = start.dual, start.constant, solutions[0].primal
         primal = None if first is None else np.zeros((len(first), t))
         for i, solution in enumerate(solutions):
@@ -145,7 +145,7 @@ class FittedRidge:
                 primal[:, places == i] = solution.primal
         route = max((solution.route for solution in solutions), key=_badness)
         if primal is None:
-            lost = cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
+            lost = count_cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
             route = replace(route, cancelled=max(route.cancelled, lost))
         found = replace(start, primal=primal, route=route)
         if kept:
@@ -207,11 +207,11 @@ class FittedRidge:
     def columns(self, rows: Rows) -> Array:
         """k(X, x) over the rows that were trained on, or phi(x) where the primal was solved, as columns."""
         if self.primal is None:
-            return self._trained(between(self.kernel, rows, self.against).T)
+            return self._trained_columns(between(self.kernel, rows, self.against).T)
         phi = self.features(rows)
         return np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi).T
 
-    def _trained(self, columns: Array) -> Array:
+    def _trained_columns(self, columns: Array) -> Array:
         """The columns of the rows that were trained on."""
         return columns if len(self.numbers) == len(columns) else columns[self.numbers]
 
@@ -220,11 +220,11 @@ class FittedRidge:
         if self.primal is not None:
             return self.primal.copy()
         if "weights" not in self.known:
-            self.known["weights"] = self._summed_features(what)
+            self.known["weights"] = self._sum_features(what)
         return np.array(self.known["weights"])
 
     @underflow_is_zero
-    def _summed_features(self, what: str) -> Array:
+    def _sum_features(self, what: str) -> Array:
         """Phi'a, by blocks of training rows."""
         rows, targets = self.rows(), self.dual.shape[1]
         way_out = "Use dual_coef_: f(x) = k(x, X_fit_) dual_coef_ + intercept_."
@@ -295,7 +295,7 @@ class FittedRidge:
                     result[part, mine] = solved.variance(np.empty(0), self.columns(rows[part]))[:, None]
                 continue
             for part, new in columns_against(self.kernel, rows, self.against):
-                result[part][:, mine] = solved.variance(diagonal[part], self._trained(new))[:, None]
+                result[part][:, mine] = solved.variance(diagonal[part], self._trained_columns(new))[:, None]
         return result
 
     @underflow_is_zero
@@ -355,11 +355,11 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
 
 
-def _solved(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
+def _solve_system(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
     return system.at(alpha).solve(Y) if isinstance(system, PrimalSystem) else system.solve(Y, alpha, solver)
 
 
-def cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
+def count_cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
     """How much larger than the targets the terms of K a are, of which |K_ij| <= (K_ii K_jj)^1/2."""
     unit = sizes(Y)  # so that squares exist
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

@@ -136,7 +136,7 @@ def pivoted_cholesky(
         chance = _chances(left, open_part, _EXHAUSTED * trace / n)
         drawn = rng.choice(n, size=min(_BLOCK, rank - filled), p=chance)
         core = gram(kernel, Rows(rows.values[drawn], rows.names)) - F[drawn, :filled] @ F[drawn, :filled].T
-        accepted, lower = _accepted(core, left[drawn], _EXHAUSTED * trace / n, rng)
+        accepted, lower = _accept_rows(core, left[drawn], _EXHAUSTED * trace / n, rng)
         if not len(accepted):
             break
         chosen = drawn[accepted]
@@ -161,7 +161,7 @@ def _chances(left: Array, open_part: Array, least: float) -> Array:
     return np.asarray(chance / chance.sum() if chance.any() else left / left.sum())
 
 
-def _accepted(core: Array, before: Array, least: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _accept_rows(core: Array, before: Array, least: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Which rows of a block are taken, and the Cholesky factor of their part of `core`.
 
     A row was drawn in proportion to what it lacked before the block. It is taken with the share of this that the rows

@@ -101,9 +101,9 @@ class Explicit(LeaveOut):
         return np.asarray(-(self._rows(rows) @ self._rows(columns).T))
 
     def _one(self, rows: Array, runs: Runs) -> Array | None:
-        return self._divided(rows, self.a[rows])
+        return self._divide(rows, self.a[rows])
 
-    def _divided(self, rows: Array, a: Array) -> Array | None:
+    def _divide(self, rows: Array, a: Array) -> Array | None:
         """(I - Z_S Z_S')^-1 a; None where the block has lost too many digits."""
         part = self._rows(rows)
         if len(rows) <= part.shape[1]:
@@ -119,7 +119,7 @@ class Explicit(LeaveOut):
     def predictions(self, rows: Array, E: Array) -> Array:
         """(I - Z_S Z_S')^-1 Z_S Z_T'y_T for the rows T that are not left out: E of targets that are 0 at S, and -1."""
         others = np.setdiff1d(np.arange(len(self.y)), rows)
-        found = self._divided(rows, self._rows(rows) @ (self._rows(others).T @ self.y[others]))
+        found = self._divide(rows, self._rows(rows) @ (self._rows(others).T @ self.y[others]))
         return self.y[rows] - E if found is None else found
 
     def single_predictions(self, rows: Array, E: Array, base: Array | None = None) -> Array:

@@ -164,14 +164,14 @@ class PrimalSolved:
         self.cholesky: Cholesky | None = None
         self.kept = np.empty(0, dtype=bool)
         self.inverse = np.empty(0)
-        if alpha > 0 and self._factored():
+        if alpha > 0 and self._factor_normal():
             return
         _, s, _ = system.singular()
         squared = s * s
         self.kept = s * s + alpha > 0
         self.inverse = np.divide(1.0, squared + alpha, out=np.zeros_like(s), where=self.kept)
 
-    def _factored(self) -> bool:
+    def _factor_normal(self) -> bool:
         try:
             factor = Cholesky(self.system.normal().copy(), self.alpha, self.system.reason)
         except NotPositiveDefinite:

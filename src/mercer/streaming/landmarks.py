@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import checked_size
+from mercer.data.checks import check_size
 from mercer.data.hashing import fill_folds, row_words, words_of
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
@@ -133,7 +133,7 @@ def numbers_of(sample: Block) -> Numbers:
     """Targets that are numbers, with their mean on the sample as offset."""
     if sample.Y is None:
         raise InputError("y must be given to fit; got none.")
-    checked_size("y", sample.Y)
+    check_size("y", sample.Y)
     return Numbers(np.asarray(sample.Y.mean(axis=0)))
 
 

@@ -169,10 +169,10 @@ def looks_like_dates(levels: Sequence[str]) -> bool:
     return 2 * sum(bool(_LOOKS.fullmatch(text)) for text in levels) > len(levels)
 
 
-def checked_format(form: object) -> str | None:
+def check_format(form: object) -> str | None:
     """Validate a format that was said.
 
-    >>> checked_format("%d/%m/%Y")
+    >>> check_format("%d/%m/%Y")
     '%d/%m/%Y'
     """
     if form is None:

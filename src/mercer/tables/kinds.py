@@ -434,7 +434,7 @@ def _decide_text(cells: Cells) -> tuple[Kind, str]:
     return "category", f"{said}, {distinct} distinct values in {present} rows"
 
 
-def checked_kind(column: str | int, kind: object) -> None:
+def check_kind(column: str | int, kind: object) -> None:
     """Validate a kind in `kinds`."""
     if kind not in ASKABLE:
         must_be = "'number', 'category', 'date' or 'text'"

@@ -16,7 +16,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.runtime import promise
 from mercer.tables.cells import Cells, Where, Writing, coded_cells, read_cells, short, text_cells
-from mercer.tables.dates import WORDS, checked_format
+from mercer.tables.dates import WORDS, check_format
 from mercer.tables.delimited import SEPARATORS, read_delimited
 from mercer.tables.kinds import meant
 from mercer.tables.parquet import distinct_texts, promise_texts, read_parquet, table_path
@@ -163,7 +163,7 @@ def read_table(
         style,
         infinite == "missing",
         dict(writings or {}),
-        checked_format(date_format),
+        check_format(date_format),
         strict if isinstance(strict, bool) else frozenset(strict),
     )
     if raw[:4] == b"PAR1":

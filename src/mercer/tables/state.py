@@ -12,8 +12,8 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.tables.cells import Writing
 from mercer.tables.columns import Column, Scale, output_names
-from mercer.tables.dates import FORMATS, checked_format
-from mercer.tables.kinds import Kind, checked_kind
+from mercer.tables.dates import FORMATS, check_format
+from mercer.tables.kinds import Kind, check_kind
 from mercer.tables.texts import Parts
 from mercer.tables.values import NumberStyle
 
@@ -50,14 +50,14 @@ class EncoderSettings:
             raise InputError(sentence("kinds of TableEncoder", must_be, repr(kinds)))
         pairs = tuple((key if isinstance(key, int) else str(key), kind) for key, kind in (kinds or {}).items())
         for column, kind in pairs:
-            checked_kind(column, kind)
+            check_kind(column, kind)
         if isinstance(drop, str | int) or not all(isinstance(column, str | int) for column in drop):
             raise InputError(sentence("drop of TableEncoder", "a list of columns, such as ['id']", repr(drop)))
         if missing not in _MISSING:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
         if not isinstance(strict, bool):
             raise InputError(sentence("strict of TableEncoder", "True or False", repr(strict)))
-        style, dates = NumberStyle.said(decimal, thousands), checked_format(date_format)
+        style, dates = NumberStyle.said(decimal, thousands), check_format(date_format)
         return cls(pairs, tuple(drop), style, missing, dates, strict)
 
     def record(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _is_written(writing: Writing) -> bool:
     if not all(type(each) is str for each in astuple(writing)):
         return False
     try:
-        return writing.dates in FORMATS or checked_format(writing.dates) is not None
+        return writing.dates in FORMATS or check_format(writing.dates) is not None
     except InputError:
         return False
 

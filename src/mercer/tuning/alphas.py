@@ -143,7 +143,7 @@ class LeaveOutErrors:
 
     def error(self, alpha: float) -> float:
         """Weighted mean squared error; infinite where the system is singular."""
-        left = self._inverted(alpha)
+        left = self._invert(alpha)
         found = math.inf if left is None else float(np.mean(self._out(left, self.sets) ** 2))
         if found < self.best[0]:
             self.best = found, alpha, left
@@ -151,13 +151,13 @@ class LeaveOutErrors:
 
     def residuals(self, alpha: float, folds: Sequence[Array]) -> tuple[Array, Array]:
         """Predictions less y, with each row or group left out in turn, and with each fold; NaN where singular."""
-        left = self.best[2] if self.best[1] == alpha else self._inverted(alpha)
+        left = self.best[2] if self.best[1] == alpha else self._invert(alpha)
         if left is None:
             return np.full(self.problem.Y.shape, np.nan), np.full(self.problem.Y.shape, np.nan)
         root = self.problem.root[:, None]
         return -self._out(left, self.sets) / root, -self._out(left, folds) / root
 
-    def _inverted(self, alpha: float) -> Inverted | None:
+    def _invert(self, alpha: float) -> Inverted | None:
         try:
             return Inverted.of_matrix(self.K, alpha, self.problem, mirrored=True)
         except SingularError:

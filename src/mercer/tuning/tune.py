@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, checked_intercept, checked_size, checked_weights, refuse_not_finite
+from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, refuse_not_finite
 from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
@@ -262,7 +262,7 @@ def _refuse_untunable(kernel: Kernel, bounds: Any) -> None:
 def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: bool) -> tuple[Rows, Problem]:
     if not isinstance(kernel, Kernel):
         raise InputError(sentence("kernel of tune", "a kernel, such as Gaussian(1.0)", repr(kernel)))
-    checked_intercept("tune", intercept)
+    check_intercept("tune", intercept)
     rows = kernel.read(X)
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(kernel.diagonal(rows)).all()
@@ -278,8 +278,8 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         if numbers is None or numbers.shape != (len(rows),):
             raise InputError(sentence("sample_weight of tune", "one finite number per row of X", _shape(sample_weight)))
         refuse_not_finite("sample_weight of tune", numbers)
-        weights = checked_weights("tune", numbers)
-    checked_size("y of tune", targets)
+        weights = check_weights("tune", numbers)
+    check_size("y of tune", targets)
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
     if len(problem.used) < 3:
         raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used)}.")
