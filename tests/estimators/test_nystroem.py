@@ -24,6 +24,7 @@ from mercer import (
 )
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, SingularSystemWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed, Sigmoid, Words
+from refusals import refusal, tells
 from views import read_only
 
 KERNEL = Gaussian(1.5)
@@ -353,3 +354,11 @@ def test_saved_searches_and_classifiers_predict_the_same(classes, rng, tmp_path)
             assert again.summary() == model.summary()
         if hasattr(model, "classes_"):
             assert again.classes_.tolist() == model.classes_.tolist()
+
+
+def test_labels_that_were_promised_are_those_of_the_first_call(rng):
+    X, y = rng.normal(size=(40, 2)), np.array(["a", "b"] * 20)
+    model = NystroemRidgeClassifier(landmarks=10).partial_fit(X, y, classes=["a", "b", "c"])
+    model.partial_fit(X, y, classes=["c", "b", "a"])
+    assert model.n_rows_ == 80
+    assert tells(refusal(model.partial_fit, X, y, classes=["a", "b"]), "classes of NystroemRidgeClassifier")

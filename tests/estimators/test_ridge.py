@@ -482,3 +482,16 @@ def test_with_an_intercept_deviations_and_evidence_do_not_depend_on_where_the_ta
     lower, upper = model.predict_interval(new, method="gaussian")
     half = 1.6448536269514722 * np.sqrt(variance + 0.1 * scale)
     np.testing.assert_allclose([mean - lower, upper - mean], [half, half], **known)
+
+
+def test_parameters_of_a_kernel_are_set_together():
+    model = KernelRidge(kernel=Gaussian(1.0) + Linear())
+    model.set_params(kernel__k1__width=2.0, kernel__k2=Gaussian(3.0))
+    assert model.kernel == Gaussian(2.0) + Gaussian(3.0)
+
+
+def test_the_solver_is_chosen_for_the_rows_with_weight(rng):
+    X, weights = rng.normal(size=(30, 2)), np.zeros(30)
+    weights[:20] = 1.0
+    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
+    assert "20 rows" in str(model.route_)

@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.class_weight import compute_sample_weight
 
-from mercer import KernelRidge, KernelRidgeClassifier
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV
 from mercer.errors import InputError
 from mercer.kernels import Gaussian, Laplacian, Linear
 from mercer.selection.removals import label_targets
@@ -176,7 +176,7 @@ def test_class_weights_of_zero_for_all_are_refused_in_a_sentence(rng):
         KernelRidgeClassifier(class_weight={0: 0.0, 1: 0.0}).fit(X, y)
     with pytest.raises(InputError) as caught:
         KernelRidgeClassifier(class_weight={0: -1.0, 1: 1.0}).fit(X, y)
-    assert tells(str(caught.value), "sample_weight of KernelRidgeClassifier", "got -1 in row 0")
+    assert tells(str(caught.value), "class_weight of KernelRidgeClassifier", "got {0: -1.0, 1: 1.0}")
 
 
 def test_numbers_that_are_no_labels_are_refused(rng):
@@ -207,3 +207,20 @@ def test_grids_and_pickles(rng):
     model = grid.best_estimator_
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_one_class_is_left_where_class_weights_leave_one(rng):
+    X, y = rng.normal(size=(6, 2)), [0, 1, 0, 1, 1, 0]
+    for model in (KernelRidgeClassifier(class_weight={0: 0.0}), KernelRidgeClassifierCV(class_weight={0: 0.0})):
+        with pytest.raises(InputError) as caught:
+            model.fit(X, y)
+        assert tells(str(caught.value), f"y of {type(model).__name__}", "got 1 class, 1")
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(rng):
+    X = rng.normal(size=(8, 2))
+    model = KernelRidgeClassifier(kernel="rbf").fit(X, list("abababab"))
+    before = model.predict(X).tolist()
+    with pytest.raises(InputError):
+        model.set_params(alpha=-1.0).fit(X, list("yzyzyzyz"))
+    assert model.predict(X).tolist() == before

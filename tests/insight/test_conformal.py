@@ -263,3 +263,13 @@ def test_sparse_rows_have_the_sets_of_dense_ones():
     model = KernelRidge(0.1, kernel=Linear(), fit_intercept=True)
     dense = np.vstack(model.fit(X, y).predict_set(new))
     assert np.allclose(np.vstack(model.fit(csr_matrix(X), y).predict_set(csr_matrix(new))), dense, rtol=1e-9)
+
+
+def test_a_ladder_among_given_kernels_is_made_again_with_the_new_row(rng):
+    X = rng.normal(size=(30, 2))
+    y, new = np.sin(X[:, 0]), rng.normal(size=(1, 2)) * 5
+    search = KernelRidgeCV(["gaussian", Gaussian(1.0)], [0.1, 1.0]).fit(X, y)
+    assert search.own_ladders() == (True, False)
+    both = KernelRidgeCV(["gaussian", Gaussian(1.0)], [0.1, 1.0]).fit(np.vstack([X, new]), np.append(y, 0.0))
+    given = KernelRidgeCV(both.kernels_, [0.1, 1.0]).fit(X, y)
+    np.testing.assert_array_equal(search.predict_set(new)[0], given.predict_set(new)[0])

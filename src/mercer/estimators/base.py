@@ -42,6 +42,12 @@ def store(estimator: Any, given: dict[str, Any]) -> None:
     vars(estimator).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
+def listed_kernels(kernels: Any) -> list[Any]:
+    """The kernels given, one or many."""
+    alone = isinstance(kernels, str | Kernel) or not hasattr(kernels, "__iter__")
+    return [kernels] if alone else list(kernels)
+
+
 def set_kernel_params(self: Any, **params: Any) -> Any:
     """Set parameters; ``kernel__width`` and the like put a new kernel in place of the old one.
 
@@ -57,11 +63,15 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
     self
     """
     outer = {name: value for name, value in params.items() if "__" not in name}
+    inner: dict[str, dict[str, Any]] = {}
     for name, value in params.items():
-        head, _, inner = name.partition("__")
-        held = outer.get(head, getattr(self, head, None))
-        if inner:
-            outer |= {head: held.set_params(**{inner: value})} if isinstance(held, Kernel) else {name: value}
+        head, _, rest = name.partition("__")
+        if rest and isinstance(outer.get(head, getattr(self, head, None)), Kernel):
+            inner.setdefault(head, {})[rest] = value
+        elif rest:
+            outer[name] = value
+    for head, given in inner.items():
+        outer[head] = outer.get(head, getattr(self, head)).set_params(**given)
     return BaseEstimator.set_params(self, **outer)
 
 
@@ -160,11 +170,12 @@ class RidgeCore(KernelEstimator):
     # -- fitting ----------------------------------------------------------------------------------
 
     def _choice(self, kernel: Kernel, rows: Rows, n: int, alphas: int) -> SolverChoice:
-        """The route for n rows, those given with weight; refused here if it does not fit in memory."""
+        """The route for n rows, of which those given have weight; refused here if it does not fit in memory."""
         # only the scalar product leaves a sparse table sparse
         dense_only = rows.sparse and not isinstance(kernel, Linear) and self.solver != "primal"
         count = None if dense_only else kernel.count_features(rows)
-        choice = choose(self.solver, n, count, alphas, iterable=kernel.kind != "gram")
+        used = rows.values.shape[0]
+        choice = choose(self.solver, used, count, alphas, iterable=kernel.kind != "gram")
         if kernel.kind == "gram":  # the matrix given is kept beside the one that is factored
             choice = replace(choice, bytes=choice.bytes + 8 * n * n)
         refuse_if_too_large(choice, type(self).__name__, n)
@@ -188,25 +199,24 @@ class RidgeCore(KernelEstimator):
         """
         owner = type(self).__name__
         X, y = self.check_data(X, y)
-        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
-        Y, weights, self._per_target = targets.Y, targets.weights, np.ndim(self.alpha) > 0
-        if targets.classes is None:
-            self._one_target = targets.one_column
-        else:
-            self.classes_ = targets.classes.labels
         validate(self)
-        alphas = check_alpha(owner, self.alpha, Y.shape[1])
-        weights = None if weights is None else check_weights(owner, weights.copy())
-        self.kernel_ = kernel = self.resolved_kernel(width_of(X))
+        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
+        weights = None if targets.weights is None else check_weights(owner, targets.weights.copy())
+        alphas, kernel = check_alpha(owner, self.alpha, targets.Y.shape[1]), self.resolved_kernel(width_of(X))
         kernel.check(self._as_rows(X))
         kept = X if weights is None or weights.all() else X[weights > 0]
-        choice = self._choice(kernel, self._as_rows(kept), len(Y), len(np.unique(alphas)))
-        X, Y = X.copy(), Y.copy()  # a fitted model is a value: nobody else's changes reach it
+        choice = self._choice(kernel, self._as_rows(kept), len(targets.Y), len(np.unique(alphas)))
+        X, Y = X.copy(), targets.Y.copy()  # a fitted model is a value: nobody else's changes reach it
         rows = self._as_rows(X)
-        warned = self._warn_if_invalid(rows)
+        warned = self._warn_if_invalid(kernel, rows)
         how: Any = {"names": rows.names, "intercept": bool(self.fit_intercept), "keep": self._kept_factor}
         with blas_for(len(Y)):
             self.fitted_ = FittedRidge.fit(kernel, X, Y, alphas, weights, choice=choice, **how)
+        self._per_target = np.ndim(self.alpha) > 0
+        if targets.classes is None:
+            self._one_target = targets.y.ndim == 1
+        else:
+            self.classes_ = targets.classes.labels
         self.publish()
         if not (warned and self.route_.negative):
             self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
@@ -224,24 +234,20 @@ class RidgeCore(KernelEstimator):
         """A table with a column per target, or its column where y had one dimension."""
         return table[:, 0] if self._one_target else table
 
-    def _warn_if_invalid(self, rows: Rows) -> bool:
+    @staticmethod
+    def _warn_if_invalid(kernel: Kernel, rows: Rows) -> bool:
         """Warn if the kernel, or the precomputed matrix, is known not to be a Mercer kernel."""
-        valid, reason = self.kernel_.verdict()
-        message = (
-            f"{self.kernel_!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. "
-            "The least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
-        )
-        if self.kernel_.kind == "gram":
-            K = check_gram(rows.dense())
-            bad = bad_pair(K) if isinstance(self.kernel_, Precomputed) else None
-            valid = None if bad is None else False
-            message = (
+        if kernel.kind != "gram":
+            return warn_if_not_mercer(kernel)
+        K = check_gram(rows.dense())
+        bad = bad_pair(K) if isinstance(kernel, Precomputed) else None
+        if bad is not None:
+            warn(
                 f"The precomputed kernel matrix must be positive semi-definite; got {bad}. Clip its negative "
-                "eigenvalues with mercer.repair(K) before fit."
+                "eigenvalues with mercer.repair(K) before fit.",
+                NotMercerWarning,
             )
-        if valid is False:
-            warn(message, NotMercerWarning)
-        return valid is False
+        return bad is not None
 
     @property
     def primal_coef_(self) -> Array:
@@ -265,6 +271,18 @@ class RidgeCore(KernelEstimator):
                 "Pass diag=, an array with one number per row."
             )
         return check_diagonal(given, len(rows))
+
+
+def warn_if_not_mercer(kernel: Kernel) -> bool:
+    """Warn if the kernel is known not to be a Mercer kernel, and return whether it is."""
+    valid, reason = kernel.verdict()
+    if valid is False:
+        warn(
+            f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
+            "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel.",
+            NotMercerWarning,
+        )
+    return valid is False
 
 
 def check_diagonal(given: Any, count: int) -> Array:

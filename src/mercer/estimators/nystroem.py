@@ -18,13 +18,12 @@ from mercer.data.checks import check_alpha
 from mercer.data.folds import check_names
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import InputError, SingularSystemWarning, sentence, warn
-from mercer.estimators.base import store
+from mercer.estimators.base import store, warn_if_not_mercer
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     new_blocks,
     open_source,
     warn_if_landmarks_lost,
-    warn_if_no_mercer_kernel,
 )
 from mercer.estimators.parameters import resolve
 from mercer.estimators.search_core import warn_if_ill
@@ -82,7 +81,7 @@ class NystroemCore(StreamingEstimator):
 
     def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
-        warn_if_no_mercer_kernel(kernel)
+        warn_if_not_mercer(kernel)
         return [kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
@@ -116,7 +115,7 @@ class NystroemCore(StreamingEstimator):
                 SingularSystemWarning,
             )
         else:
-            warn_if_ill(owner, self.condition_)
+            warn_if_ill(owner, SUMMED * self.condition_, of="predictions")
 
     @property
     def digits_(self) -> float:
@@ -293,6 +292,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         Rows that were summed.
     condition_ : float
         A bound of the condition number of the system.
+    digits_ : float
+        Decimal digits of predictions that are correct.
     plan_ : StreamPlan
         What the pass was predicted to take.
 
@@ -491,9 +492,13 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         -------
         self
         """
+        names = None if classes is None else np.unique(check_names("classes", classes, np.size(classes)))
         if hasattr(self, "_dual"):
+            if names is not None and not np.array_equal(names, self.classes_):
+                must_be = "None, or the labels of the first call"
+                raise InputError(sentence(f"classes of {type(self).__name__}", must_be, repr(classes)[:60]))
             return self._add_rows(X, y, sample_weight)
-        self._known = None if classes is None else np.unique(check_names("classes", classes, len(classes)))
+        self._known = names
         return self._fit_pass(X, y, sample_weight, more=True)
 
     def _solve(self, work: Any, state: State) -> None:

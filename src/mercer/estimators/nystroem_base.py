@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.data.rows import Array, Rows, Seed
-from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, nearest, sentence, warn
+from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
@@ -33,7 +33,6 @@ from mercer.text import counted
 PREDICTED_AT_ONCE = 32_768  # rows
 _READ_AT_ONCE = 65_536
 _FEW_LOST = 0.05  # share of the landmarks
-_FAMILY = 10  # kernels that a name stands for, about
 _ENDLESS = 10**9  # rows, where more may come
 
 
@@ -71,14 +70,18 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
     def _validate(self) -> None:
         check_backend(self.backend)
         validate(self)
-        if self.checkpoint is not None and self.random_state is None:
-            what = f"random_state of {type(self).__name__}"
+        if self.checkpoint is not None and not is_whole(self.random_state):
+            what, got = f"random_state of {type(self).__name__}", repr(self.random_state)[:40]
             way_out = "Without a seed the next run would draw other landmarks and folds, and could not resume."
-            raise InputError(sentence(what, "an integer when checkpoint is given", "None", way_out))
+            raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
 
     def _names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(names)
+
+    def _kernel_count(self) -> int:
+        """About how many candidates there are, before any row is read."""
+        return 1
 
     def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
         """The candidates, from a sample of rows."""
@@ -93,7 +96,7 @@ class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
         self._validate()
         owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
-        sample = drawn_sample(source, choice, sum(map(_guess, self._kernels())) or 1, folds, seed, self.backend)
+        sample = drawn_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets
@@ -254,24 +257,8 @@ def warn_if_landmarks_lost(owner: str, features: Features) -> None:
         )
 
 
-def warn_if_no_mercer_kernel(kernel: Kernel) -> None:
-    """Warn if the kernel is known not to be a Mercer kernel."""
-    valid, reason = kernel.verdict()
-    if valid is False:
-        message = (
-            f"{kernel!r} is not a Mercer kernel (its kernel matrices can have negative eigenvalues): {reason}. The "
-            "least-squares problem may have no minimum, and predictions may be meaningless. Use a Mercer kernel."
-        )
-        warn(message, NotMercerWarning)
-
-
 def seed_of(random_state: Seed) -> int:
     """`random_state` as the seed of landmarks and folds."""
     if isinstance(random_state, int | np.integer) and is_whole(random_state, 0):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _guess(kernel: Any) -> int:
-    """The number of kernels that an argument stands for, before any row is read."""
-    return _FAMILY if isinstance(kernel, str) and "(" not in kernel else 1

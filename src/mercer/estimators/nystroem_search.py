@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
-from mercer.estimators.base import store
+from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     open_source,
     warn_if_landmarks_lost,
-    warn_if_no_mercer_kernel,
 )
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
@@ -33,6 +32,8 @@ from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
 from mercer.streaming.search import StreamedResult, StreamedSearch
 from mercer.text import Text, summary_below
+
+_FAMILY = 10  # kernels that a name stands for, about
 
 
 class NystroemSearchCore(StreamingEstimator):
@@ -62,7 +63,10 @@ class NystroemSearchCore(StreamingEstimator):
         store(self, locals())
 
     def _kernels(self) -> list[Any]:
-        return list(self.kernels) if isinstance(self.kernels, list | tuple) else [self.kernels]
+        return listed_kernels(self.kernels)
+
+    def _kernel_count(self) -> int:
+        return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in self._kernels()) or 1
 
     def _validate(self) -> None:
         super()._validate()
@@ -87,7 +91,7 @@ class NystroemSearchCore(StreamingEstimator):
 
     def _open_search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
         self._begin()
-        self._validate()
+        self._validate()  # before the table is read
         source = open_source(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
         return self._settle(source, int(self.cv))
 
@@ -144,8 +148,8 @@ class NystroemSearchCore(StreamingEstimator):
         if edges:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warn(EdgeOfGridWarning(said, hint="$others."))
-        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_))
-        warn_if_no_mercer_kernel(self.best_kernel_)
+        warn_if_ill(f"the best candidate of {owner}", SUMMED * found.table.worst_condition(self.choice_))
+        warn_if_not_mercer(self.best_kernel_)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures)
 

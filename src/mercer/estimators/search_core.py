@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_gram, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows
 from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
-from mercer.estimators.base import forget, set_kernel_params
+from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
 from mercer.estimators.refitting import Refitting
@@ -47,19 +48,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
     _model: ClassVar[Any]  # the class of the best candidate
 
     def __sklearn_tags__(self) -> Any:
-        tags, listed = super().__sklearn_tags__(), self._listed()
+        tags, listed = super().__sklearn_tags__(), listed_kernels(self.kernels)
         tags.input_tags.pairwise = any(is_precomputed(kernel) for kernel in listed)
         tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
         tags.input_tags.sparse = all(takes_sparse(kernel) for kernel in listed)
         return object_tags(tags, listed)
 
-    def _listed(self) -> list[Any]:
-        """The kernels given, one or many."""
-        return list(self.kernels) if isinstance(self.kernels, list | tuple) else [self.kernels]
-
     def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
-        listed = self._listed() if reset else [self.best_kernel_]
+        listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
@@ -165,7 +162,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
 
     def _choose(self, search: Search, kernels: list[Kernel], alphas: Array) -> Winner:
         """Score the candidates, extend or tune them if asked to, and choose."""
-        plan = search.plan(kernels, alphas)
+        plan, table = search.plan(kernels, alphas), None
         try:
             table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
             choice = table.choose(self.rule, search.folds, search.failures)
@@ -174,8 +171,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             if self.tune:
                 table, choice = self._tune_winner(search, table, choice)
         except KeyboardInterrupt as stop:
-            if hasattr(stop, "table"):
-                self.cv_results_ = stop.table.results()
+            finished = getattr(stop, "table", table)
+            if finished is not None:
+                self.cv_results_ = finished.results()
             raise
         self.kernels_, self.alphas_ = list(table.kernels), table.alphas
         grown = self.extend_grid or self.tune
@@ -192,7 +190,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return choice
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
-        """Add rungs beyond the edge that the best candidate is on, until it does not."""
+        """Add rungs beyond the edge that the best candidate is on, until it is on none."""
         for turn in range(_ROUNDS):
             alphas = further_alphas(table, choice)
             kernels = table.kernels if len(alphas) else further_kernels(table, choice)
@@ -200,15 +198,22 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
                 break
             axis, alphas = (1, alphas) if len(alphas) else (0, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
-            plan = search.plan(kernels, alphas)
-            try:
-                found = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=again)
-            except KeyboardInterrupt as stop:
-                stop.table = joined(table, getattr(stop, "table", table), axis)  # type: ignore[attr-defined]
-                raise
-            table = joined(table, found, axis)
+            table = self._add(search, table, kernels, alphas, axis, again)
             choice = table.choose(self.rule, search.folds, search.failures)
         return table, choice
+
+    def _add(
+        self, search: Search, table: SearchTable, kernels: Sequence[Kernel], alphas: Array, axis: int,
+        checkpoint: File = None,
+    ) -> SearchTable:  # fmt: skip
+        """The table with further kernels (axis 0) or alphas (axis 1); what is finished survives an interrupt."""
+        try:
+            plan = search.plan(kernels, alphas)
+            more = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=checkpoint)
+        except KeyboardInterrupt as stop:
+            stop.table = joined(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
+            raise
+        return joined(table, more, axis)
 
     def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""
@@ -228,8 +233,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             return table, choice
         for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
             rungs = table.alphas if alphas is None else np.array(alphas)
-            found = search.run(kernels, rungs, search.plan(kernels, rungs), verbose=self.verbose)
-            table = joined(table, found, axis)
+            table = self._add(search, table, kernels, rungs, axis)
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: Any, values: Array) -> None:
@@ -245,9 +249,9 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         self.cv_predictions_ = held_out[:, :, 0] if one else held_out
 
     def own_ladders(self) -> tuple[bool, bool]:
-        """Whether the kernels, and the alphas, are default ladders."""
-        by_name = all(isinstance(kernel, str) and kernel != "precomputed" for kernel in self._listed())
-        return by_name, self.alphas is None
+        """Whether some of the kernels, and the alphas, come from default ladders."""
+        given = listed_kernels(self.kernels)
+        return any(isinstance(kernel, str) and kernel != "precomputed" for kernel in given), self.alphas is None
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
@@ -276,8 +280,6 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
             expected = values[search.removals.part(i)] + search.problem.centre
             if search.classes is not None:
                 there = np.unique(search.classes.numbers[train])
-                if len(there) < 2:  # nothing is fitted to one class
-                    continue
                 if len(there) < len(search.classes.labels):  # a model of fewer classes; of two, their difference
                     expected = expected[:, there] if len(there) > 2 else expected[:, there[1:]] - expected[:, there[:1]]
             with warnings.catch_warnings():
@@ -350,15 +352,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return Text("\n".join(lines))
 
 
-def warn_if_ill(what: str, condition: float, route: str = "") -> None:
-    """Warn if few digits of the scores are correct.
+def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores") -> None:
+    """Warn if few digits of the scores, or of what else is named, are correct.
 
     Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
     if condition * EPS > _WORTH_A_WORD and route != "primal":
         warn(
             f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
-            f"{counted(round(digits_left(condition)), 'digit')} of its scores can be trusted. Use larger alphas for "
+            f"{counted(round(digits_left(condition)), 'digit')} of its {of} can be trusted. Use larger alphas for "
             "more accuracy.",
             IllConditionedWarning,
         )

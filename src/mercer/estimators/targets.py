@@ -71,12 +71,11 @@ class Targets:
             weights = np.ones(len(y)) if weights is None else weights
             own = balanced(classes.numbers, weights) if isinstance(given, str) else compute_sample_weight(given, y)
             weights = np.asarray(weights * own)
+            if (weights < 0).any():
+                must_be = "numbers of at least 0, by class"
+                raise InputError(sentence(f"class_weight of {type(estimator).__name__}", must_be, repr(given)))
+        refuse_one_class(type(estimator).__name__, classes.labels, classes.counts(weights))
         return cls(y, classes.targets(), weights, sample_weight, classes)
-
-    @property
-    def one_column(self) -> bool:
-        """Whether predictions have no axis for targets."""
-        return self.y.ndim == 1 and self.Y.shape[1] == 1
 
     def search(
         self, rows: Rows, folds: Folds, scoring: Scoring, *, intercept: bool, gram: bool, per_target: bool = False

@@ -1,7 +1,7 @@
 """A fitted model without some of its rows, or with more, from the factor that it has.
 
 Without rows R the model is the one of all rows whose targets at R are what it predicts there: y_R less E_R, the errors
-of leaving R out (docs/derivations, section 28). More rows are append_rows to the Cholesky factor.
+of leaving R out (docs/derivations, section 28). More rows are appended to the Cholesky factor.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _can_grow(model: Any) -> bool:
 
 
 class Updatable(RidgeCore):
-    """Rows remove_rows and added, with kernel and alpha as they are."""
+    """Rows removed and added, with kernel and alpha as they are."""
 
     _one_target: bool
 

@@ -77,6 +77,7 @@ def accuracy(y: Array, p: Array, removals: Removals) -> Array:
     return means((y == p).astype(np.float64), removals)
 
 
+MEANS_OF_ROWS = (mse, mae, accuracy)  # the score of a set is the mean of those of its rows
 QUICK: dict[str, Callable[[Array, Array, Removals], Array]] = {
     "neg_mean_squared_error": mse,
     "neg_root_mean_squared_error": rmse,
@@ -239,7 +240,7 @@ class Scoring:
     @property
     def of_rows(self) -> bool:
         """Whether the score of a test set is the mean of those of its rows, whatever the sets."""
-        return self.quick in (mse, mae, accuracy)
+        return self.quick in MEANS_OF_ROWS
 
     @property
     def of_ranks(self) -> bool:
@@ -431,7 +432,7 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
     if isinstance(scoring, str):
         if scoring in QUICK:
             function = QUICK[scoring]
-            return Scoring(scoring, function, pooled=function not in (mse, mae, accuracy), needs_many=function is r2)
+            return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
         return _of_scorer(scoring, _named(scoring))
     if hasattr(scoring, "_score_func"):
         return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
@@ -491,5 +492,5 @@ def _named(name: str) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name not in get_scorer_names():
-        raise InputError(f"Unknown scoring {name!r}. {nearest(name, get_scorer_names())}")
+        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
     return get_scorer(name)
