@@ -169,7 +169,9 @@ def test_one_score_has_no_standard_error(search_facts):
 
 
 def test_scores_are_not_called_errors(search_facts):
-    judged = replace(search_facts.judged, measure="r2", smaller_is_better=False, error=0.9, baseline=0.0)
+    judged = replace(
+        search_facts.judged, measure="r2", smaller_is_better=False, error=0.9, baseline=0.0, standard_error=0.1
+    )
     said = words.summary(replace(search_facts, judged=judged), [])
     assert said[1].startswith("Out-of-sample score (r2): 0.9")
     assert said[1].endswith("Baseline (predicting the mean of price (EUR)): 0.")
@@ -212,7 +214,7 @@ def test_few_rows_and_the_edge_of_the_grid_are_worries(small, search_facts):
     assert titles(small)["Only 30 rows"].level == "look"
     edge = titles(search_facts)["The best candidate is on the edge of the grid"]
     assert edge.text.startswith("Its alpha, 0.01, is the smallest tried.")
-    assert "the best candidate is on the edge of the grid" in words.summary(search_facts, worries(search_facts))[-1]
+    assert "the best candidate is on the edge of the grid" in words.summary(search_facts, [edge])[-1]
 
 
 def test_a_column_that_gives_the_target_away_is_serious(search_facts):

@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
+from mercer import KernelRidgeCV
 from mercer.data import as_rows
 from mercer.data.rows import Rows
-from mercer.errors import InputError
+from mercer.errors import InputError, MercerWarning
 from mercer.kernels import (
     Cosine,
     Gaussian,
@@ -21,11 +22,12 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 from mercer.selection.ladders import (
+    column_spreads,
     further_alphas,
     further_kernels,
     resolve_alphas,
     resolve_kernels,
-    rounded,
+    round_rungs,
     width_ladder,
 )
 from mercer.selection.table import SearchTable, Winner
@@ -50,9 +52,14 @@ def test_a_family_with_a_width_is_a_ladder_of_ten(name, kind, rows):
     found = resolve_kernels(name, rows)
     assert len(found) == 10
     assert {type(kernel) for kernel in found} == {kind}
-    widths = [kernel.width for kernel in found]
-    assert widths == sorted(widths)
+    widths = np.array([kernel.width for kernel in found])
+    assert (np.diff(widths, axis=0) > 0).all()
+    np.testing.assert_allclose(
+        widths / widths[:, :1], np.tile(column_spreads(rows) / column_spreads(rows)[0], (10, 1)), 0.02
+    )
     assert all(kernel == kind(kernel.width) for kernel in found)
+    one = resolve_kernels(name, Rows(rows.values[:, :1]))
+    assert all(np.ndim(kernel.width) == 0 for kernel in one)
 
 
 def test_widths_span_a_quarter_of_the_short_distances_to_eight_times_the_long_ones(rows):
@@ -97,12 +104,12 @@ def test_what_is_no_kernel_is_refused(kernels, sentence, rows):
 
 def test_rows_that_are_all_alike_give_one_width():
     assert width_ladder(Rows(np.ones((5, 2)))).tolist() == [1.0]
-    assert resolve_kernels("gaussian", Rows(np.ones((1, 2)))) == [Gaussian(1.0)]
+    assert resolve_kernels("gaussian", Rows(np.ones((1, 2)))) == [Gaussian([1.0, 1.0])]
 
 
 def test_a_ladder_of_widths_takes_sparse_rows_and_refuses_texts(rows):
-    dense = resolve_kernels("gaussian", rows)
-    assert resolve_kernels("gaussian", Rows(sparse.csr_matrix(rows.values))) == dense
+    found = resolve_kernels("gaussian", Rows(sparse.csr_matrix(rows.values)))
+    assert [kernel.width for kernel in found] == width_ladder(rows).tolist()  # scales of sparse columns are their own
     with pytest.raises(
         InputError,
         match=(
@@ -165,7 +172,7 @@ def test_a_kernel_that_is_zero_still_has_a_ladder():
 
 
 def test_rounded_to_three_digits():
-    assert rounded(np.array([1.23456, 98765.0, 0.000123456])).tolist() == [1.23, 98800.0, 0.000123]
+    assert round_rungs(np.array([1.23456, 98765.0, 0.000123456])).tolist() == [1.23, 98800.0, 0.000123]
 
 
 # -- Rungs beyond the edge of a grid: new ones, however close the old ones are ---------------------
@@ -197,3 +204,35 @@ def test_a_dense_ladder_of_widths_gets_rungs_that_are_new():
 def test_a_wide_ladder_goes_on_as_it_was():
     found = further_alphas(table_of([Gaussian()], [1.0, 10.0, 100.0], (0, 2)), Winner(0, (2,)))
     assert found.tolist() == [1e3, 1e4, 1e5]
+
+
+def test_spreads_are_those_of_columns_whatever_their_values():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=2000)
+    outlier = np.where(np.arange(2000) == 7, 1e9, normal)
+    rare = (np.arange(2000) < 10) * 5.0
+    mostly_zero = np.where(np.arange(2000) < 30, np.linspace(1.0, 300.0, 2000) * 1e-3, 0.0)
+    X = np.column_stack([normal, 1e6 + 1e-3 * normal, outlier, rare, mostly_zero, np.full(2000, 4.0)])
+    found = column_spreads(Rows(X))
+    np.testing.assert_allclose(found[:4], [1.0, 1e-3, 1.0, 5.0], rtol=0.1)
+    assert 1e-3 < found[4] < 6e-3
+    assert found[5] == 1.0
+    assert column_spreads(Rows(X[:, :1])) is None
+    assert column_spreads(as_rows(["a", "b"])) is None
+
+
+def test_columns_of_different_units_are_fitted_as_well_as_scaled_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=120)
+    units = np.array([1.0, 1e4, 1e-3])
+    plain, scaled = (KernelRidgeCV().fit(rows[:80], y[:80]) for rows in (X, X * units))
+    assert scaled.score(X[80:] * units, y[80:]) == pytest.approx(plain.score(X[80:], y[80:]), abs=0.01)
+    with pytest.warns(MercerWarning, match="differ in scale .* Gaussian"):
+        KernelRidgeCV([Gaussian(1.0)], [0.1]).fit(X * units, y)
+
+
+def test_a_ladder_of_widths_by_column_grows_beyond_its_edge():
+    kernels = [Gaussian([0.1 * 2**i, 20.0 * 2**i]) for i in range(4)]
+    found = further_kernels(table_of(kernels, [1.0], (3, 0)), Winner(3, (0,)))
+    assert [kernel.width.tolist() for kernel in found] == [[1.6, 320.0], [3.2, 640.0], [6.4, 1280.0]]

@@ -59,8 +59,8 @@ class IntervalsMixin:
             standard deviation of `predict` and noise of variance alpha times `prior_variance_`, without any promise
             about data of another kind.
         cv : int, splitter, iterable of (train, test) or None, default=None
-            The folds of `cv+`, a partition of the rows; other methods do not use it. An int is scikit-learn's unshuffled
-            KFold. None: ten folds, or those of the search.
+            The folds of `cv+`, a partition of the rows; other methods do not use it. An int is scikit-learn's
+            unshuffled KFold. None: ten folds, or those of the search.
         random_state : int, RandomState or None, default=None
             Random seed for shuffling the folds of an int.
         diag : array-like of shape (n_rows,), default=None

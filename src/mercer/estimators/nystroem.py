@@ -115,7 +115,7 @@ class NystroemCore(StreamingEstimator):
                 SingularSystemWarning,
             )
         else:
-            warn_if_ill(owner, SUMMED * self.condition_, of="predictions")
+            warn_if_ill(owner, self.condition_, of="predictions", digits=self.digits_)
 
     @property
     def digits_(self) -> float:

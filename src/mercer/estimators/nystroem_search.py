@@ -148,7 +148,7 @@ class NystroemSearchCore(StreamingEstimator):
         if edges:
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warn(EdgeOfGridWarning(said, hint="$others."))
-        warn_if_ill(f"the best candidate of {owner}", SUMMED * found.table.worst_condition(self.choice_))
+        warn_if_ill(f"the best candidate of {owner}", found.table.worst_condition(self.choice_), digits=self.digits_)
         warn_if_not_mercer(self.best_kernel_)
         if found.failures:
             warn_of_failures(found.table.scoring, found.failures)

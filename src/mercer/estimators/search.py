@@ -47,7 +47,8 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     alpha_per_target : bool, default=False
         Whether each target gets an alpha of its own.
     extend_grid : bool, default=False
-        Whether ladders grow until the best candidate is not on their edge.
+        Whether kernels and alphas that were given grow until the best candidate is not on their edge, as default
+        ladders always do.
     tune : bool, default=False
         Whether the parameters of the best candidate, and alpha, are tuned further by the gradient of the leave-one-out
         error; the tuned kernel is one more candidate, and `tuned_` says how it went.

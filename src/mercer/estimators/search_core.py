@@ -23,7 +23,13 @@ from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
 from mercer.runtime.checkpoint import check_path
-from mercer.selection.ladders import edges_in_words, further_alphas, further_kernels, resolve_alphas, resolve_kernels
+from mercer.selection.ladders import (
+    beyond_edges,
+    edges_in_words,
+    resolve_alphas,
+    resolve_kernels,
+    warn_of_scales,
+)
 from mercer.selection.plan import Plan, Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
@@ -137,6 +143,8 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         search, kernels, alphas = self.prepare(X, y, sample_weight, groups)
         if groups is None:
             self._warn_of_copies(search)
+        if not search.problem.gram:
+            warn_of_scales(kernels, search.rows)
         with np.errstate(under="ignore"):
             choice = self._choose(search, kernels, alphas)
             chosen = [float(self.alphas_[a]) for a in choice.alphas]
@@ -166,8 +174,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         try:
             table = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=self.checkpoint)
             choice = table.choose(self.rule, search.folds, search.failures)
-            if self.extend_grid:
-                table, choice = self._extend(search, table, choice)
+            table, choice = self._extend(search, table, choice)
             if self.tune:
                 table, choice = self._tune_winner(search, table, choice)
         except KeyboardInterrupt as stop:
@@ -176,7 +183,7 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
                 self.cv_results_ = finished.results()
             raise
         self.kernels_, self.alphas_ = list(table.kernels), table.alphas
-        grown = self.extend_grid or self.tune
+        grown = len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas)
         self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
         self.folds_, self.table_ = search.folds, table
         self.cv_results_ = table.results()
@@ -190,13 +197,15 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return choice
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
-        """Add rungs beyond the edge that the best candidate is on, until it is on none."""
+        """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
+        by_name, by_default = self.own_ladders()
         for turn in range(_ROUNDS):
-            alphas = further_alphas(table, choice)
-            kernels = table.kernels if len(alphas) else further_kernels(table, choice)
-            if not len(kernels):
+            default = (False, False) if self.extend_grid else (by_name, by_default)
+            wider, rungs = beyond_edges(table, choice, search.folds, default)
+            axis = 1 if len(rungs) and (by_default or self.extend_grid) else 0
+            if axis == 0 and not (wider and (by_name or self.extend_grid)):
                 break
-            axis, alphas = (1, alphas) if len(alphas) else (0, table.alphas)
+            kernels, alphas = (table.kernels, rungs) if axis else (wider, table.alphas)
             again = None if self.checkpoint is None else f"{self.checkpoint}.{turn + 1}"
             table = self._add(search, table, kernels, alphas, axis, again)
             choice = table.choose(self.rule, search.folds, search.failures)
@@ -352,15 +361,16 @@ class SearchCore(BaseEstimator):  # type: ignore[misc]
         return Text("\n".join(lines))
 
 
-def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores") -> None:
+def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores", digits: float | None = None) -> None:
     """Warn if few digits of the scores, or of what else is named, are correct.
 
     Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
     if condition * EPS > _WORTH_A_WORD and route != "primal":
+        digits = digits_left(condition) if digits is None else digits
         warn(
             f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "
-            f"{counted(round(digits_left(condition)), 'digit')} of its {of} can be trusted. Use larger alphas for "
+            f"{counted(round(digits), 'digit')} of its {of} can be trusted. Use larger alphas for "
             "more accuracy.",
             IllConditionedWarning,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.kernels import (
     Cosine,
     Gaussian,
@@ -22,11 +22,15 @@ from mercer.kernels import (
     RationalQuadratic,
     parse,
 )
+from mercer.kernels.stationary import Stationary
 from mercer.kernels.tiles import between, column_numbers, gram
+from mercer.kernels.views import Mapped, On
 from mercer.selection.table import SearchTable, Winner
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 
 _SAMPLE = 500
+_TAIL = 0.025  # share of the values on each side that the spread of a column is not taken from
+_UNLIKE = 100.0  # ratio of the spreads of columns beyond which one width cannot fit all of them
 _WIDTHS = 10
 _ALPHAS = 13
 _BY_WIDTH: dict[str, type[Kernel]] = {
@@ -72,7 +76,9 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
     plain = name.strip().lower()
     if plain in _BY_WIDTH:
         make: Any = _BY_WIDTH[plain]
-        return [make(float(width)) for width in width_ladder(rows, manhattan=make is Laplacian)]
+        spreads = column_spreads(rows)
+        ladder = width_ladder(rows, manhattan=make is Laplacian, spreads=spreads)
+        return [make(float(width) if spreads is None else round_rungs(width * spreads)) for width in ladder]
     match plain:
         case "linear":
             return [Linear()]
@@ -87,10 +93,46 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
     raise InputError(f"There is no kernel {name!r}. {nearest(plain, _FAMILIES)}")
 
 
-def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -> Array:
+def column_spreads(rows: Rows) -> Array | None:
+    """The spread of each column, so that widths can be in units of it; None for one column and for sparse tables.
+
+    ============================ ================================================================================
+    column                       spread
+    ============================ ================================================================================
+    two values                   their difference, however rare one of them is
+    nearly all values equal      median difference of the others from that value
+    otherwise                    standard deviation, values beyond the 2.5 and 97.5 % quantiles moved to them
+    constant                     1
+    ============================ ================================================================================
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.selection.ladders import column_spreads
+    >>> X = np.column_stack([np.arange(101.0), 1000.0 * np.arange(101.0), np.ones(101)])
+    >>> column_spreads(as_rows(X)).round(1).tolist()
+    [29.0, 28957.8, 1.0]
+    """
+    if rows.objects or rows.sparse or rows.width < 2 or rows.values.dtype.kind not in "biuf" or not len(rows):
+        return None
+    X = np.asarray(rows.values, dtype=np.float64)
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    low, high = (np.quantile(X, q, axis=0, method=how) for q, how in ((_TAIL, "higher"), (1.0 - _TAIL, "lower")))
+    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-300)  # so that squares exist
+    spreads = size * (np.clip(X, low, high) / size).std(axis=0)
+    spreads = np.where(((lowest == X) | (highest == X)).all(axis=0), highest - lowest, spreads)
+    for column in np.flatnonzero((spreads <= 0) & (highest > lowest)):
+        off = np.abs(X[:, column] - np.median(X[:, column]))
+        spreads[column] = np.median(off[off > 0])
+    return np.where(highest > lowest, spreads, 1.0)
+
+
+def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, spreads: Array | None = None) -> Array:
     """Widths from a quarter of the short distances between rows to eight times the long ones.
 
-    At most 500 rows, evenly spread over the table, are used.
+    Distances are in units of `spreads`, one number for each column. At most 500 rows, evenly spread over the table, are
+    used.
     """
     sample = _sample(rows)
     values = sample.dense()
@@ -99,6 +141,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
             "Kernel names such as 'gaussian' need numeric X, to choose default widths. Use kernel objects with a width "
             "instead."
         )
+    values = values if spreads is None else values / spreads
     from scipy.spatial.distance import pdist
 
     distances = pdist(values, "cityblock" if manhattan else "euclidean")
@@ -109,10 +152,10 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS) -
         must_be = "below 1e150 in absolute value, so that squared distances are finite"
         raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
-    return rounded(np.geomspace(0.25 * short, 8.0 * long, count))
+    return round_rungs(np.geomspace(0.25 * short, 8.0 * long, count))
 
 
-def rounded(ladder: Array) -> Array:
+def round_rungs(ladder: Array) -> Array:
     """To three digits: a ladder need not be exact, and people read it."""
     return np.array([float(f"{rung:.3g}") for rung in ladder])
 
@@ -147,7 +190,7 @@ def _alpha_ladder(kernels: Sequence[Kernel], rows: Rows, n: int) -> Array:
         typical.append(float(np.mean(np.diagonal(K))))
     top = max(*largest, 1e-12)
     bottom = max(1e-7 * float(np.median(typical)), 1e-13 * top)
-    return rounded(np.geomspace(bottom, max(top, 100 * bottom), _ALPHAS))
+    return round_rungs(np.geomspace(bottom, max(top, 100 * bottom), _ALPHAS))
 
 
 def _sample(rows: Rows) -> Rows:
@@ -159,6 +202,8 @@ def _sample(rows: Rows) -> Rows:
 
 _LEAST = 1.2
 _MATTERS = 0.1  # standard errors: a gain that is worth a wider grid
+# Default ladders end at about the largest eigenvalue; alphas below this share of it leave fewer than six digits.
+_SIX_DIGITS = 1e-9
 
 
 def further_alphas(table: SearchTable, choice: Winner) -> Array:
@@ -179,22 +224,21 @@ def further_alphas(table: SearchTable, choice: Winner) -> Array:
 def _beyond(edge: float, ratio: float) -> Array:
     """Three further rungs: as far apart as the last two, but at least a fifth, so that they are new when rounded."""
     ratio = max(ratio, _LEAST) if ratio > 1 else min(ratio, 1.0 / _LEAST)
-    return rounded(edge * ratio ** np.arange(1, 4))
+    return round_rungs(edge * ratio ** np.arange(1, 4))
 
 
 def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
     """Three widths beyond the edge that the best candidate is on, where the kernels are a ladder of widths."""
     winner = table.kernels[choice.kernel]
-    family = [kernel for kernel in table.kernels if _same_but_width(kernel, winner)]
-    if len(family) < 3:
+    sizes = np.unique([_size(kernel) for kernel in table.kernels if _same_but_size(kernel, winner)])
+    if len(sizes) < 3:
         return []
-    widths = np.unique([float(kernel.get_params()["width"]) for kernel in family])
-    own = float(winner.get_params()["width"])
-    if own == widths[-1] and own < 1e12:
-        return [winner.set_params(width=float(w)) for w in _beyond(own, widths[-1] / widths[-2])]
-    if own == widths[0] and own > 1e-12:
-        return [winner.set_params(width=float(w)) for w in _beyond(own, widths[0] / widths[1])]
-    return []
+    own, width = _size(winner), np.asarray(winner.get_params()["width"], dtype=np.float64)
+    step = sizes[-1] / sizes[-2] if own == sizes[-1] and own < 1e12 else 1.0
+    step = sizes[0] / sizes[1] if own == sizes[0] and own > 1e-12 else step
+    factors = np.empty(0) if step == 1.0 else _beyond(1.0, step)
+    wider = [round_rungs(np.ravel(width * factor)) for factor in factors]
+    return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider]
 
 
 def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
@@ -205,45 +249,88 @@ def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
     return bool(table.mean[kernel, inward, t] == table.mean[kernel, a, t])
 
 
+def beyond_edges(
+    table: SearchTable, choice: Winner, folds: Folds | None = None, default: tuple[bool, bool] = (False, False)
+) -> tuple[list[Kernel], Array]:
+    """Further kernels and alphas where the best candidate is on an edge of the grid; none where it is not.
+
+    `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any
+    more: an end counts only where it beats the rung before by a tenth of a standard error, which `folds` give.
+    """
+    mean, place = table.mean.mean(axis=2), (choice.kernel, choice.alphas[0])
+    error = 0.0 if folds is None else float(np.nan_to_num(table.standard_error(folds).mean(axis=2)[place]))
+    rungs, wider = further_alphas(table, choice), further_kernels(table, choice)
+    if len(rungs) and default[1]:
+        order = np.argsort(table.alphas, kind="stable")
+        before = int(order[1] if place[1] == order[0] else order[-2])
+        gains = mean[place] - mean[place[0], before] > _MATTERS * error
+        rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
+    if wider and default[0] and not mean[place] - mean[_next_width(table, place[0]), place[1]] > _MATTERS * error:
+        wider = []
+    return wider, rungs
+
+
 def edges_in_words(
     table: SearchTable, choice: Winner, folds: Folds | None = None, default: tuple[bool, bool] = (False, False)
 ) -> list[str]:
-    """The edges of the grid that the best candidate is on, in words.
-
-    `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any
-    more: an end is told only where it beats the rung before by a tenth of a standard error, which `folds` give.
-    """
-    edges = []
-    mean = table.mean.mean(axis=2)
-    error = np.zeros_like(mean) if folds is None else np.nan_to_num(table.standard_error(folds).mean(axis=2))
-
-    def matters(place: tuple[int, int], inward: tuple[int, int]) -> bool:
-        return bool(mean[place] - mean[inward] > _MATTERS * error[place])
-
-    rungs, place = further_alphas(table, choice), (choice.kernel, choice.alphas[0])
-    order = np.argsort(table.alphas, kind="stable")
-    before = int(order[1] if place[1] == order[0] else order[-2]) if len(order) > 1 else place[1]
-    if len(rungs) and (not default[1] or matters(place, (place[0], before))):
+    """The edges of the grid that the best candidate is on, in words; arguments as for `beyond_edges`."""
+    edges, (wider, rungs) = [], beyond_edges(table, choice, folds, default)
+    if len(rungs):
         low = rungs[0] < table.alphas.min()
         edge = table.alphas.min() if low else table.alphas.max()
         edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")
-    wider = further_kernels(table, choice)
-    if wider and (not default[0] or matters(place, (_next_width(table, choice.kernel), place[1]))):
-        own, new = (float(k.get_params()["width"]) for k in (table.kernels[choice.kernel], wider[0]))
-        edges.append(f"its width, {own:.3g}, is the {'largest' if new > own else 'smallest'}")
+    if wider:
+        winner = table.kernels[choice.kernel]
+        one, own = np.ndim(winner.get_params()["width"]) == 0, _size(winner)
+        words = f"its width, {own:.3g}, is" if one else f"its widths, {own:.3g} in the mean, are"
+        edges.append(f"{words} the {'largest' if _size(wider[0]) > own else 'smallest'}")
     return edges
 
 
 def _next_width(table: SearchTable, kernel: int) -> int:
     """The kernel of the same family whose width is nearest."""
     winner = table.kernels[kernel]
-    others = [k for k, each in enumerate(table.kernels) if k != kernel and _same_but_width(each, winner)]
-    mine = np.log(float(winner.get_params()["width"]))
-    return min(others, key=lambda k: abs(np.log(float(table.kernels[k].get_params()["width"])) - mine))
+    others = [k for k, each in enumerate(table.kernels) if k != kernel and _same_but_size(each, winner)]
+    return min(others, key=lambda k: abs(np.log(_size(table.kernels[k]) / _size(winner))))
 
 
-def _same_but_width(kernel: Kernel, other: Kernel) -> bool:
+def _size(kernel: Kernel) -> float:
+    """The width, or the geometric mean of one per column."""
+    width = np.asarray(kernel.get_params()["width"], dtype=np.float64)
+    return float(width) if width.ndim == 0 else float(f"{np.exp(np.mean(np.log(width))):.6g}")
+
+
+def _same_but_size(kernel: Kernel, other: Kernel) -> bool:
+    """Whether two kernels differ by a factor of their widths alone, up to the rounding of rungs."""
     mine, theirs = (k.get_params(deep=False) for k in (kernel, other))
-    if "width" not in mine or type(kernel) is not type(other) or np.ndim(mine["width"]) or np.ndim(theirs["width"]):
+    if "width" not in mine or type(kernel) is not type(other) or np.shape(mine["width"]) != np.shape(theirs["width"]):
         return False
-    return kernel.set_params(width=1.0) == other.set_params(width=1.0)
+    ratios = np.divide(mine["width"], theirs["width"])
+    alike = bool(np.ptp(ratios) <= 0.05 * np.max(ratios))
+    return alike and kernel.set_params(width=1.0) == other.set_params(width=1.0)
+
+
+def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
+    """Warn if columns differ by orders of magnitude and a kernel has one width for all of them."""
+    spreads = column_spreads(rows)
+    single = next((kernel for kernel in kernels if _has_one_width(kernel)), None)
+    if spreads is None or single is None:
+        return
+    varies = np.flatnonzero(np.ptp(rows.values, axis=0) > 0)
+    if not len(varies) or spreads[varies].max() <= _UNLIKE * spreads[varies].min():
+        return
+    least, most = (int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax()))
+    names = [str(place) if rows.names is None else repr(rows.names[place]) for place in (least, most)]
+    warn(
+        f"The columns of X differ in scale (spread of column {names[0]} {spreads[least]:.3g}, of column {names[1]} "
+        f"{spreads[most]:.3g}), and {single!r} has one width for all of them. Standardize the columns, give one width "
+        "per column, or use a kernel name such as 'gaussian', which chooses widths by column.",
+        MercerWarning,
+    )
+
+
+def _has_one_width(kernel: Kernel) -> bool:
+    """Whether a kernel of all columns, or a member of it, is stationary with a single width."""
+    if isinstance(kernel, Stationary):
+        return np.ndim(kernel.width) == 0
+    return not isinstance(kernel, On | Mapped) and any(map(_has_one_width, kernel.members().values()))
