@@ -80,7 +80,7 @@ def test_where_there_are_no_names_none_are_announced():
 def test_a_suggestion_is_always_one_of_the_known_names_or_all_of_them(name, known):
     said = nearest(name, known)
     suggestions = [f"Did you mean {each!r}?" for each in known]
-    assert said in suggestions or said == f"Known: {', '.join(sorted(known))}."
+    assert said in suggestions or said == f"Known: {', '.join(sorted(set(known)))}."
 
 
 # Text of strangers
@@ -158,3 +158,26 @@ def test_the_tree_shows_every_error_and_warning():
     own = [each for each in vars(mercer.errors).values() if isinstance(each, type) and issubclass(each, Exception)]
     drawn = set(re.findall(r"[A-Z][A-Za-z]*(?:Error|Refusal|Warning)", mercer.errors.__doc__))
     assert {each.__name__ for each in own if not each.__name__.startswith("_")} <= drawn
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "meant"),
+    [
+        (mercer.KernelRidgeCV, "kernel", "kernels"),
+        (mercer.NystroemRidge, "kernels", "kernel"),
+        (mercer.KernelRidge, "alhpa", "alpha"),
+        (mercer.kernels.Gaussian, "gamma", "width"),
+        (mercer.AutoRegressor, "seed", "random_state"),
+    ],
+)
+def test_a_wrong_keyword_gets_the_name_that_was_meant(make, wrong, meant):
+    with pytest.raises(TypeError) as caught:
+        make(**{wrong: 1.0})
+    assert str(caught.value) == f"{make.__name__} has no parameter {wrong!r}. Did you mean {meant!r}?"
+
+
+def test_names_of_scores_of_other_libraries_are_understood():
+    from mercer.selection.scoring import resolve_scoring
+
+    with pytest.raises(mercer.errors.InputError, match="Did you mean 'neg_root_mean_squared_error'"):
+        resolve_scoring("rmse", classifier=False)

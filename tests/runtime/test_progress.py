@@ -30,8 +30,11 @@ def shown(monkeypatch, clock, stream, verbose, total=3):
     return stream.getvalue()
 
 
-def test_silence_is_the_default(monkeypatch, clock):
-    assert shown(monkeypatch, clock, Terminal(), verbose=0) == ""
+def test_silence_is_the_default_until_work_takes_five_seconds_on_a_terminal(monkeypatch, clock):
+    assert shown(monkeypatch, clock, io.StringIO(), verbose=0) == ""
+    text = shown(monkeypatch, clock, Terminal(), verbose=0)
+    assert "1 of 3" not in text
+    assert "model selection: 3 of 3, 6.0 s spent" in text
 
 
 def test_short_work_is_not_told_in_a_file_unless_asked_for(monkeypatch, clock):

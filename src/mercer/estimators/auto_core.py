@@ -20,6 +20,7 @@ from mercer.errors import (
     ConvergenceWarning,
     IllConditionedWarning,
     InputError,
+    KeywordHints,
     MercerWarning,
     UnfamiliarRowsWarning,
     printable,
@@ -69,7 +70,7 @@ _ITERATED = 1e-3
 HeldOutRows: TypeAlias = tuple[Array, Array, Array | None] | None
 
 
-class AutoCore(BaseEstimator):  # type: ignore[misc]
+class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """A committee of kernel ridge members on an encoded table."""
 
     committee: bool

@@ -17,7 +17,7 @@ from mercer.data.checks import (
     check_weights,
 )
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
+from mercer.errors import InputError, KeywordHints, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags, width_of
 from mercer.estimators.parameters import (
     KernelSettings,
@@ -81,7 +81,7 @@ def forget(estimator: Any) -> None:
         delattr(estimator, name)
 
 
-class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """An estimator with a `kernel` parameter."""
 
     set_params = set_kernel_params

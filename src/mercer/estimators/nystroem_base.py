@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.data.rows import Array, Rows, Seed
-from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
+from mercer.errors import IllConditionedWarning, InputError, KeywordHints, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
@@ -36,7 +36,7 @@ _FEW_LOST = 0.05  # share of the landmarks
 _ENDLESS = 10**9  # rows, where more may come
 
 
-class StreamingEstimator(BaseEstimator):  # type: ignore[misc]
+class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """What all estimators on landmarks share: how landmarks are drawn and how a table is read."""
 
     set_params = set_kernel_params

@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import check_gram, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows
-from mercer.errors import EdgeOfGridWarning, IllConditionedWarning, InputError, MercerWarning, sentence, warn
+from mercer.errors import (
+    EdgeOfGridWarning,
+    IllConditionedWarning,
+    InputError,
+    KeywordHints,
+    MercerWarning,
+    sentence,
+    warn,
+)
 from mercer.estimators.base import forget, listed_kernels, set_kernel_params
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags
 from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
@@ -44,7 +52,7 @@ _REPLAYED = 5  # splits refitted by verify=True
 _WORTH_A_WORD = 1e-6  # relative error of scores
 
 
-class SearchCore(BaseEstimator):  # type: ignore[misc]
+class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     set_params = set_kernel_params

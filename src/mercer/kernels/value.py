@@ -12,13 +12,13 @@ import numpy as np
 
 from mercer.data.checks import as_numbers
 from mercer.data.rows import Array
-from mercer.errors import InputError, nearest, sentence
+from mercer.errors import InputError, KeywordHints, nearest, sentence
 
 # How tightly a kernel's text binds: what stands to its left or right decides about brackets.
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 
-class Value:
+class Value(KeywordHints):
     """Something frozen, made of named parameters, some of which are such values themselves."""
 
     binding: ClassVar[int] = ATOM

@@ -14,6 +14,7 @@ Listener: TypeAlias = Callable[[str, int, int | None], None]  # the work, pieces
 
 _listener: ContextVar[Listener | None] = ContextVar("_listener", default=None)
 _OFTEN, _SELDOM = 0.5, 10.0  # seconds between two lines
+_PATIENCE = 5.0  # seconds after which long work shows itself on a terminal, unasked
 
 
 @contextmanager
@@ -41,8 +42,8 @@ class Progress:
     total : int or None
         How many pieces there are; None where that is not known.
     verbose : int
-        0: silent. 1: twice a second on a terminal; elsewhere, such as in notebooks and log files, a line every ten
-        seconds. 2: twice a second everywhere.
+        0: on a terminal after five seconds, silent elsewhere. 1: twice a second on a terminal; elsewhere, such as in
+        notebooks and log files, a line every ten seconds. 2: twice a second everywhere.
     unit : str, default=""
         What the pieces are called, if their rate is worth telling.
     done : int, default=0
@@ -53,7 +54,8 @@ class Progress:
         self.what, self.total, self.unit = what, None if total is None else max(total, 1), unit
         self.before = self.done = done
         self.terminal = sys.stderr.isatty()
-        self.shown = verbose >= 1
+        self.shown = verbose >= 1 or self.terminal
+        self.wait = 0.0 if verbose >= 1 else _PATIENCE
         self.pause = _OFTEN if verbose >= 2 or self.terminal else _SELDOM
         self.told = False
         self.started = self.last = time.monotonic()
@@ -70,7 +72,8 @@ class Progress:
             self.done += pieces
             now = time.monotonic()
             ready = self._complete() and (self.told or self.pause == _OFTEN)
-            if self.shown and (ready or now - self.last >= self.pause):
+            due = now - self.started >= self.wait and now - self.last >= self.pause
+            if self.shown and (due or (ready and (self.told or not self.wait))):
                 self.last, self.told = now, True
                 self._show(now - self.started, last=self._complete())
         if self.listener is not None:
@@ -79,7 +82,7 @@ class Progress:
     def finish(self) -> None:
         """There are no more pieces; says so where their number was not known before."""
         with self.lock:
-            wanted = self.told or self.pause == _OFTEN
+            wanted = self.told or (self.pause == _OFTEN and not self.wait)
             if self.shown and wanted and self.total is None and self.done > self.before:
                 self._show(time.monotonic() - self.started, last=True)
 

@@ -118,7 +118,7 @@ def column_spreads(rows: Rows) -> Array | None:
         return None
     X = np.asarray(rows.values, dtype=np.float64)
     lowest, highest = X.min(axis=0), X.max(axis=0)
-    low, high = (np.quantile(X, q, axis=0, method=how) for q, how in ((_TAIL, "higher"), (1.0 - _TAIL, "lower")))
+    low, high = np.quantile(X, _TAIL, axis=0, method="higher"), np.quantile(X, 1.0 - _TAIL, axis=0, method="lower")
     size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-300)  # so that squares exist
     spreads = size * (np.clip(X, low, high) / size).std(axis=0)
     spreads = np.where(((lowest == X) | (highest == X)).all(axis=0), highest - lowest, spreads)
