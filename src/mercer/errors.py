@@ -24,11 +24,9 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import cache
-from inspect import signature
 from string import Template
 from types import FrameType
-from typing import Any, Self
+from typing import Self
 
 _INSIDE = ("mercer", "sklearn", "joblib")  # packages whose frames warnings do not point to
 
@@ -199,36 +197,6 @@ _ALIASES = {
     "mse": ("neg_mean_squared_error",), "n_folds": ("cv",), "n_splits": ("cv",), "reg": ("alpha", "alphas"),
     "rmse": ("neg_root_mean_squared_error",), "seed": ("random_state",), "sigma": ("width",),
 }  # fmt: skip
-
-
-class KeywordHints:
-    """Says what a misspelt keyword of a constructor should be: a base of kernels and estimators.
-
-    >>> class Model(KeywordHints):
-    ...     def __init__(self, width=1.0):
-    ...         self.width = width
-    >>> Model(gamma=2.0)
-    Traceback (most recent call last):
-        ...
-    TypeError: Model has no parameter 'gamma'. Did you mean 'width'?
-    """
-
-    def __new__(cls, *_args: object, **given: object) -> Self:
-        """An instance, unless a keyword is unknown."""
-        known = _keywords(cls) if given else None  # type: ignore[arg-type]
-        unknown = [] if known is None else [name for name in given if name not in known]
-        if known is not None and unknown:
-            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {nearest(unknown[0], known)}")
-        return super().__new__(cls)
-
-
-@cache
-def _keywords(cls: Any) -> tuple[str, ...] | None:
-    """Keywords that a constructor takes; None if it takes any."""
-    found = signature(cls.__init__).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in found.values()):
-        return None
-    return tuple(name for name in found if name != "self")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

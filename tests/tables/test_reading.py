@@ -460,3 +460,21 @@ def test_mutants_of_parquet_are_read_or_refused(read, rng):
             said.append(str(refusal))
     assert said
     assert not any("\n" in each for each in said)
+
+
+@pytest.mark.parametrize("packed", ["gzip", "zstd"])
+def test_packed_files_are_read_as_what_they_hold(packed, tmp_path):
+    import gzip
+
+    pa = pytest.importorskip("pyarrow")
+    text = b"size,city\n1.5,Rome\n2,Bonn\n"
+    path = tmp_path / f"table.csv.{packed}"
+    if packed == "gzip":
+        path.write_bytes(gzip.compress(text))
+    else:
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            file.write(text)
+    assert read_table(str(path)).columns["size"].values.tolist() == [1.5, 2.0]
+    path.write_bytes(path.read_bytes()[:-6])
+    with pytest.raises(InputError):
+        read_table(str(path))

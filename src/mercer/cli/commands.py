@@ -188,7 +188,9 @@ _SETTINGS = _options(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="Print warnings only.")
 def fit(**options: Any) -> None:
-    """Fit a model to TABLE (CSV, TSV, Parquet, or - for standard input) and estimate its out-of-sample error."""
+    """Fit a model to TABLE (CSV, TSV, either packed by gzip or zstd, Parquet, or - for standard input) and estimate its
+    out-of-sample error.
+    """
     from mercer.cli.running import run_fit
 
     run_fit(options)

@@ -8,6 +8,7 @@ from typing import Any
 from mercer.errors import InputError, nearest
 from mercer.kernels import Kernel, parse
 from mercer.kernels.views import On
+from mercer.selection.ladders import FAMILIES
 from mercer.tables import TableEncoder
 
 
@@ -22,6 +23,15 @@ def kernels_of(texts: Sequence[str], encoder: TableEncoder) -> list[Any]:
     ['gaussian', Linear().on([1, 2])]
     """
     return [placed(parse(text), encoder) if "(" in text else text for text in texts]
+
+
+def refuse_unknown(texts: Sequence[str]) -> None:
+    """Raise an error for a kernel that does not exist, before any table is read."""
+    for text in texts:
+        if "(" in text:
+            parse(text)
+        elif text.strip().lower() not in FAMILIES:
+            raise InputError(f"There is no kernel {text!r}. {nearest(text.strip().lower(), FAMILIES)}")
 
 
 def placed(kernel: Kernel, encoder: TableEncoder) -> Kernel:

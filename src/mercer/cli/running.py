@@ -9,7 +9,7 @@ import shlex
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from mercer.cli.refusals import flags, say, says_when_stopped
 from mercer.errors import InputError, nearest, printable, sentence
 from mercer.runtime import readable, threads
 from mercer.tables.reading import no_file
-from mercer.text import counted, plain
+from mercer.text import counted, plain, quoted
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SHORT = 0.05  # of coverage below what intervals say: worth a warning
@@ -33,6 +33,7 @@ _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 @says_when_stopped(out="model", report="report", checkpoint="checkpoint")
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
+    from mercer.cli.kernel_text import refuse_unknown
     from mercer.cli.summary import as_json, data_words
 
     begin = time.monotonic()
@@ -42,6 +43,7 @@ def run_fit(options: dict[str, Any]) -> None:
     _refuse_out(options["report"], "--report")
     written = {f"--{name}": options[name] for name in ("out", "report", "checkpoint")}
     _refuse_overwriting({"the table": options["table"]}, written)
+    refuse_unknown(options["kernel"])
     asked = _asked(options, verbose=0 if options["quiet"] else 1)
     with _limits(options):
         table = prepare(options["table"], _said(options))
@@ -259,6 +261,7 @@ def run_predict(options: dict[str, Any]) -> None:
     write(answer, options["out"])
     if options["out"] != "-":
         say(f"Written to {printable(options['out'])} ({counted(table.rows, 'row')}).", err=True)
+    _tell_unused(model, table, options["drop"])
     _tell_strangers(report)
     _tell_coverage(model, options["interval"])
     if model.target in table.raw and model.target not in options["drop"]:
@@ -330,6 +333,13 @@ def run_score(options: dict[str, Any]) -> None:
         spread = f" +- {plain(unit * by, 2)}{sign}" if isinstance(by, float) else ""
         say(f"\nExpected when it was fitted: {plain(unit * told['value'])}{sign}{spread} ({told['measure']}).")
     _tell_strangers(report)
+
+
+def _tell_unused(model: Any, table: Any, drop: Sequence[str]) -> None:
+    """A line about columns that the model does not know."""
+    unused = [name for name in model.unknown_columns(table.raw) if name not in drop]
+    if unused:
+        say(f"Not used by the model: {quoted(unused)}.", err=True)
 
 
 def _tell_strangers(report: Any) -> None:

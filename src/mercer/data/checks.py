@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import numbers
 from collections.abc import Iterable
-from typing import Any
+from functools import cache
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, nearest, sentence
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: True is an integer for Python, too
     ("booleans", (bool, np.bool_)),
@@ -222,3 +224,34 @@ def sizes(values: Array) -> Array:
     """The largest number of each column, for squares that neither vanish nor overflow; 1 where all are 0."""
     largest = np.nanmax(np.abs(values), axis=0, initial=0.0)
     return np.asarray(np.where((largest > 0) & (largest < np.inf), largest, 1.0))
+
+
+class KeywordHints:
+    """Says what a misspelt keyword of a constructor should be: a base of kernels and estimators.
+
+    >>> from mercer.data.checks import KeywordHints
+    >>> class Model(KeywordHints):
+    ...     def __init__(self, width=1.0):
+    ...         self.width = width
+    >>> Model(gamma=2.0)
+    Traceback (most recent call last):
+        ...
+    TypeError: Model has no parameter 'gamma'. Did you mean 'width'?
+    """
+
+    def __new__(cls, *_args: object, **given: object) -> Self:
+        """An instance, unless a keyword is unknown."""
+        known = _keywords(cls) if given else None  # type: ignore[arg-type]
+        unknown = [] if known is None else [name for name in given if name not in known]
+        if known is not None and unknown:
+            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {nearest(unknown[0], known)}")
+        return super().__new__(cls)
+
+
+@cache
+def _keywords(cls: Any) -> tuple[str, ...] | None:
+    """Keywords that a constructor takes; None if it takes any."""
+    found = signature(cls.__init__).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in found.values()):
+        return None
+    return tuple(name for name in found if name != "self")

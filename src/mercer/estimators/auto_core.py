@@ -14,13 +14,13 @@ from scipy.linalg.lapack import dpotrf
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.checks import KeywordHints
 from mercer.data.folds import Copies, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.errors import (
     ConvergenceWarning,
     IllConditionedWarning,
     InputError,
-    KeywordHints,
     MercerWarning,
     UnfamiliarRowsWarning,
     printable,

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import (
+    KeywordHints,
     as_numbers,
     bad_pair,
     check_alpha,
@@ -17,7 +18,7 @@ from mercer.data.checks import (
     check_weights,
 )
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, KeywordHints, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
+from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags, width_of
 from mercer.estimators.parameters import (
     KernelSettings,

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Rows, Seed
-from mercer.errors import IllConditionedWarning, InputError, KeywordHints, nearest, sentence, warn
+from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
 from mercer.estimators.parameters import is_positive_only, is_whole, validate

@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import check_gram, check_weights
+from mercer.data.checks import KeywordHints, check_gram, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows
 from mercer.errors import (
     EdgeOfGridWarning,
     IllConditionedWarning,
     InputError,
-    KeywordHints,
     MercerWarning,
     sentence,
     warn,

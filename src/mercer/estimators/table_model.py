@@ -115,14 +115,17 @@ class TableModel:
         """How the texts of these columns wrote numbers and dates, by name."""
         return {column.name: column.writing for column in self.columns if column.outputs}
 
+    def unknown_columns(self, table: Mapping[str, Any]) -> list[str]:
+        """Columns of a new table that were not in the training table."""
+        known = {self.target, self.row_id, *self.ignored, *(column.name for column in self.columns)}
+        return [str(name) for name in table if name not in known]
+
     def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The training columns of a new table; missing or unknown columns are an error."""
-        known = {column.name for column in self.columns}
-        gone = [name for name in self.kinds if name not in table]
-        new = [name for name in table if name not in known and name not in self.ignored and name != self.target]
-        if gone or new:
-            parts = [f"missing columns {quoted(gone)}"] * bool(gone) + [f"unknown columns {quoted(new)}"] * bool(new)
-            hint = "Rename or add the missing columns." if gone else "Drop the unknown columns$without."
+        """The training columns of a new table; a missing column is an error, others are left alone."""
+        gone, new = [name for name in self.kinds if name not in table], self.unknown_columns(table)
+        if gone:
+            parts = [f"missing columns {quoted(gone)}"] + [f"unknown columns {quoted(new)}"] * bool(new)
+            hint = "Rename or add the missing columns."
             raise InputError(f"The table does not match the model: {' and '.join(parts)}.", hint=hint)
         rows = len(table[next(iter(self.kinds))])
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
@@ -143,6 +146,25 @@ class TableModel:
     def predict_proba(self, table: Mapping[str, Any]) -> Array:
         """Probabilities of the classes."""
         return np.asarray(self.model.predict_proba(self._rows(table)))
+
+    @property
+    def classes_(self) -> Array:
+        """The labels of a classifier."""
+        return np.asarray(self.model.classes_)
+
+    @property
+    def error_(self) -> float:
+        """The out-of-sample error that was estimated when the model was fitted."""
+        return float(self.summary["error"]["value"])
+
+    @property
+    def error_standard_error_(self) -> float:
+        """Standard error of `error_`."""
+        return float(self.summary["error"]["standard_error"])
+
+    def score(self, table: Mapping[str, Any], y: Any) -> float:
+        """R2 of predicted numbers, or the share of labels that are right."""
+        return float(self.model.score(self._rows(table), y))
 
     def predict_interval(
         self, table: Mapping[str, Any], confidence: float = 0.9, method: str | None = None

@@ -143,6 +143,8 @@ def _unwrap(model: Any) -> tuple[Any, TableEncoder | None]:
         model = model.pipeline
     if isinstance(model, Pipeline) and len(model.steps) == 2 and isinstance(model.steps[0][1], TableEncoder):
         return model.steps[1][1], model.steps[0][1]
+    if isinstance(model, Pipeline) and len(model.steps) == 1:
+        return model.steps[0][1], None
     return model, None
 
 

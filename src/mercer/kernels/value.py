@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from mercer.data.checks import as_numbers
+from mercer.data.checks import KeywordHints, as_numbers
 from mercer.data.rows import Array
-from mercer.errors import InputError, KeywordHints, nearest, sentence
+from mercer.errors import InputError, nearest, sentence
 
 # How tightly a kernel's text binds: what stands to its left or right decides about brackets.
 SUM, PRODUCT, POWER, ATOM = range(4)

@@ -40,7 +40,7 @@ _BY_WIDTH: dict[str, type[Kernel]] = {
     "matern": Matern,
     "rational_quadratic": RationalQuadratic,
 }
-_FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "cosine", "precomputed")
+FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "poly", "cosine", "precomputed")
 
 
 def resolve_kernels(kernels: Any, rows: Rows) -> list[Kernel]:
@@ -90,7 +90,7 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
             return [Precomputed()]
     if "(" in name:
         return [parse(name)]
-    raise InputError(f"There is no kernel {name!r}. {nearest(plain, _FAMILIES)}")
+    raise InputError(f"There is no kernel {name!r}. {nearest(plain, FAMILIES)}")
 
 
 def column_spreads(rows: Rows) -> Array | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import gzip
+import io
 import os
 import sys
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -292,12 +295,26 @@ def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
         raise no_file(path) from None
     except IsADirectoryError:
         raise InputError(sentence(repr(source), "a file", "a directory")) from None
-    except OSError as error:
-        raise InputError(f"{source!r} cannot be read: {error.strerror or error}.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{source!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def _unpack(file: Any) -> BinaryIO:
+    """The file as it is, or what a gzip or zstd file holds."""
+    file = file if hasattr(file, "peek") else io.BufferedReader(file)
+    start = file.peek(4)[:4]
+    if start[:2] == b"\x1f\x8b":
+        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    if start == b"\x28\xb5\x2f\xfd":
+        from pyarrow import CompressedInputStream
+
+        return io.BufferedReader(CompressedInputStream(file, "zstd"))
+    return file  # type: ignore[no-any-return]
 
 
 def _held(file: BinaryIO, size: int, what: str, too_large: str) -> bytes:
     """All bytes of an open file; refused as soon as it is clear that their table does not fit in memory."""
+    file = _unpack(file)
     pieces: list[bytes] = []
     count = seen = 0
     while piece := file.read1(_PIECE):  # type: ignore[attr-defined]  # what a pipe has by now: a terminal ends once
