@@ -13,6 +13,7 @@ from mercer.data import as_rows
 from mercer.errors import InputError
 from mercer.kernels import Gaussian
 from mercer.selection.ladders import resolve_alphas
+from refusals import refusal
 
 QUIET = {"verbose": 0}
 
@@ -335,7 +336,10 @@ def test_data_frames_are_taken(data):
         )
 
 
-def test_the_remaining_time_is_printed(data, capsys):
+def test_the_remaining_time_is_printed_where_work_is_long(data, capsys, monkeypatch):
+    cv(*data, krr, {"regularization": [0.1, 1.0, 10.0]}, nfolds=3, nrepetitions=1)
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("mercer.course._SHORT", 0.0)
     cv(*data, krr, {"regularization": [0.1, 1.0, 10.0]}, nfolds=3, nrepetitions=1)
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -446,3 +450,12 @@ def test_losses_that_are_never_numbers_do_not_choose(data):
 def test_what_cannot_be_done_is_said(work, sentence, data):
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         work(*data)
+
+
+def test_several_grids_are_tried_one_after_the_other(data):
+    grids = [{"kernel": ["linear"], "regularization": [0.1]}, {"kernel": ["gaussian"], "kernelparameter": [0.5, 2.0]}]
+    how = {"nfolds": 3, "nrepetitions": 1, "random_state": 0, "verbose": 0}
+    alone = [cv(*data, krr, grid, **how) for grid in grids]
+    both = cv(*data, krr, grids, **how)
+    assert both.cvloss == min(each.cvloss for each in alone)
+    assert refusal(cv, *data, krr, "kernel").startswith("parameters must be a dict of lists")

@@ -213,7 +213,7 @@ def cv(
     X: Any,
     y: Any,
     method: Any,
-    parameters: Mapping[str, Sequence[Any]],
+    parameters: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
     nfolds: int = 10,
     nrepetitions: int = 5,
     loss_function: Callable[[Any, Any], Any] = mean_absolute_error,
@@ -224,7 +224,7 @@ def cv(
     """Choose parameters by repeated cross-validation, and fit the method with the best ones to all rows.
 
     Folds are shuffled anew in every repetition and shared by all parameter combinations; their sizes
-    differ by at most one where n is not divisible. The remaining time is printed as it goes.
+    differ by at most one where n is not divisible. Work of more than three seconds prints the time that is left.
 
     Parameters
     ----------
@@ -234,17 +234,17 @@ def cv(
         Targets.
     method : class or object with fit and predict
         Such as `krr`; its parameters are attributes (or scikit-learn parameters).
-    parameters : dict of name to list of values
-        All combinations are tried.
+    parameters : dict of name to list of values, or list of such dicts
+        All combinations of each dict are tried.
     nfolds, nrepetitions : int, default=10, 5
         Folds, and how often they are drawn.
     loss_function : callable, default=mean_absolute_error
         loss(y_true, y_pred), lower is better. It may return an array (a curve): arrays are averaged, and
         combinations are compared by the mean of their entries.
     random_state : int or None, default=None
-        Of the shuffling.
+        Random seed for shuffling.
     verbose : int, default=1
-        0 prints nothing.
+        0 prints nothing, 2 prints every combination.
 
     Returns
     -------
@@ -262,14 +262,18 @@ def cv(
     1e-06
     """
     targets = np.asarray(y)
-    table = X if hasattr(X, "shape") else as_rows(X, objects=_takes_objects(method, parameters)).values
-    names, combinations = list(parameters), list(itertools.product(*_lists(parameters)))
+    grids = [parameters] if isinstance(parameters, Mapping) else list(parameters)
+    combinations = [
+        dict(zip(grid, values, strict=True)) for grid in grids for values in itertools.product(*_lists(grid))
+    ]
     if not combinations:
-        raise InputError(sentence("Every value of parameters", "a non-empty list", repr(dict(parameters))))
+        raise InputError(sentence("Every value of parameters", "a non-empty list", repr(parameters)))
+    objects = any(_takes_objects(method, grid) for grid in grids)
+    table = X if hasattr(X, "shape") else as_rows(X, objects=objects).values
     folds = draw(nfolds, table, targets, repeats=nrepetitions, random_state=_shuffled(random_state))
     clock = _Clock(len(combinations), verbose)
     losses: list[Any] = [None] * len(combinations)
-    candidates = [_with(method, dict(zip(names, values, strict=True))) for values in combinations]
+    candidates = [_with(method, values) for values in combinations]
     for i, found in _losses(candidates, table, targets, folds.splits, loss_function):
         losses[i] = found
         clock.step()
@@ -287,6 +291,8 @@ def cv(
 
 def _lists(parameters: Mapping[str, Any]) -> list[list[Any]]:
     """The values to try of each parameter."""
+    if not isinstance(parameters, Mapping):
+        raise InputError(sentence("parameters", "a dict of lists, or a list of such dicts", repr(parameters)[:60]))
     for name, values in parameters.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             got = f"{name!r}: {values!r}"
@@ -384,6 +390,9 @@ def _take(X: Any, rows: Array) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+_SHORT = 3.0  # seconds of work that need no word
+
+
 class _Clock:
     """Prints how far a search is and how long the rest will take."""
 
@@ -393,8 +402,8 @@ class _Clock:
     def step(self) -> None:
         """One more combination is finished."""
         self.done += 1
-        if self.verbose:
-            spent = time.monotonic() - self.start
+        spent = time.monotonic() - self.start
+        if self.verbose > 1 or (self.verbose and spent > _SHORT):
             left = spent / self.done * (self.total - self.done)
             sys.stdout.write(f"{self.done} of {self.total} parameter combinations, remaining time {duration(left)}\n")
             sys.stdout.flush()
