@@ -177,3 +177,10 @@ def test_infinite_numbers_are_found_in_rows_that_are_not_in_the_sample(tmp_path)
     assert list(survey.infinite) == ["x"]
     odd = survey.infinite["x"]
     assert (odd.count, odd.total, odd.first) == (2, 899, "'inf' in row 78 of t.parquet")
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}, index=[7, 9])
+    frame.to_parquet(tmp_path / "table.parquet")
+    assert list(read_table(str(tmp_path / "table.parquet")).raw) == ["a", "b"]

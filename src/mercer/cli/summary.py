@@ -106,12 +106,16 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     spread = f" +- {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
+    explained = ""
+    if judged.measure == "root mean squared error" and judged.baseline > 0:
+        explained = f"; R2 {plain(1.0 - (judged.error / judged.baseline) ** 2, 3)}"
     lines = [
         f"Out-of-sample error: {_number(judged, judged.error)}{spread} ({judged.measure}; {judged.how})."
         if judged.smaller_is_better
         else f"Out-of-sample score: {plain(judged.error)}{spread} ({judged.measure}; {judged.how}).",
         *([judged.all_rows_words] if judged.from_all_rows else []),
-        f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}.",
+        f"Baseline (predicting {alone}): {_number(judged, judged.baseline)}{explained}."
+        + " +- is one standard error." * bool(spread),
     ]
     held = judged.held_out(y)
     if not judged.useful:
