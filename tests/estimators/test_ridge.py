@@ -17,7 +17,7 @@ from sklearn.kernel_ridge import KernelRidge as Peer
 from sklearn.linear_model import Ridge
 
 from mercer import KernelRidge
-from mercer.errors import IllConditionedWarning
+from mercer.errors import IllConditionedWarning, InputError
 from mercer.kernels import (
     Chi2,
     Constant,
@@ -495,3 +495,14 @@ def test_the_solver_is_chosen_for_the_rows_with_weight(rng):
     weights[:20] = 1.0
     model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
     assert "20 rows" in str(model.route_)
+
+
+def test_a_refused_fit_leaves_columns_and_predictions_as_they_were(rng):
+    X, frame = rng.normal(size=(20, 2)), pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", "c"])
+    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0])
+    before = model.predict(X)
+    with pytest.raises(InputError):
+        model.fit(frame, X[:, 0], sample_weight=-np.ones(20))
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")

@@ -58,3 +58,14 @@ def test_columns_that_the_model_does_not_know_are_left_alone():
 def test_columns_that_are_missing_or_unknown_are_named():
     with pytest.raises(InputError, match=r"missing columns 'colour' and unknown columns 'colur'"):
         searched().predict({"size": [0.5], "colur": ["red"]})
+
+
+def test_what_a_model_of_a_table_cannot_do_is_said_in_a_sentence():
+    model = searched()
+    assert not hasattr(model, "error_")
+    for table, words in (
+        ([[0.5, "red"]], "a data frame, or a dict"),
+        ({"size": 0.5, "colour": "red"}, "a list of values"),
+    ):
+        with pytest.raises(InputError, match=words):
+            model.predict(table)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 from mercer import KernelRidgeCV
 from mercer.data import as_rows
 from mercer.data.rows import Rows
-from mercer.errors import InputError, MercerWarning
+from mercer.errors import EdgeOfGridWarning, InputError, MercerWarning
 from mercer.kernels import (
     Cosine,
     Gaussian,
@@ -22,6 +22,7 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 from mercer.selection.ladders import (
+    beyond_edges,
     column_spreads,
     further_alphas,
     further_kernels,
@@ -236,3 +237,35 @@ def test_a_ladder_of_widths_by_column_grows_beyond_its_edge():
     kernels = [Gaussian([0.1 * 2**i, 20.0 * 2**i]) for i in range(4)]
     found = further_kernels(table_of(kernels, [1.0], (3, 0)), Winner(3, (0,)))
     assert [kernel.width.tolist() for kernel in found] == [[1.6, 320.0], [3.2, 640.0], [6.4, 1280.0]]
+
+
+def test_what_rounding_left_of_a_constant_is_no_spread():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    nearly = np.where(np.arange(40) % 2 == 0, 0.3, 0.1 + 0.2)
+    assert column_spreads(Rows(np.column_stack([X, nearly])))[2] == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e149])
+def test_columns_too_small_or_large_for_a_width_are_named(scale):
+    X = np.random.default_rng(0).normal(size=(20, 2)) * [1.0, scale]
+    with pytest.raises(InputError, match="spread of column 1 of X must be between 1e-140 and 1e140"):
+        resolve_kernels("gaussian", Rows(X))
+
+
+def test_given_kernels_do_not_grow_beside_a_name(rng):
+    X = rng.normal(size=(40, 2))
+    with pytest.warns(EdgeOfGridWarning):
+        search = KernelRidgeCV(["linear", Gaussian(0.1), Gaussian(0.2), Gaussian(0.4)], [1e-3]).fit(
+            X, np.sin(2 * X[:, 0])
+        )
+    assert len(search.kernels_) == 4
+
+
+def test_any_target_makes_default_alphas_grow():
+    alphas, kernel = np.geomspace(1e-3, 1e3, 7), Gaussian(1.0)
+    scores = np.empty((1, 7, 2, 2))
+    scores[0, :, :, 0] = -np.arange(7.0)[:, None]
+    scores[0, :, :, 1] = np.arange(7.0)[:, None]
+    table = SearchTable([kernel], alphas, scores, scores.mean(axis=2), np.ones((1, 7)), np.zeros((1, 7)), "score")
+    _, rungs = beyond_edges(table, Winner(0, (0, 6)), None, (False, True))
+    assert rungs.min() > alphas.max()

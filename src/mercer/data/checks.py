@@ -244,7 +244,8 @@ class KeywordHints:
         known = _keywords(cls) if given else None  # type: ignore[arg-type]
         unknown = [] if known is None else [name for name in given if name not in known]
         if known is not None and unknown:
-            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {nearest(unknown[0], known)}")
+            hint = nearest(unknown[0], known) if known else "It has no parameters."
+            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {hint}")
         return super().__new__(cls)
 
 

@@ -198,6 +198,17 @@ class RidgeCore(KernelEstimator):
         -------
         self
         """
+        held: dict[str, Any] = self.__dict__
+        before: dict[str, Any] = {name: held[name] for name in ("n_features_in_", "feature_names_in_") if name in held}
+        try:
+            return self._fit(X, y, sample_weight)
+        except Exception:
+            if hasattr(self, "fitted_"):  # a model that was fitted before goes on as it was
+                held.pop("feature_names_in_", None)
+                held.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         owner = type(self).__name__
         X, y = self.check_data(X, y)
         validate(self)

@@ -146,7 +146,8 @@ def nested_cross_validate(
     Parameters
     ----------
     search : KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
-        Ladders of widths and alphas are resolved once from all of X, which does not look at y. A Pipeline is
+        Ladders of widths and alphas are resolved once from all of X, which does not look at y, and do not grow as in
+        `fit`. A Pipeline is
         refitted in every outer fold, transformers, ladders and all, with closed forms inside.
     X, y : array-like
         Rows and targets.

@@ -31,6 +31,7 @@ from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
 from mercer.runtime.checkpoint import check_path
 from mercer.selection.ladders import (
+    BY_WIDTH,
     beyond_edges,
     edges_in_words,
     resolve_alphas,
@@ -205,7 +206,7 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def _extend(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add rungs beyond the edge that the best candidate is on, until it is on none; to default ladders always."""
-        by_name, by_default = self.own_ladders()
+        by_name, by_default = self._growing()
         for turn in range(_ROUNDS):
             default = (False, False) if self.extend_grid else (by_name, by_default)
             wider, rungs = beyond_edges(table, choice, search.folds, default)
@@ -266,13 +267,19 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def own_ladders(self) -> tuple[bool, bool]:
         """Whether some of the kernels, and the alphas, come from default ladders."""
-        given = listed_kernels(self.kernels)
-        return any(isinstance(kernel, str) and kernel != "precomputed" for kernel in given), self.alphas is None
+        names = [kernel for kernel in listed_kernels(self.kernels) if isinstance(kernel, str)]
+        return any(name.strip().lower() in BY_WIDTH for name in names), self.alphas is None
+
+    def _growing(self) -> tuple[bool, bool]:
+        """Whether widths, and alphas, are default ladders alone, which may grow."""
+        named = all(isinstance(kernel, str) and "(" not in kernel for kernel in listed_kernels(self.kernels))
+        by_name, by_default = self.own_ladders()
+        return by_name and named, by_default
 
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
         tuned = getattr(self, "tuned_", None)
-        edges = edges_in_words(table, choice, self.folds_, self.own_ladders())
+        edges = edges_in_words(table, choice, self.folds_, self._growing())
         if edges and not (tuned is not None and tuned.kernel == table.kernels[choice.kernel]):
             said = f"The best candidate of {owner} is on the edge of the grid ({' and '.join(edges)} tried)."
             warn(EdgeOfGridWarning(said, hint="$grid."))

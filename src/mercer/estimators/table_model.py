@@ -122,12 +122,18 @@ class TableModel:
 
     def fitting(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The training columns of a new table; a missing column is an error, others are left alone."""
+        if not (isinstance(table, Mapping) or hasattr(table, "columns")):
+            must_be = "a data frame, or a dict of columns"
+            raise InputError(sentence("The table", must_be, type(table).__name__, "Columns are found by name."))
         gone, new = [name for name in self.kinds if name not in table], self.unknown_columns(table)
         if gone:
             parts = [f"missing columns {quoted(gone)}"] + [f"unknown columns {quoted(new)}"] * bool(new)
             hint = "Rename or add the missing columns."
             raise InputError(f"The table does not match the model: {' and '.join(parts)}.", hint=hint)
-        rows = len(table[next(iter(self.kinds))])
+        first = table[next(iter(self.kinds))]
+        if not hasattr(first, "__len__") or isinstance(first, str):
+            raise InputError(sentence("Every column of the table", "a list of values, one per row", repr(first)))
+        rows = len(first)
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table[column.name] if column.outputs else blank for column in self.columns}
 
@@ -155,16 +161,25 @@ class TableModel:
     @property
     def error_(self) -> float:
         """The out-of-sample error that was estimated when the model was fitted."""
-        return float(self.summary["error"]["value"])
+        return self._told("value")
 
     @property
     def error_standard_error_(self) -> float:
         """Standard error of `error_`."""
-        return float(self.summary["error"]["standard_error"])
+        return self._told("standard_error")
+
+    def _told(self, name: str) -> float:
+        """What was estimated of the error when the model was fitted."""
+        error = self.summary.get("error")
+        if not isinstance(error, dict) or name not in error:
+            raise AttributeError("This model has no error estimate: it was not fitted by the command line.")
+        return float(error[name])
 
     def score(self, table: Mapping[str, Any], y: Any) -> float:
         """R2 of predicted numbers, or the share of labels that are right."""
-        return float(self.model.score(self._rows(table), y))
+        from sklearn.metrics import accuracy_score, r2_score
+
+        return float((accuracy_score if self.is_classifier else r2_score)(y, self.predict(table)))
 
     def predict_interval(
         self, table: Mapping[str, Any], confidence: float = 0.9, method: str | None = None

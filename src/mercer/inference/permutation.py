@@ -145,8 +145,8 @@ def permutation_test(
     """Test whether targets depend on the rows at all, with the search repeated for every permutation.
 
     Under the hypothesis, targets as observed are one more permutation, so the p-value is valid for any number of rows
-    and any distribution, whatever was selected. Default ladders come from X alone; folds are drawn without a look at
-    the targets: those of a classifier are not stratified.
+    and any distribution, whatever was selected. Default ladders come from X alone and do not grow here; folds are
+    drawn without a look at the targets: those of a classifier are not stratified.
 
     Parameters
     ----------
@@ -214,6 +214,7 @@ def permutation_test(
         progress.step(count)
         if stop_after is not None and _as_good(np.array(null), own).sum() >= stop_after:
             break
+    progress.finish()
     better = np.flatnonzero(_as_good(np.array(null), own))
     if stop_after is not None and len(better) >= stop_after:
         made = int(better[stop_after - 1]) + 1

@@ -53,8 +53,8 @@ class Progress:
     def __init__(self, what: str, total: int | None, verbose: int, unit: str = "", done: int = 0) -> None:
         self.what, self.total, self.unit = what, None if total is None else max(total, 1), unit
         self.before = self.done = done
-        self.terminal = sys.stderr.isatty()
-        self.shown = verbose >= 1 or self.terminal
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
+        self.shown = sys.stderr is not None and (verbose >= 1 or self.terminal)
         self.wait = 0.0 if verbose >= 1 else _PATIENCE
         self.pause = _OFTEN if verbose >= 2 or self.terminal else _SELDOM
         self.told = False
@@ -85,6 +85,8 @@ class Progress:
             wanted = self.told or (self.pause == _OFTEN and not self.wait)
             if self.shown and wanted and self.total is None and self.done > self.before:
                 self._show(time.monotonic() - self.started, last=True)
+            elif self.told and self.terminal and not self._complete():  # stopped early: leave the line
+                sys.stderr.write("\n")
 
     def _complete(self) -> bool:
         return self.total is not None and self.done >= self.total

@@ -30,6 +30,8 @@ from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 
 _SAMPLE = 500
 _TAIL = 0.025  # share of the values on each side that the spread of a column is not taken from
+_ROUNDING = 1e-12  # relative range below which a column is constant
+_LEAST_SPREAD, _MOST_SPREAD = 1e-140, 1e140  # so that widths and squared distances are numbers
 _UNLIKE = 100.0  # ratio of the spreads of columns beyond which one width cannot fit all of them
 _WIDTHS = 10
 _ALPHAS = 13
@@ -40,6 +42,7 @@ _BY_WIDTH: dict[str, type[Kernel]] = {
     "matern": Matern,
     "rational_quadratic": RationalQuadratic,
 }
+BY_WIDTH = tuple(_BY_WIDTH)
 FAMILIES = (*_BY_WIDTH, "linear", "polynomial", "poly", "cosine", "precomputed")
 
 
@@ -77,6 +80,10 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
     if plain in _BY_WIDTH:
         make: Any = _BY_WIDTH[plain]
         spreads = column_spreads(rows)
+        for column, spread in enumerate([] if spreads is None else spreads):
+            if not _LEAST_SPREAD < spread < _MOST_SPREAD:
+                what, must_be = f"The spread of column {column} of X", "between 1e-140 and 1e140"
+                raise InputError(sentence(what, must_be, f"{spread:.3g}", "Scale the columns of X."))
         ladder = width_ladder(rows, manhattan=make is Laplacian, spreads=spreads)
         return [make(float(width) if spreads is None else round_rungs(width * spreads)) for width in ladder]
     match plain:
@@ -125,7 +132,9 @@ def column_spreads(rows: Rows) -> Array | None:
     for column in np.flatnonzero((spreads <= 0) & (highest > lowest)):
         off = np.abs(X[:, column] - np.median(X[:, column]))
         spreads[column] = np.median(off[off > 0])
-    return np.where(highest > lowest, spreads, 1.0)
+    # what is left of a constant after some arithmetic is rounding, and no spread
+    varies = highest - lowest > _ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
+    return np.where(varies, spreads, 1.0)
 
 
 def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, spreads: Array | None = None) -> Array:
@@ -257,16 +266,20 @@ def beyond_edges(
     `default`: whether the kernels, and the alphas, are default ladders. Their ends are where models hardly change any
     more: an end counts only where it beats the rung before by a tenth of a standard error, which `folds` give.
     """
-    mean, place = table.mean.mean(axis=2), (choice.kernel, choice.alphas[0])
-    error = 0.0 if folds is None else float(np.nan_to_num(table.standard_error(folds).mean(axis=2)[place]))
+    mean, k = table.mean, choice.kernel
+    error = np.zeros_like(mean) if folds is None else np.nan_to_num(table.standard_error(folds))
     rungs, wider = further_alphas(table, choice), further_kernels(table, choice)
+    chosen = list(enumerate(choice.alphas))
     if len(rungs) and default[1]:
         order = np.argsort(table.alphas, kind="stable")
-        before = int(order[1] if place[1] == order[0] else order[-2])
-        gains = mean[place] - mean[place[0], before] > _MATTERS * error
+        inward = {int(order[0]): int(order[1]), int(order[-1]): int(order[-2])}
+        ends = [(t, a) for t, a in chosen if a in inward]
+        gains = any(mean[k, a, t] - mean[k, inward[a], t] > _MATTERS * error[k, a, t] for t, a in ends)
         rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
-    if wider and default[0] and not mean[place] - mean[_next_width(table, place[0]), place[1]] > _MATTERS * error:
-        wider = []
+    if wider and default[0]:
+        other = _next_width(table, k)
+        gains = any(mean[k, a, t] - mean[other, a, t] > _MATTERS * error[k, a, t] for t, a in chosen)
+        wider = wider if gains else []
     return wider, rungs
 
 
@@ -312,11 +325,13 @@ def _same_but_size(kernel: Kernel, other: Kernel) -> bool:
 
 def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
     """Warn if columns differ by orders of magnitude and a kernel has one width for all of them."""
-    spreads = column_spreads(rows)
+    with np.errstate(over="ignore"):
+        spreads = column_spreads(rows)
     single = next((kernel for kernel in kernels if _has_one_width(kernel)), None)
     if spreads is None or single is None:
         return
-    varies = np.flatnonzero(np.ptp(rows.values, axis=0) > 0)
+    span, size = np.ptp(rows.values, axis=0), np.abs(rows.values).max(axis=0)
+    varies = np.flatnonzero(span > _ROUNDING * size)
     if not len(varies) or spreads[varies].max() <= _UNLIKE * spreads[varies].min():
         return
     least, most = (int(varies[place]) for place in (spreads[varies].argmin(), spreads[varies].argmax()))

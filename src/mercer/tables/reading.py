@@ -283,10 +283,10 @@ def arrow_reading(
 
 def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
     """What a file or a pipe holds, and what to call it."""
-    if source == "-":
-        return _held(sys.stdin.buffer, 0, "standard input", too_large), "standard input"
-    path = table_path(source)
+    path = table_path(source) if source != "-" else Path(source)
     try:
+        if source == "-":
+            return _held(sys.stdin.buffer, 0, "standard input", too_large), "standard input"
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             what = path.name if path.is_file() else source
@@ -296,7 +296,9 @@ def _bytes(source: str, too_large: str) -> tuple[bytes, str]:
     except IsADirectoryError:
         raise InputError(sentence(repr(source), "a file", "a directory")) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{source!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        name = "Standard input" if source == "-" else repr(source)
+        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+        raise InputError(f"{name} cannot be read: {reason}.") from None
 
 
 def _unpack(file: Any) -> BinaryIO:
