@@ -10,7 +10,7 @@ from base_cases import ESTIMATORS, rows_and_targets
 from sklearn.exceptions import NotFittedError
 
 from mercer import KernelNeighborsRegressor, KernelRidge, KernelRidgeClassifier
-from mercer.errors import SingularSystemWarning
+from mercer.errors import InputError, SingularSystemWarning
 from mercer.kernels import Gaussian, Linear
 from refusals import refusal, tells
 
@@ -182,3 +182,27 @@ def test_an_intercept_that_is_neither_true_nor_false_is_refused(data):
     """scikit-learn's own estimators refuse it; "no" must not mean yes."""
     with pytest.raises(ValueError, match="fit_intercept"):
         KernelRidge(fit_intercept="no").fit(*data)
+
+
+def test_parameters_of_a_kernel_are_set_together():
+    model = KernelRidge(kernel=Gaussian(1.0) + Linear())
+    model.set_params(kernel__k1__width=2.0, kernel__k2=Gaussian(3.0))
+    assert model.kernel == Gaussian(2.0) + Gaussian(3.0)
+
+
+def test_the_solver_is_chosen_for_the_rows_with_weight(rng):
+    X, weights = rng.normal(size=(30, 2)), np.zeros(30)
+    weights[:20] = 1.0
+    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
+    assert "20 rows" in str(model.route_)
+
+
+def test_a_refused_fit_leaves_columns_and_predictions_as_they_were(rng):
+    X, frame = rng.normal(size=(20, 2)), pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", "c"])
+    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0])
+    before = model.predict(X)
+    with pytest.raises(InputError):
+        model.fit(frame, X[:, 0], sample_weight=-np.ones(20))
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")

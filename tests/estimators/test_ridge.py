@@ -17,7 +17,7 @@ from sklearn.kernel_ridge import KernelRidge as Peer
 from sklearn.linear_model import Ridge
 
 from mercer import KernelRidge
-from mercer.errors import IllConditionedWarning, InputError
+from mercer.errors import IllConditionedWarning
 from mercer.kernels import (
     Chi2,
     Constant,
@@ -482,27 +482,3 @@ def test_with_an_intercept_deviations_and_evidence_do_not_depend_on_where_the_ta
     lower, upper = model.predict_interval(new, method="gaussian")
     half = 1.6448536269514722 * np.sqrt(variance + 0.1 * scale)
     np.testing.assert_allclose([mean - lower, upper - mean], [half, half], **known)
-
-
-def test_parameters_of_a_kernel_are_set_together():
-    model = KernelRidge(kernel=Gaussian(1.0) + Linear())
-    model.set_params(kernel__k1__width=2.0, kernel__k2=Gaussian(3.0))
-    assert model.kernel == Gaussian(2.0) + Gaussian(3.0)
-
-
-def test_the_solver_is_chosen_for_the_rows_with_weight(rng):
-    X, weights = rng.normal(size=(30, 2)), np.zeros(30)
-    weights[:20] = 1.0
-    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0], sample_weight=weights)
-    assert "20 rows" in str(model.route_)
-
-
-def test_a_refused_fit_leaves_columns_and_predictions_as_they_were(rng):
-    X, frame = rng.normal(size=(20, 2)), pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", "c"])
-    model = KernelRidge(kernel=Gaussian(1.0)).fit(X, X[:, 0])
-    before = model.predict(X)
-    with pytest.raises(InputError):
-        model.fit(frame, X[:, 0], sample_weight=-np.ones(20))
-    np.testing.assert_array_equal(model.predict(X), before)
-    assert model.n_features_in_ == 2
-    assert not hasattr(model, "feature_names_in_")
