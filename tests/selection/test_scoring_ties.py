@@ -102,6 +102,9 @@ def test_every_named_score_is_that_of_refits_where_rows_repeat(classifier):
         unclear = (np.abs(values[:, 0]) > 1e-14 * terms) & (np.abs(values[:, 0]) < 1e-11 * terms)
         if unclear.any():  # what counts as zero is a matter of the threshold
             continue
+        size = np.abs(values[:, 0])
+        if alone and ((size > 1e-12 * terms) & (size < 1e-11 * terms.max())).any():
+            continue  # a sign that is certain by itself, but not beside rows whose terms are far larger
         if alone:
             values[:, 0] = tied(values[:, 0], terms)
         expected = [expected_score(name, y[rows], values[rows], classes) for rows in sets]
