@@ -325,10 +325,10 @@ def _same_but_size(kernel: Kernel, other: Kernel) -> bool:
 
 def warn_of_scales(kernels: Sequence[Kernel], rows: Rows) -> None:
     """Warn if columns differ by orders of magnitude and a kernel has one width for all of them."""
-    with np.errstate(over="ignore"):
-        spreads = column_spreads(rows)
     single = next((kernel for kernel in kernels if _has_one_width(kernel)), None)
-    if spreads is None or single is None:
+    with np.errstate(over="ignore"):
+        spreads = None if single is None else column_spreads(rows)
+    if spreads is None:
         return
     span, size = np.ptp(rows.values, axis=0), np.abs(rows.values).max(axis=0)
     varies = np.flatnonzero(span > _ROUNDING * size)
