@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         cross_validate,
         nested_cross_validate,
     )
+    from mercer.estimators.pipelines import predict_interval, predict_set, with_rows, without
     from mercer.inference.comparison import compare
     from mercer.inference.effects import marginal_effects
     from mercer.inference.influence import influence
@@ -70,11 +71,15 @@ _PLACES = {
     "nested_cross_validate": "mercer.estimators",
     "noise_estimate": "mercer.insight.noise",
     "permutation_test": "mercer.inference.permutation",
+    "predict_interval": "mercer.estimators.pipelines",
+    "predict_set": "mercer.estimators.pipelines",
     "repair": "mercer.insight",
     "save": "mercer.models",
     "thread_count": "mercer.runtime",
     "threads": "mercer.runtime",
     "tune": "mercer.tuning.tune",
+    "with_rows": "mercer.estimators.pipelines",
+    "without": "mercer.estimators.pipelines",
 }
 _MODULES = ("course", "displays", "kernels", "report", "testing")
 
@@ -107,6 +112,8 @@ __all__ = [
     "nested_cross_validate",
     "noise_estimate",
     "permutation_test",
+    "predict_interval",
+    "predict_set",
     "repair",
     "report",
     "save",
@@ -114,6 +121,8 @@ __all__ = [
     "thread_count",
     "threads",
     "tune",
+    "with_rows",
+    "without",
 ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.displays.look import BAND, BLACK, BLUE, GREY, Display, grid_lines, named
+from mercer.estimators.pipelines import split_pipeline
 from mercer.insight.intervals import Coverage
 
 
@@ -29,7 +30,8 @@ class CoverageDisplay(Display):
     Examples
     --------
     >>> from mercer.displays import CoverageDisplay
-    >>> from mercer.insight.intervals import Coverage
+    >>> from mercer.estimators.pipelines import split_pipeline
+    from mercer.insight.intervals import Coverage
     >>> found = [Coverage(share, 1.0, asked, "cv+", 100) for asked, share in ((0.5, 0.52), (0.9, 0.88))]
     >>> CoverageDisplay.from_coverages(found).share.tolist()
     [0.52, 0.88]
@@ -65,8 +67,8 @@ class CoverageDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted regressor with `coverage`
-            Ours.
+        estimator : fitted regressor of mercer, or a Pipeline that ends in one
+            With `coverage`.
         X, y : array-like
             New rows and their targets.
         confidences : sequence of float, default=None
@@ -79,7 +81,9 @@ class CoverageDisplay(Display):
         CoverageDisplay
         """
         asked = [*np.arange(0.1, 0.95, 0.1).round(1), 0.95, 0.99] if confidences is None else confidences
-        return cls.from_coverages([estimator.coverage(X, y, float(each)) for each in asked], ax=ax)
+        transformers, model = split_pipeline(estimator)
+        rows = X if transformers is None else transformers.transform(X)
+        return cls.from_coverages([model.coverage(rows, y, float(each)) for each in asked], ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.

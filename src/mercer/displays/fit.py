@@ -23,6 +23,7 @@ from mercer.displays.look import (
     named,
     table,
 )
+from mercer.estimators.pipelines import predict_interval, split_pipeline
 from mercer.estimators.refitting import like_training
 
 
@@ -122,8 +123,8 @@ class FitDisplay(Display):
         rows = like_training(estimator, line[:, None])
         curve = np.asarray(estimator.predict(rows))
         lower = upper = None
-        if confidence is not None and hasattr(estimator, "predict_interval"):
-            lower, upper = estimator.predict_interval(rows, confidence)
+        if confidence is not None and hasattr(split_pipeline(estimator)[1], "predict_interval"):
+            lower, upper = predict_interval(estimator, rows, confidence)
         real = None if truth is None else np.asarray(truth(line[:, None]))
         return cls(values, targets, (line,), curve, lower, upper, real, labels, confidence).plot(ax)
 

@@ -12,6 +12,7 @@ from mercer.data.checks import check_gram
 from mercer.data.rows import Array
 from mercer.displays.look import BLUE, COLOURS, MAP, STYLES, Display, grid_lines, named
 from mercer.errors import InputError, sentence
+from mercer.estimators.pipelines import split_pipeline
 from mercer.insight.spectrum import GramSpectrum
 
 
@@ -185,7 +186,7 @@ class SpectrumDisplay(Display):
 
         Parameters
         ----------
-        estimator : KernelRidge or a search
+        estimator : KernelRidge, a search, or a Pipeline that ends in one
             Fitted. Of a search, `best_estimator_` is used.
         ax : matplotlib Axes, default=None
             Where; None is a new figure.
@@ -194,11 +195,12 @@ class SpectrumDisplay(Display):
         -------
         SpectrumDisplay
         """
-        check_is_fitted(estimator)
-        model = getattr(estimator, "best_estimator_", estimator)
+        last = split_pipeline(estimator)[1]
+        check_is_fitted(last)
+        model = getattr(last, "best_estimator_", last)
         if np.ndim(model.alpha) or not hasattr(type(model), "effective_dof_"):
             what = "a KernelRidge with a single alpha, or a KernelRidgeCV"
-            raise InputError(sentence("The estimator of SpectrumDisplay", what, type(estimator).__name__))
+            raise InputError(sentence("The estimator of SpectrumDisplay", what, type(last).__name__))
         K = model.X_fit_ if model.kernel_.kind == "gram" else model.kernel_(model.X_fit_)
         values, slack = _spectrum(np.asarray(K))
         return cls(values, np.array([float(model.alpha)]), np.array([model.effective_dof_]), slack).plot(ax)

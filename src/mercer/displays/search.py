@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.displays.look import BLACK, MAP, Display, larger, named, short_kernel
+from mercer.estimators.pipelines import split_pipeline
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +58,7 @@ class SearchDisplay(Display):
 
         Parameters
         ----------
-        search : KernelRidgeCV or KernelRidgeClassifierCV
+        search : KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
             Fitted.
         x_label : str, default=None
             Of the kernels' axis, with units.
@@ -68,6 +69,7 @@ class SearchDisplay(Display):
         -------
         SearchDisplay
         """
+        search = split_pipeline(search)[1]
         check_is_fitted(search, "table_")
         found = search.table_
         mean, error = found.mean.mean(axis=2), found.standard_error(search.folds_).mean(axis=2)

@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, File, Seed
-from mercer.errors import InputError, MercerError
+from mercer.errors import InputError, MercerError, sentence
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.intervals import IntervalsMixin
@@ -301,3 +301,13 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         """
         values = self.decision_function(X)
         return self.temperature_.probabilities(values.reshape(len(values), -1))
+
+
+def search_of(model: KernelRidge | KernelRidgeClassifier, width: int) -> KernelRidgeCV | KernelRidgeClassifierCV:
+    """The search by leave-one-out with this model, on rows of so many columns, as its only candidate; not fitted."""
+    if np.ndim(model.alpha):
+        raise InputError(sentence("alpha of the model", "one number", repr(model.alpha)))
+    candidate = [model.resolved_kernel(width)], [float(model.alpha)]
+    if isinstance(model, KernelRidgeClassifier):
+        return KernelRidgeClassifierCV(*candidate, fit_intercept=model.fit_intercept, class_weight=model.class_weight)
+    return KernelRidgeCV(*candidate, fit_intercept=model.fit_intercept)

@@ -295,7 +295,7 @@ def without_rows(model: Any) -> Any:
     if isinstance(model, FeatureRegressor):
         return model
     if isinstance(model, Pipeline):
-        raise InputError("rows=False is not supported for a Pipeline. Save only its last step.")
+        raise InputError("rows=False is not supported for a Pipeline. Use rows=True.")
     inner = getattr(model, "best_estimator_", model)
     name, way_out = type(model).__name__, "Use a kernel with a finite feature map, such as Linear() or Polynomial()."
     if hasattr(inner, "landmarks_"):

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest
 from mercer.estimators.parameters import is_whole
+from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
 from mercer.kernels import Kernel, Periodic, Stationary
 from mercer.kernels.pair import Pair
 from mercer.kernels.tiles import between, moved_rows
@@ -18,6 +19,7 @@ from mercer.tables import TableEncoder
 from mercer.tables.columns import Column
 
 _LEVELS = 12  # of a category: the most common
+_STEP = 6e-6  # of central differences, in standard deviations of the column: the third root of the rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +33,11 @@ class Change:
     places : ndarray of int
         The columns of numbers that it became.
     ends : tuple of ndarray, or None
-        These columns for the first and for the second cell; None for a derivative.
+        These columns for the first and for the second cell, for all rows or for each; None for a derivative.
     scale : float
         Units of the encoded column in one unit of the table.
+    direction : ndarray of shape (rows, places), or None
+        Of a derivative by a column of the table that several columns of numbers follow: theirs, at every row.
     known : ndarray of bool, shape (rows,), or None
         Which rows have a number in the column; None where all have.
     """
@@ -44,6 +48,7 @@ class Change:
     ends: tuple[Array, Array] | None = None
     scale: float = 1.0
     known: Array | None = None
+    direction: Array | None = None
 
 
 Item: TypeAlias = tuple[Change, ...]  # one change, or two for their interaction
@@ -135,6 +140,61 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Chan
     return found
 
 
+def transformed_changes(transformers: Transformers, X: Any) -> list[Change]:
+    """Changes of the columns of a table in front of transformers: numbers per unit, levels against the most common one.
+
+    Derivatives of the transformers are central differences: exact for straight lines and parabolas.
+    """
+    changes: list[Change] = []
+    for place, name in enumerate(column_names(X)):
+        cells = column_values(X, place)
+        numbers = cells.astype(np.float64) if cells.dtype.kind in "iuf" else None
+        known = None if numbers is None or np.isfinite(numbers).all() else np.isfinite(numbers)
+        levels, first, counts = np.unique(
+            cells.astype(str) if numbers is None else numbers if known is None else numbers[known],
+            return_index=True,
+            return_counts=True,
+        )
+        if len(levels) < 2:
+            continue
+        if numbers is not None and len(levels) > 2:
+            changes += _slope(transformers, X, place, name, numbers, known)
+            continue
+        rows = first if known is None else np.flatnonzero(known)[first]
+        order = np.argsort(-counts, kind="stable")[:_LEVELS] if numbers is None else np.arange(2)
+        ends = [transformers.numbers(with_column(X, place, lenders=np.full(len(cells), rows[k]))) for k in order]
+        places = np.flatnonzero(np.any([(end != ends[0]).any(axis=0) for end in ends], axis=0))
+        for k, end in zip(order[1:], ends[1:], strict=True):
+            title = name if numbers is not None else f"{name}: {levels[k]} - {levels[order[0]]}"
+            if len(places):
+                changes.append(Change(name, title, places, (ends[0][:, places], end[:, places]), 1.0, known))
+    return changes
+
+
+def _slope(
+    transformers: Transformers, X: Any, place: int, name: str, numbers: Array, known: Array | None
+) -> list[Change]:
+    """The derivative by a column of numbers, from how the transformed columns follow it; none if they do not."""
+    spread = float(np.nanstd(numbers))
+
+    def follow(step: float) -> Array:
+        ends = [transformers.numbers(with_column(X, place, shift=sign * step)) for sign in (1.0, -1.0)]
+        return np.asarray((ends[0] - ends[1]) / (2.0 * step))
+
+    wide, narrow = follow(spread), follow(_STEP * spread)
+    there = slice(None) if known is None else known
+    line = wide[there].mean(axis=0)  # no digits are lost to a narrow step where the transformers are straight lines
+    if np.allclose(narrow[there], line, rtol=1e-6, atol=1e-6 * np.abs(line).max(initial=0.0)):
+        narrow = np.broadcast_to(line, narrow.shape)
+    places = np.flatnonzero((narrow != 0).any(axis=0))
+    if not len(places):
+        return []
+    direction = narrow[:, places]
+    if len(places) == 1 and (direction == direction[0]).all():
+        return [Change(name, name, places, None, float(direction[0, 0]), known)]
+    return [Change(name, name, places, None, 1.0, known, direction)]
+
+
 def shifted(change: Change, middle: Array) -> Change:
     """The change for rows that were moved by minus `middle`."""
     if change.ends is None:
@@ -184,6 +244,8 @@ class Radial:
 
 def kernel_change(part: System, item: Item, radial: Radial | None) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
+    if len(item) == 1 and item[0].direction is not None:
+        return _along(part, item[0].places, item[0].direction, radial)
     cells = tuple(change for change in item if change.ends is not None)
     columns = tuple(int(change.places[0]) for change in item if change.ends is None)
     if len(columns) == 1 and not cells and radial is not None:
@@ -191,6 +253,17 @@ def kernel_change(part: System, item: Item, radial: Radial | None) -> Array:
         return np.asarray(radial.V * (radial.factor[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
     ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
     return np.asarray(sum(c * _derivative(end, columns) for c, end in ends))
+
+
+def _along(part: System, places: Array, direction: Array, radial: Radial | None) -> Array:
+    """The derivative of k(x, z) along a direction of its own for every row x."""
+    if radial is None:
+        return np.asarray(
+            sum(by[:, None] * _derivative(part, (int(p),)) for p, by in zip(places, direction.T, strict=True))
+        )
+    by, middle = direction * radial.factor[places], part.Z[:, places].mean(axis=0)
+    own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
+    return np.asarray(radial.V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
 
 
 def _derivative(part: System, columns: tuple[int, ...]) -> Array:

@@ -149,11 +149,11 @@ def marginal_effects(
     Parameters
     ----------
     model : KernelRidge, KernelRidgeCV, their classifiers, AutoRegressor, AutoClassifier, or a Pipeline
-        Fitted, without sample weights, to one target or two classes. Automatic models, and a Pipeline of a TableEncoder
+        Fitted, without sample weights, to one target or two classes. Automatic models, and a Pipeline of transformers
         and one of the others, have effects per unit of the columns of their table; dates and texts have none. Where a
         kernel has a kink, its slope is the mean of those on both sides.
     X : array-like of shape (m, n_features), default=None
-        Where effects are averaged; None is the training rows.
+        Where effects are averaged; None is the training rows, which a Pipeline does not keep as they were: pass them.
     columns : sequence of str or int, default=None
         Which; None is all.
     errors : {"jackknife", "homogeneous"}, default="jackknife"
@@ -197,6 +197,8 @@ def marginal_effects(
     found = as_sum(model, X, of)
     wanted = _wanted(found, columns)
     pairs = _pairs(found, wanted, interactions)
+    if any(len(np.intersect1d(a.places, b.places)) or any(c.direction is not None for c in (a, b)) for a, b in pairs):
+        raise InputError("interactions of marginal_effects need columns that the transformers keep apart.")
     alone: list[Item] = [(change,) for change in wanted]
     result = _table(found, alone, errors, confidence, pointwise=pointwise_errors)
     if not pairs:
@@ -289,7 +291,7 @@ def _effect(found: WeightedSum, ready: list[_Ready], item: Item, *, pointwise: b
         name = " x ".join(change.name for change in item)
         raise InputError(f"The effect of {name} needs at least {counted(1 + found.own, 'row')} without missing values.")
     among = np.ones(m) / m if known is None else known / count  # the share of every row in the mean
-    one_slope = len(item) == 1 and item[0].ends is None
+    one_slope = len(item) == 1 and item[0].ends is None and item[0].direction is None
     bent = None if found.link is None else _through_link(found, ready, item, found.link)
     for number, each in enumerate(ready):
         part, radial = each.part, each.radial

@@ -15,6 +15,7 @@ from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
+from mercer.estimators.pipelines import split_pipeline
 from mercer.inference.effects import marginal_effects
 from mercer.inference.parts import parts_of, refuse_few_digits, rows_of
 from mercer.kernels import Kernel
@@ -121,16 +122,16 @@ class Influence(Shown):
 
 
 @underflow_is_zero
-def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
+def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
     """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.
 
     Parameters
     ----------
-    model_or_search : KernelRidge, KernelRidgeCV or AutoRegressor
+    model : KernelRidge, KernelRidgeCV, AutoRegressor, or a Pipeline that ends in one
         Fitted to one target without sample weights. Of a search that was made by leave-one-out with squared errors, all
         candidates are scored again without every row; others are taken with the winner alone, and a committee with its
         kernels, alphas and weights as they are. With log_target=True all numbers are about logarithms.
-    at : array-like of shape (m, n_features), default=None
+    X : array-like of shape (m, n_features), default=None
         Rows at which changes of predictions are wanted.
     effects : bool, default=False
         Whether changes of average effects are wanted; the kernel must have derivatives.
@@ -154,16 +155,17 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     >>> int(found.order[0]), bool(found.error_without[12] < 0.5 * found.error)
     (12, True)
     """
-    search = model_or_search if isinstance(model_or_search, KernelRidgeCV) else None
-    if not isinstance(model_or_search, KernelRidge | KernelRidgeCV | AutoRegressor):
-        must_be = "KernelRidge, KernelRidgeCV or AutoRegressor"
-        raise InputError(sentence("The model of influence", must_be, type(model_or_search).__name__))
-    weights, fits, (_, scale) = parts_of(model_or_search)
+    transformers, model = split_pipeline(model)
+    search = model if isinstance(model, KernelRidgeCV) else None
+    if not isinstance(model, KernelRidge | KernelRidgeCV | AutoRegressor):
+        must_be = "KernelRidge, KernelRidgeCV, AutoRegressor or a Pipeline that ends in one"
+        raise InputError(sentence("The model of influence", must_be, type(model).__name__))
+    weights, fits, (_, scale) = parts_of(model)
     for fitted in fits:
         _refuse(fitted)
     n = len(fits[0].targets)
     promise(8 * n * n * 5, f"influence of {n} rows", "Use fewer rows.")
-    new = None if at is None else rows_of(model_or_search, at)
+    new = None if X is None else rows_of(model, X if transformers is None else transformers.transform(X))
     residual, leverage, left, moved = np.zeros(n), np.zeros(n), np.zeros((n, n)), None
     for weight, fitted in zip(weights, fits, strict=True):
         own = fitted.leave_outs[0][1]
@@ -182,7 +184,7 @@ def influence(model_or_search: Any, at: Any = None, *, effects: bool = False, ve
     change: Array | None = None
     flips: Array = np.zeros(n, dtype=bool)
     if effects:
-        found = marginal_effects(model_or_search)
+        found = marginal_effects(model)  # of a Pipeline: per unit of the transformed columns
         change = found.without - found.average
         flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
     changes = np.zeros(n, dtype=bool) if search is None or chosen is None else chosen != search.best_index_

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array, Rows
@@ -26,8 +25,8 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted
+from mercer.estimators.pipelines import Transformers, column_names, split_pipeline
+from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import centre_of, times
@@ -102,17 +101,20 @@ class WeightedSum:
 
 def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
-    model, encoder = _unwrap(model)
+    transformers, model = split_pipeline(model)
     link = _link(model, of)
-    if not isinstance(model, (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)):
+    kinds = (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
+    if not isinstance(model, kinds) or (transformers is not None and isinstance(model, _COMMITTEES)):
         must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of a "
-            "TableEncoder and one of the first four"
+            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of "
+            "transformers and one of the first four"
         )
         way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
-    encoder = _encoder(model, encoder)
+    encoder = _encoder(model, transformers)
+    if X is None and transformers is not None and encoder is None:
+        raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
     for each in fitted:
         _refuse(each)
     first = fitted[0]
@@ -120,8 +122,14 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     if n < 2:
         raise InputError(sentence("The model of marginal_effects", "of at least 2 rows", n))
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
-    at = Z if X is None else np.asarray(rows_of(model, X, encoder).values, dtype=np.float64)
-    changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z, X)
+    own, columns = X is None, []
+    if transformers is not None and encoder is None:
+        at, changes, columns = transformers.numbers(X), transformed_changes(transformers, X), column_names(X)
+        own = np.array_equal(at, Z)
+    else:
+        at = Z if X is None else np.asarray(rows_of(model, X, encoder).values, dtype=np.float64)
+        changes = plain_changes(Z, first.names) if encoder is None else encoded_changes(encoder, Z, X)
+        columns = [each.column for each in changes] if encoder is None else [each.name for each in encoder.columns_]
     if not changes:
         raise InputError("The model has no column of numbers or categories that varies, so there are no effects.")
     middle = centre_of(first.kernel, Rows(Z, first.names), intercept=first.intercept)
@@ -131,21 +139,9 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
         changes = [shifted(change, middle) for change in changes]
     parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
     degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
-    columns = [change.column for change in changes] if encoder is None else [each.name for each in encoder.columns_]
     residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
     residuals += (1.0 - sum(weights)) * first.targets[:, 0]
-    return WeightedSum(parts, start, X is None, residuals, float(degrees), columns, changes, link)
-
-
-def _unwrap(model: Any) -> tuple[Any, TableEncoder | None]:
-    """The model, and the encoder before it in a Pipeline."""
-    if isinstance(model, TableModel):
-        model = model.pipeline
-    if isinstance(model, Pipeline) and len(model.steps) == 2 and isinstance(model.steps[0][1], TableEncoder):
-        return model.steps[1][1], model.steps[0][1]
-    if isinstance(model, Pipeline) and len(model.steps) == 1:
-        return model.steps[0][1], None
-    return model, None
+    return WeightedSum(parts, start, own, residuals, float(degrees), columns, changes, link)
 
 
 def _ridge(model: Any) -> Any:
@@ -167,15 +163,17 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     return [1.0], [ridge.fitted_], (0.0, 1.0)
 
 
-def _encoder(model: Any, before: TableEncoder | None) -> TableEncoder | None:
+def _encoder(model: Any, before: Transformers | None) -> TableEncoder | None:
     """A committee has its own; others may have one before them."""
-    found: TableEncoder | None = model.encoder_ if isinstance(model, _COMMITTEES) else before
-    return found
+    if isinstance(model, _COMMITTEES):
+        found: TableEncoder | None = model.encoder_
+        return found
+    return None if before is None else before.encoder
 
 
 def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
     """New rows as the kernels of the model see them."""
-    encoder = _encoder(model, encoder)
+    encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
     if encoder is not None:
         return Rows(encoder.transform(X), None)
     rows: Rows = _ridge(model).check_rows(X)

@@ -18,8 +18,10 @@ from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
 from mercer.errors import InputError, sentence
-from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.parameters import is_whole
+from mercer.estimators.pipelines import Transformers, column_names, split_pipeline, with_column
+from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
 from mercer.inference.changes import column_place
 from mercer.inference.comparison import holm
@@ -129,7 +131,7 @@ class ColumnTests(Shown):
 
 @underflow_is_zero
 def permutation_test(
-    search_or_model: Any,
+    model: Any,
     X: Any,
     y: Any,
     *,
@@ -150,8 +152,9 @@ def permutation_test(
 
     Parameters
     ----------
-    search_or_model : KernelRidgeCV, KernelRidgeClassifierCV, KernelRidge or KernelRidgeClassifier
-        Not changed; need not be fitted. A model is scored by leave-one-out.
+    model : KernelRidgeCV, KernelRidgeClassifierCV, KernelRidge, KernelRidgeClassifier, or a Pipeline that ends in one
+        Not changed; need not be fitted. A model is scored by leave-one-out. Transformers of a Pipeline must not look
+        at the targets; they are fitted once, to all rows.
     X, y : array-like
         Rows, and one target or label each.
     permutations : int, default=999
@@ -191,7 +194,9 @@ def permutation_test(
     >>> permutation_test(search, X, rng.normal(size=60), permutations=99, random_state=0).pvalue > 0.05
     True
     """
-    search = check_search(search_or_model, X, scoring)
+    transformers, last = split_pipeline(model)
+    rows = X if transformers is None else transformers.refitted(X)
+    search = check_search(last, rows, scoring)
     if not is_whole(permutations, 1):
         raise InputError(sentence("permutations", "an integer of at least 1", repr(permutations)))
     if stop_after is not None and not is_whole(stop_after, 1):
@@ -203,8 +208,8 @@ def permutation_test(
     if columns is not None:
         if stop_after is not None:
             raise InputError("stop_after is not supported with columns. Remove one of them.")
-        return _column_tests(search, X, labels, columns, draws, int(permutations), groups, verbose)
-    scores = BestScores(search, X, labels, groups)
+        return _column_tests(search, X, labels, columns, draws, int(permutations), groups, transformers, verbose)
+    scores = BestScores(search, rows, labels, groups)
     own = float(scores.of(np.arange(len(labels))[None])[0])
     progress = Progress("permutations", int(permutations), verbose)
     null: list[float] = []
@@ -223,36 +228,46 @@ def permutation_test(
 
 
 def _column_tests(
-    search: Any, X: Any, y: Array, columns: Any, draws: Permutations, permutations: int, groups: Any, verbose: int
+    search: Any,
+    X: Any,
+    y: Array,
+    columns: Any,
+    draws: Permutations,
+    permutations: int,
+    groups: Any,
+    transformers: Transformers | None,
+    verbose: int,
 ) -> ColumnTests:
-    try:
-        table = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if table.ndim != 2 or any(
-        getattr(each, "kind", each) in ("gram", "precomputed") for each in _listed(search.kernels)
-    ):
+    """One permutation test for each column, everything but the folds done again for every permutation."""
+    given = any(getattr(each, "kind", each) in ("gram", "precomputed") for each in _listed(search.kernels))
+    if given or np.ndim(X) != 2 or hasattr(X, "tocsr") or (transformers is None and not _is_numeric(X)):
         raise InputError("columns of permutation_test need a dense table of numbers, and no precomputed kernel.")
-    names = [str(name) for name in getattr(X, "columns", [f"x{j + 1}" for j in range(table.shape[1])])]
+    names = column_names(X)
     wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else _listed(columns)
     places = [column_place(each, names) for each in wanted]
-    identity = np.arange(len(y))[None]
     if by_chance(search.cv, search.repeats, search.random_state):
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
-    first = BestScores(search, X if hasattr(X, "iloc") else table, y, groups)
+
+    def best(table: Any) -> BestScores:
+        return BestScores(search, table if transformers is None else transformers.refitted(table), y, groups)
+
+    identity, first = np.arange(len(y))[None], best(X)
     own, null = float(first.of(identity)[0]), np.empty((len(places), permutations))
     progress = Progress("permutations", null.size, verbose)
     for k, place in enumerate(places):
         for q, order in enumerate(draws.next(permutations)):
-            changed: Any = X.copy() if hasattr(X, "iloc") else table.copy()
-            if hasattr(X, "iloc"):
-                changed.iloc[:, place] = X.iloc[order, place].to_numpy()  # a frame keeps its names
-            else:
-                changed[:, place] = table[order, place]
-            null[k, q] = BestScores(search, changed, y, groups).of(identity)[0]
+            null[k, q] = best(with_column(X, place, lenders=order)).of(identity)[0]
             progress.step()
     pvalue = (1 + np.sum(_as_good(null, own), axis=1)) / (1 + permutations)
     return ColumnTests([names[place] for place in places], pvalue, holm(pvalue), own, null, first.scoring)
+
+
+def _is_numeric(X: Any) -> bool:
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _listed(given: Any) -> list[Any]:
@@ -267,14 +282,8 @@ def _as_good(scores: Array, own: float) -> Array:
 def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
     """The search that a search or a model stands for, not fitted; an error for what looks at y in other ways."""
     if isinstance(given, KernelRidge | KernelRidgeClassifier):
-        if np.ndim(given.alpha):
-            raise InputError(sentence("alpha of the model", "one number", repr(given.alpha)))
-        labels = isinstance(given, KernelRidgeClassifier)
-        rest = {"class_weight": given.class_weight} if labels else {}
-        make: Any = KernelRidgeClassifierCV if labels else KernelRidgeCV
         shape = np.shape(X)
-        kernel = given.resolved_kernel(int(shape[1]) if len(shape) == 2 else 1)
-        found = make([kernel], [float(given.alpha)], fit_intercept=given.fit_intercept, **rest)
+        found = search_of(given, int(shape[1]) if len(shape) == 2 else 1)
     elif isinstance(given, SearchCore):
         found = clone(given)
     else:

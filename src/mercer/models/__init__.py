@@ -27,8 +27,9 @@ def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None
     Parameters
     ----------
     model : estimator
-        A fitted estimator of mercer, or a Pipeline of a TableEncoder and one. Kernels that hold Python functions are
-        refused.
+        A fitted estimator of mercer, or a Pipeline of a TableEncoder or common transformers of scikit-learn (scalers,
+        imputers, encoders, column transformers, PCA, polynomial features) and one. Kernels and transformers that hold
+        Python functions are refused.
     path : str or path
         Where to; by custom it ends in ``.mercer``. A file that is there is replaced.
     rows : bool, default=True

@@ -18,6 +18,14 @@ from mercer.estimators.table_model import FeatureRegressor, TableModel
 from mercer.models.checks import RENAMED, attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
 from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
+from mercer.models.transformers import (
+    TRANSFORMERS,
+    attributes,
+    check_steps,
+    plain_value,
+    read_plain,
+    read_transformer,
+)
 from mercer.models.values import names_in
 from mercer.runtime.container import Entry, dumps, laid_out, loads
 from mercer.tables import TableEncoder
@@ -58,10 +66,16 @@ class ModelWriter(PartWriter):
     """Writes values and models, which may hold models."""
 
     def special(self, value: Any, what: str) -> Any:
-        """A fitted model of a class in the table, or a Pipeline of an encoder and one."""
+        """A fitted model of a class in the table, a transformer, or a Pipeline of transformers and a model."""
         name = type(value).__name__
         if type(value) is Pipeline:
             return {"is": "pipeline", "steps": [[step, self.value(each, what)] for step, each in value.steps]}
+        if TRANSFORMERS.get(name) is type(value):
+            held = {n: self.value(v, f"{n} of {name}") for n, v in sorted(attributes(value).items())}
+            return {"is": "transformer", "class": name, "with": held}
+        plain = plain_value(value)
+        if plain is not None:
+            return plain
         return self._model(value, name) if CLASSES.get(name) is type(value) else super().special(value, what)
 
     def _model(self, value: Any, name: str) -> dict[str, Any]:
@@ -96,6 +110,10 @@ class ModelReader(PartReader):
         """A model of a class in the table, with the attributes it must have and no others."""
         if given["is"] == "pipeline":
             return _pipeline([(step, self.value(each)) for step, each in given["steps"]])
+        if given["is"] == "transformer":
+            return read_transformer(given["class"], {key: self.value(value) for key, value in given["with"].items()})
+        if given["is"] in ("slice", "dtype", "type"):
+            return read_plain(given)
         if given["is"] != "model":
             return super().special(given)
         name = given["class"]
@@ -115,13 +133,16 @@ class ModelReader(PartReader):
 
 def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
     """A Pipeline, after validation of its steps."""
-    need(len(steps) == 2 and all(is_text(name) for name, _ in steps), "a pipeline must have two steps with names")
-    (first, encoder), (last, model) = steps
-    need(first != last and "__" not in first + last, "the steps of a pipeline must have distinct names")
-    need(isinstance(encoder, TableEncoder) and hasattr(encoder, "columns_"), "the first step must be an encoder")
-    need(type(model) in CLASSES.values() and not isinstance(model, TableModel), "the last step must be a model")
-    columns = getattr(model, "n_features_in_", None)
-    need(columns == len(encoder.names_out_), "encoder and model of the pipeline are inconsistent")
+    names = [name for name, _ in steps]
+    need(len(steps) > 0 and all(is_text(name) and "__" not in name for name in names), "steps must have names")
+    need(len(set(names)) == len(names), "the steps of a pipeline must have distinct names")
+    kinds = (TableEncoder, Pipeline, str, type(None), *TRANSFORMERS.values())
+    need(all(isinstance(step, kinds) for _, step in steps[:-1]), "the first steps must be transformers")
+    last = steps[-1][1]
+    if isinstance(steps[0][1], TableEncoder) and len(steps) == 2:
+        need(hasattr(steps[0][1], "columns_"), "the first step must be an encoder")
+        columns = getattr(last, "n_features_in_", None)
+        need(columns == len(steps[0][1].names_out_), "encoder and model of the pipeline are inconsistent")
     return Pipeline(steps)
 
 
@@ -144,7 +165,9 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         stamp = FileStamp.read(record)
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
-        need(type(model) in {*CLASSES.values(), Pipeline}, "it does not contain a model")
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        need(type(last) in CLASSES.values(), "it does not contain a model")
+        need(not isinstance(model, Pipeline) or type(last) is not TableModel, "the last step must be a model")
         in_order = laid_out(names_in(record), arrays) == entries
         need(in_order, "it contains unused arrays, or arrays in the wrong order")
         same = written(model, stamp, reader.known)[0] == text
@@ -164,7 +187,9 @@ def account(model: Any) -> dict[str, Any]:
     if isinstance(model, TableModel):
         return account(model.model) | {"class": name, "columns": len(model.columns)}
     if isinstance(model, Pipeline):
-        return account(model.steps[-1][1]) | {"class": name, "columns": len(model.steps[0][1].columns_)}
+        first = model.steps[0][1]
+        columns = len(first.columns_) if isinstance(first, TableEncoder) else getattr(first, "n_features_in_", None)
+        return account(model.steps[-1][1]) | {"class": name, "columns": columns}
     columns = getattr(model, "n_features_in_", None)
     if isinstance(model, FeatureRegressor):
         words, rows, alphas = repr(model.kernel), 0, []
@@ -201,7 +226,7 @@ def check_model(model: Any) -> None:
     """Raise an error unless this is a fitted model of a class that can be saved."""
     name = type(model).__name__
     if type(model) is Pipeline:
-        _checked_pipeline(model)
+        _check_pipeline(model)
         return
     if CLASSES.get(name) is not type(model):
         raise InputError(sentence("A model to save", f"one of {', '.join(CLASSES)}", name))
@@ -214,14 +239,9 @@ def check_model(model: Any) -> None:
         raise InputError(f"This {name} is not fitted yet. Call fit before save.") from None
 
 
-def _checked_pipeline(model: Pipeline) -> None:
-    steps, must_be = [each for _, each in model.steps], "a TableEncoder and a model of mercer"
-    if len(steps) != 2 or not isinstance(steps[0], TableEncoder) or CLASSES.get(type(steps[1]).__name__) is None:
-        got, way_out = (
-            " and ".join(type(each).__name__ for each in steps),
-            "For other pipelines, save only the last step.",
-        )
-        raise InputError(sentence("The steps of a Pipeline to save", must_be, got, way_out))
-    if not hasattr(steps[0], "columns_"):
-        raise InputError("This Pipeline is not fitted yet. Call fit before save.")
-    check_model(steps[1])
+def _check_pipeline(model: Pipeline) -> None:
+    last = model.steps[-1][1]
+    if CLASSES.get(type(last).__name__) is not type(last) or isinstance(last, TableModel):
+        raise InputError(sentence("The last step of a Pipeline to save", "a model of mercer", type(last).__name__))
+    check_steps(model)
+    check_model(last)

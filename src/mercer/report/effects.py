@@ -178,11 +178,11 @@ def average_effects(subject: Subject) -> MarginalEffects | None:
     """Average effects with their standard errors; None where rows are too many, or the model has none."""
     if len(subject.y) > _FACTORED // (2 if subject.classifier else 1):  # probabilities take longer
         return None
-    model = subject.model
+    model, X = (subject.model, None) if subject.pipeline is None else (subject.pipeline, subject.X)
     if subject.encoder is not None and not subject.auto:
-        model = Pipeline([("encoder", subject.encoder), ("model", model)])
+        model, X = Pipeline([("encoder", subject.encoder), ("model", subject.model)]), None
     try:
-        return marginal_effects(model, of="probability" if subject.classifier else "prediction")
+        return marginal_effects(model, X, of="probability" if subject.classifier else "prediction")
     except InputError:
         return None
 

@@ -171,7 +171,8 @@ def _judge_search(subject: Subject, result: NestedCrossValidation | None) -> Jud
     if result is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IllConditionedWarning)  # the fit has said it
-            result = nested_cross_validate(model, subject.rows, y, sample_weight=subject.weights, **how)
+            whole = (model, subject.rows) if subject.pipeline is None else (subject.pipeline, subject.X)
+            result = nested_cross_validate(*whole, y, sample_weight=subject.weights, **how)
     return judged_search(subject, result, baseline_score(subject, how))
 
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
+from mercer.estimators.base import RidgeCore
+from mercer.estimators.pipelines import Transformers, column_names, column_values, split_pipeline, with_column
 from mercer.estimators.refitting import like_training
+from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
 from mercer.estimators.table_model import TableModel
 from mercer.tables import Column
@@ -44,6 +48,8 @@ class Subject:
         As given to the search.
     encoder : TableEncoder or None
         That stands before the model.
+    pipeline : Pipeline or None
+        That the model is the last step of.
     """
 
     model: Any
@@ -57,6 +63,7 @@ class Subject:
     weights: Array | None = None
     groups: Array | None = None
     encoder: Any = None
+    pipeline: Pipeline | None = None
 
     @property
     def classifier(self) -> bool:
@@ -88,8 +95,9 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
 
     Parameters
     ----------
-    model : fitted estimator or TableModel
-        One of the automatic models or of the searches, alone or as `mercer fit` keeps it.
+    model : fitted estimator, Pipeline or TableModel
+        One of the automatic models or of the searches, alone, as the last step of a Pipeline or as `mercer fit` keeps
+        it.
     X, y : table and array-like of shape (n,)
         The rows that it was fitted to.
     target : str
@@ -101,34 +109,52 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
     -------
     Subject
     """
-    encoder: Any = None
     ignored: tuple[str, ...] = ()
+    pipeline = model if isinstance(model, Pipeline) else None
     if isinstance(model, TableModel):
-        target, ignored, encoder, model = model.target, model.ignored, model.encoder, model.model
-    if not isinstance(model, AutoCore | SearchCore):
-        must_be = "AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV"
+        target, ignored, X = model.target, model.ignored, model.fitting(X)
+    transformers, model = split_pipeline(model)
+    encoder = None if transformers is None else transformers.encoder
+    if not isinstance(model, AutoCore | SearchCore | RidgeCore):
+        must_be = (
+            "AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV, one of their classifiers, or a Pipeline that "
+            "ends in one"
+        )
         raise InputError(sentence("The model of a report", must_be, type(model).__name__))
     check_is_fitted(model)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise InputError(sentence("y of a report", "one target per row", f"shape {labels.shape}"))
+    if isinstance(model, RidgeCore):
+        model = _as_search(model, labels, weights)
+        pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])
     if isinstance(model, AutoCore):
         encoder = model.encoder_
     if encoder is None:
-        Z, columns = _plain(model, X)
-        place = np.arange(len(columns))
+        Z, columns, place = _plain(model, X) if transformers is None else _transformed(transformers, X)
     else:
         Z, columns, place = encoder.transform(X), tuple(encoder.columns_), np.asarray(encoder.groups_)
     fitted = len(model.models_[0].X_fit_) if isinstance(model, AutoCore) else model.folds_.n
-    if not len(Z) == len(labels) == fitted:
-        got = f"{len(Z)} rows in X and {len(labels)} in y, but the model was fitted to {fitted} rows"
-        raise InputError(sentence("X and y of a report", "the training data of the model", got))
+    _match_rows(len(Z), len(labels), fitted)
     labels = _targets(model, labels)
     per_row = [None if given is None else np.asarray(given) for given in (weights, groups)]
     for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
         if given is not None and given.shape != (len(labels),):
             raise InputError(sentence(f"{name} of a report", "one for each row", f"shape {given.shape}"))
-    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], encoder)
+    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], encoder, pipeline)
+
+
+def _match_rows(rows: int, targets: int, fitted: int) -> None:
+    if not rows == targets == fitted:
+        got = f"{rows} rows in X and {targets} in y, but the model was fitted to {fitted} rows"
+        raise InputError(sentence("X and y of a report", "the training data of the model", got))
+
+
+def _as_search(model: Any, y: Array, weights: Any) -> SearchCore:
+    """A fitted model as a fitted search with one candidate."""
+    _match_rows(len(y), len(y), len(model.X_fit_))
+    search = search_of(model, Rows(model.X_fit_).width)
+    return search.fit(like_training(model, model.X_fit_), y, weights)
 
 
 def _targets(model: Any, y: Array) -> Array:
@@ -146,7 +172,7 @@ def _targets(model: Any, y: Array) -> Array:
         raise InputError(sentence("y of a report", "numbers", repr(y[:3].tolist()))) from None
 
 
-def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...]]:
+def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
     """A table of numbers, each column of which is used as it is."""
     try:
         Z = np.asarray(X, dtype=np.float64)
@@ -157,15 +183,61 @@ def _plain(model: Any, X: Any) -> tuple[Array, tuple[Column, ...]]:
         raise InputError(
             sentence(
                 "X of a report",
-                "a numeric table, or the table that an AutoRegressor, AutoClassifier or TableModel was fitted to",
+                "a numeric table, or the table that an AutoRegressor, AutoClassifier, Pipeline or TableModel was "
+                "fitted to",
                 type(X).__name__,
                 way_out,
             )
         )
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{j + 1}" for j in range(Z.shape[1])] if given is None else [str(name) for name in given]
-    scales = [Scale(0.0, 1.0, 0.0, float(column.min()), float(column.max())) for column in Z.T]
-    return Z, tuple(
-        Column(name, "number", "used as given", outputs=(name,), scale=scale)
-        for name, scale in zip(names, scales, strict=True)
-    )
+    columns = [_number(name, z, z, "used as given") for name, z in zip(names, Z.T, strict=True)]
+    return Z, tuple(columns), np.arange(len(columns))
+
+
+def _number(name: str, values: Array, z: Array, why: str) -> Column:
+    """A column of numbers that became z, a linear function of them."""
+    low, high = int(np.argmin(z)), int(np.argmax(z))
+    spread = (values[high] - values[low]) / (z[high] - z[low]) if z[high] > z[low] and values is not z else 1.0
+    centre = float(values[low] - spread * z[low])
+    scale = Scale(centre, float(spread), 0.0, float(values.min()), float(values.max()))
+    return Column(name, "number", why, outputs=(name,), scale=scale)
+
+
+def _transformed(transformers: Transformers, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
+    """A table in front of transformers: its own columns where each became columns of its own, by a line or as levels.
+
+    Other columns are shown as the transformers give them.
+    """
+    Z, names = transformers.numbers(X), column_names(X)
+    names_out = transformers.names_out(Z.shape[1])
+    turned = np.roll(np.arange(len(Z)), 1)
+    follows = [(transformers.numbers(with_column(X, j, lenders=turned)) != Z).any(axis=0) for j in range(len(names))]
+    apart = np.sum(follows, axis=0) <= 1
+    columns: list[Column] = []
+    place = np.full(Z.shape[1], -1)
+    for j, name in enumerate(names):
+        mine = np.flatnonzero(follows[j])
+        cells = column_values(X, j)
+        known = np.array([cell is not None and cell == cell for cell in cells])  # noqa: PLR0124 - NaN is not
+        if not len(mine) or not apart[mine].all() or not known.all():
+            continue
+        z = Z[:, mine]
+        if len(mine) == 1 and cells.dtype.kind in "iuf":
+            column = _number(name, cells.astype(np.float64), z[:, 0], "transformed linearly by the Pipeline")
+            scale = column.scale
+            assert scale is not None  # noqa: S101 - made with one
+            line = scale.centre + scale.spread * z[:, 0]
+            if not np.allclose(line, cells, rtol=1e-9, atol=1e-9 * float(np.abs(cells).max())):
+                continue
+        elif cells.dtype.kind not in "iuf" and np.isin(z, (0.0, 1.0)).all() and (z.sum(axis=1) == 1).all():
+            levels = tuple(str(cells[int(np.argmax(z[:, k]))]) for k in range(len(mine)))
+            column = Column(name, "category", "one-hot in the Pipeline", levels=levels, outputs=levels)
+        else:
+            continue
+        place[mine] = len(columns)
+        columns.append(column)
+    for j in np.flatnonzero(place < 0).tolist():
+        place[j] = len(columns)
+        columns.append(_number(names_out[j], Z[:, j], Z[:, j], "as the Pipeline transforms it"))
+    return Z, tuple(columns), place

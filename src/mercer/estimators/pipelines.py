@@ -1,0 +1,247 @@
+"""Pipelines that end in one of our models: their transformers as one map, and what models do beyond scikit-learn.
+
+A Pipeline has the methods that scikit-learn knows, `predict` above all. The functions below take a fitted model or a
+Pipeline of transformers and a model, and do the same for both. Leave-one-out, intervals and updates of a Pipeline keep
+its fitted transformers as they are; `nested_cross_validate` and `compare` fit them again in every fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.rows import Array, Seed
+from mercer.errors import InputError, sentence
+from mercer.estimators.table_model import TableModel
+
+
+@dataclass(frozen=True, eq=False)
+class Transformers:
+    """The fitted transformers of a Pipeline as one map from the columns of a table to the columns of a model."""
+
+    pipeline: Pipeline
+
+    @property
+    def encoder(self) -> Any:
+        """The TableEncoder, if the only transformer is one; otherwise None."""
+        from mercer.tables import TableEncoder
+
+        first = self.pipeline.steps[0][1]
+        return first if len(self.pipeline.steps) == 1 and isinstance(first, TableEncoder) else None
+
+    def transform(self, X: Any) -> Any:
+        """The rows as the model takes them."""
+        return self.pipeline.transform(X)
+
+    def numbers(self, X: Any) -> Array:
+        """The rows as the model takes them, as a dense array."""
+        values = self.transform(X)
+        return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+
+    def refitted(self, X: Any) -> Any:
+        """The rows as transformers fitted to them, without a look at targets, would give them."""
+        try:
+            return clone(self.pipeline).fit_transform(X)
+        except (TypeError, ValueError) as problem:
+            raise InputError(
+                f"The transformers of the Pipeline must be fitted without the targets; got {problem!r}. Transformers "
+                "that look at y would have to be fitted again for every permutation."
+            ) from None
+
+    def names_out(self, count: int) -> list[str]:
+        """The names of the columns that the model takes."""
+        try:
+            return [str(name) for name in self.pipeline.get_feature_names_out()]
+        except (AttributeError, ValueError):  # some transformers have none
+            return [f"x{j + 1}" for j in range(count)]
+
+
+def split_pipeline(model: Any) -> tuple[Transformers | None, Any]:
+    """The transformers of a Pipeline and its last step; of any other model None and the model."""
+    if isinstance(model, TableModel):
+        model = model.pipeline
+    if not isinstance(model, Pipeline):
+        return None, model
+    last = model.steps[-1][1]
+    return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
+
+
+def column_names(X: Any) -> list[str]:
+    """The names of the columns of a table; x1, x2, ... where it has none."""
+    frame = nw.from_native(X, eager_only=True, strict=False)
+    if isinstance(frame, nw.DataFrame):
+        return [str(name) for name in frame.columns]
+    return [str(name) for name in X] if isinstance(X, dict) else [f"x{j + 1}" for j in range(np.shape(X)[1])]
+
+
+def column_values(X: Any, place: int) -> Array:
+    """The cells of one column."""
+    frame = nw.from_native(X, eager_only=True, strict=False)
+    if isinstance(frame, nw.DataFrame):
+        return np.asarray(frame[frame.columns[place]].to_numpy())
+    return np.asarray(list(X.values())[place] if isinstance(X, dict) else np.asarray(X)[:, place])
+
+
+def with_column(X: Any, place: int, *, lenders: Array | None = None, shift: float = 0.0) -> Any:
+    """The table with one column changed: its cells taken from the rows `lenders`, or increased by `shift`."""
+    frame = nw.from_native(X, eager_only=True, strict=False)
+    if isinstance(frame, nw.DataFrame):
+        name = frame.columns[place]
+        column = frame[name] + shift if lenders is None else frame[name][np.asarray(lenders).tolist()]
+        if lenders is not None and hasattr(X, "iloc"):  # pandas would align the cells by their index
+            moved = X.copy()
+            moved[X.columns[place]] = X.iloc[:, place].take(np.asarray(lenders)).set_axis(X.index)
+            return moved
+        return frame.with_columns(column.alias(name)).to_native()
+    if isinstance(X, dict):
+        name, cells = list(X)[place], column_values(X, place)
+        return {**X, name: cells + shift if lenders is None else cells[lenders]}
+    moved = np.array(X, dtype=None if lenders is not None or np.asarray(X).dtype == object else np.float64)
+    moved[:, place] = moved[:, place] + shift if lenders is None else moved[lenders, place]
+    return moved
+
+
+# -- what models do beyond scikit-learn's methods -------------------------------------------------
+
+
+def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
+    """A method of a model or of the last step of a Pipeline, and the rows as it takes them."""
+    if isinstance(model, Pipeline):
+        transformers, last = split_pipeline(model)
+        check_is_fitted(last)
+        rows = X if transformers is None or X is None else transformers.transform(X)
+    else:
+        last, rows = model, X
+    if not hasattr(last, method):
+        raise InputError(sentence(f"The model of {method}", f"one with the method {method}", type(last).__name__))
+    return getattr(last, method), rows
+
+
+def predict_interval(
+    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None, random_state: Seed = None
+) -> tuple[Array, Array]:
+    """Intervals that hold the target of a new row with this confidence, of a model or of a Pipeline.
+
+    Parameters
+    ----------
+    model : fitted regressor of mercer, or a Pipeline that ends in one
+        Transformers of a Pipeline stay as they were fitted to all rows.
+    X : array-like or DataFrame
+        New rows, as for `predict`.
+    confidence : float, default=0.9
+        Between 0 and 1.
+    method : str, default=None
+        A method that `predict_interval` of the model knows; None is its default.
+    cv, random_state
+        The folds of ``method="cv+"``.
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import mercer
+    >>> X = np.random.default_rng(0).uniform(0.0, 600.0, size=(60, 1))
+    >>> pipeline = make_pipeline(StandardScaler(), mercer.KernelRidgeCV()).fit(X, np.sin(X[:, 0] / 100.0))
+    >>> lower, upper = mercer.predict_interval(pipeline, [[150.0]])
+    >>> bool(lower[0] < np.sin(1.5) < upper[0])
+    True
+    """
+    predict, rows = _bound(model, "predict_interval", X)
+    options = {"method": method, "cv": cv, "random_state": random_state}
+    lower, upper = predict(rows, confidence, **{name: value for name, value in options.items() if value is not None})
+    return lower, upper
+
+
+def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
+    """Full conformal prediction sets of a model or of a Pipeline, as `KernelRidgeCV.predict_set` gives them.
+
+    Parameters
+    ----------
+    model : KernelRidge, KernelRidgeCV, or a Pipeline that ends in one
+        Fitted. The transformers of a Pipeline have not seen the new rows, so that its guarantee is nominal.
+    X : array-like or DataFrame
+        New rows, as for `predict`.
+    confidence : float, default=0.9
+        Between 0 and 1.
+
+    Returns
+    -------
+    list of ndarray of shape (k, 2)
+        For each new row the ends of k intervals.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> model = mercer.KernelRidge(1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0])
+    >>> mercer.predict_set(model, [[1.0]], confidence=0.5)[0].shape
+    (1, 2)
+    """
+    predict, rows = _bound(model, "predict_set", X)
+    return predict(rows, confidence)
+
+
+def without(model: Any, rows: Any) -> Any:
+    """The model, or the Pipeline, fitted without some of its rows; transformers stay as they are.
+
+    Parameters
+    ----------
+    model : KernelRidge, KernelRidgeCV, or a Pipeline that ends in one
+        Fitted; stays as it is.
+    rows : int, array-like of int, or array-like of bool of shape (n_samples,)
+        The rows to leave out.
+
+    Returns
+    -------
+    estimator
+        A new model of the same class.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> model = mercer.KernelRidge(1e-9, fit_intercept=True).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 30.0])
+    >>> mercer.without(model, 3).predict([[3.0]]).round(3)
+    array([3.])
+    """
+    return _with_last(model, _bound(model, "without")[0](rows))
+
+
+def with_rows(model: Any, X: Any, y: Any) -> Any:
+    """The model, or the Pipeline, fitted to its rows and these; transformers stay as they are.
+
+    Parameters
+    ----------
+    model : KernelRidge, KernelRidgeCV, or a Pipeline that ends in one
+        Fitted; stays as it is.
+    X, y : array-like
+        More rows and their targets.
+
+    Returns
+    -------
+    estimator
+        A new model of the same class.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> model = mercer.KernelRidge(1e-9).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> len(mercer.with_rows(model, [[3.0]], [3.0]).X_fit_)
+    3
+    """
+    extend, rows = _bound(model, "with_rows", X)
+    return _with_last(model, extend(rows, y))
+
+
+def _with_last(model: Any, last: Any) -> Any:
+    """A Pipeline of the same fitted transformers and another last step; for a single model the new one."""
+    return Pipeline([*model.steps[:-1], (model.steps[-1][0], last)]) if isinstance(model, Pipeline) else last
