@@ -31,7 +31,7 @@ RESULTS = {
     "cross_validate": (lambda: cross_validate(KernelRidge(0.1), X, Y, cv=5, random_state=0), 5),
     "nested_cross_validate": (lambda: nested_cross_validate(SEARCH, X, Y, cv=5, random_state=0), 5),
     "explain": (lambda: SEARCH.explain(X, Y), None),
-    "evaluate": (lambda: AutoRegressor().evaluate(X, Y, folds=3), 3),
+    "evaluate": (lambda: AutoRegressor().evaluate(X, Y, cv=3), 3),
     "tune": (lambda: tune(Gaussian(1.0), X, Y, random_state=0), None),
     "certificate": (lambda: parse("gaussian(2) * linear() + linear()").certificate(), 5),
     "bias_variance": (lambda: bias_variance(KernelRidge(0.1), X, (Y, Y[:4]), 0.1, X_test=X[:4]), None),

@@ -13,6 +13,7 @@ MercerWarning (also UserWarning)
 |-- NotMercerWarning                     the kernel is not a Mercer kernel
 |-- EdgeOfGridWarning                    the best candidate of a search is on the edge of the grid
 |-- ConvergenceWarning                   an iteration stopped before it reached its tolerance
+|-- LeakageWarning                       a column nearly determines the target
 |-- LeftOutWarning                       a column is left out that looks like numbers or dates, or counts the rows
 `-- UnfamiliarRowsWarning                new rows have values unlike the training data
 """
@@ -161,6 +162,10 @@ class EdgeOfGridWarning(MercerWarning):
 
 class ConvergenceWarning(MercerWarning):
     """An iteration stopped before it reached its tolerance."""
+
+
+class LeakageWarning(MercerWarning):
+    """A column alone nearly determines the target: it may have been computed from it."""
 
 
 class LeftOutWarning(MercerWarning):

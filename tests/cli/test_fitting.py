@@ -69,7 +69,7 @@ def test_a_search_is_fitted_where_settings_are_given_and_its_file_predicts_the_s
     np.testing.assert_allclose(np.array(found["prediction"], dtype=float), expected, rtol=1e-10)
     pipeline = Pipeline([("encoder", TableEncoder()), ("search", search)])
     nested = mercer.nested_cross_validate(pipeline, columns, y, cv=3, inner=2, random_state=0)
-    told = load("model.mercer").summary["error"]
+    told = load("model.mercer").facts["error"]
     assert told["value"] == pytest.approx(np.sqrt(-nested.mean))
 
 

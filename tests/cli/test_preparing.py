@@ -45,7 +45,7 @@ def test_a_messy_table_is_read_right_or_refused_with_the_way_out(case, tmp_path,
         assert re.search(case.refused, " ".join(result.stderr.split()))
         return
     assert case.refused is None or case.columns, "read, but it must be refused"
-    kinds = {each["name"]: each["kind"] for each in mercer.load("m.mercer").summary["columns"]}
+    kinds = {each["name"]: each["kind"] for each in mercer.load("m.mercer").facts["columns"]}
     for name, (kind, expected) in case.columns.items():
         cells = seen[-1].columns.get(name)
         assert (kinds.get(name) or cells.family) in kind.split("|"), name

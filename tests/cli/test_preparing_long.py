@@ -67,7 +67,7 @@ def test_a_long_table_gives_the_model_of_the_table_held_whole(run, long, monkeyp
     passes, parts, whole = (np.array(answer(run, f"{n}.mercer"), float) for n in ("passes", "parts", "whole"))
     np.testing.assert_allclose(parts, passes, rtol=1e-9)
     np.testing.assert_allclose(passes, whole, rtol=1e-6)
-    scores = [load(f"{name}.mercer").summary["error"]["value"] for name in ("passes", "whole")]
+    scores = [load(f"{name}.mercer").facts["error"]["value"] for name in ("passes", "whole")]
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 

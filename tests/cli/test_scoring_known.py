@@ -92,10 +92,10 @@ def test_short_intervals_are_warned_of(run, sold):
 
     run("fit", "train.csv", "--target", "price", "--drop", "dear", "--out", "m.mercer")
     model = load("m.mercer")
-    held = model.summary["intervals"]["held"]
+    held = model.facts["intervals"]["held"]
     assert held == model.model.held_in_intervals(0.9)
     assert 0.8 < held <= 1
-    save(replace(model, summary=model.summary | {"intervals": {"confidence": 0.9, "held": 0.46}}), "short.mercer")
+    save(replace(model, facts=model.facts | {"intervals": {"confidence": 0.9, "held": 0.46}}), "short.mercer")
     said = run("predict", "short.mercer", "test.csv", "--drop", "dear", "--interval", "0.9", "--out", "p.csv").stderr
     assert "90 % intervals held 46 % of the rows that were held out in training. Expect those of new rows" in said
 

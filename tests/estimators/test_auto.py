@@ -113,6 +113,7 @@ def test_one_model_is_one_model(rng):
     assert model.members_[0].weight == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.UnfamiliarRowsWarning")
 @pytest.mark.parametrize("n", [3, 4, 5, 6])
 @BOTH
 def test_a_handful_of_rows_gives_a_model(kind, n, rng):
@@ -162,6 +163,7 @@ def test_a_table_of_constants_predicts_the_baseline_and_says_so(kind, rng):
     assert model.relevance() == {}
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeakageWarning")
 @BOTH
 def test_duplicated_rows_are_no_trouble(kind, rng):
     X, y = smooth(15)
@@ -246,7 +248,7 @@ def test_noise_is_no_better_than_the_mean_and_said_to_be(rng):
     assert NO_BETTER in model.summary()
     new = rng.normal(size=(300, 5))
     assert rmse(model, new, rng.normal(size=300)) < 1.25
-    assert NO_BETTER in str(AutoRegressor(**QUICK).evaluate(X, y, folds=3))
+    assert NO_BETTER in str(AutoRegressor(**QUICK).evaluate(X, y, cv=3))
 
 
 def test_intervals_hold_what_they_should_and_grow_with_confidence(rng):
@@ -269,6 +271,7 @@ def test_a_confidence_that_is_none_is_refused(rng):
     assert refusal(model.predict_interval, X, 90).startswith("confidence must be a number above 0 and below 1; got 90.")
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.UnfamiliarRowsWarning")
 def test_standard_deviations_are_larger_far_from_the_rows(rng):
     X, y = smooth()
     model = fitted(AutoRegressor(), X, y)

@@ -27,6 +27,7 @@ def test_classes_are_learned_with_a_true_error_and_probabilities_that_mean_somet
     assert chances.max(axis=1).mean() == pytest.approx(1.0 - wrong, abs=0.08)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.UnfamiliarRowsWarning")
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_probabilities_sum_to_one_and_agree_with_the_labels(classes, rng):
     X = rng.normal(size=(120, 2))

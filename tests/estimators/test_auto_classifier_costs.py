@@ -78,7 +78,7 @@ def test_the_most_probable_label_is_predicted_without_weights(classes, rng):
 def test_an_outer_loop_counts_rows_by_their_class(rng):
     X, y, _ = rare(rng, 200, offset=-4.0)
     model = AutoClassifier(committee=False, class_weight="balanced")
-    result = model.evaluate(X, y, folds=3)
+    result = model.evaluate(X, y, cv=3)
     assert result.baseline == pytest.approx(0.5, abs=0.05)
     assert result.error < 0.5
     assert np.isfinite(result.errors).all()
@@ -156,6 +156,7 @@ def years(rng, n=60):
     return X, np.array([{2000: 3.0, 2001: -2.0, 2002: 4.0, 2003: -5.0}[year] for year in X["year"]])
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeakageWarning")
 @BOTH
 def test_an_encoder_of_ones_own_is_used_in_fit_and_in_every_fold(kind, rng):
     X, y = years(rng)
@@ -166,9 +167,9 @@ def test_an_encoder_of_ones_own_is_used_in_fit_and_in_every_fold(kind, rng):
     assert {column.name: column.kind for column in fitted.encoder_.columns_}["year"] == "category"
     assert not hasattr(encoder, "columns_")
     assert fitted.error_ < 0.3 * fitted.baseline_
-    result = model.evaluate(X, y, folds=3)
+    result = model.evaluate(X, y, cv=3)
     assert result.error < 0.3 * result.baseline
-    dropped = kind(committee=False, encoder=TableEncoder(drop=["year"])).evaluate(X, y, folds=3)
+    dropped = kind(committee=False, encoder=TableEncoder(drop=["year"])).evaluate(X, y, cv=3)
     assert dropped.error > 0.7 * dropped.baseline
 
 
@@ -183,6 +184,6 @@ def test_an_outer_loop_tells_its_own_progress_and_not_that_of_its_folds(rng, mon
     X, y = years(rng, 30)
     heard = io.StringIO()
     monkeypatch.setattr(sys, "stderr", heard)
-    AutoRegressor(committee=False, verbose=2).evaluate(X, y, folds=3)
+    AutoRegressor(committee=False, verbose=2).evaluate(X, y, cv=3)
     assert "evaluating: 3 of 3" in heard.getvalue()
     assert "committee" not in heard.getvalue()

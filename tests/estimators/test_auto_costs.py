@@ -19,6 +19,7 @@ def test_more_rows_take_longer_and_nothing_is_left_of_a_small_budget():
     assert 55 < time_for_tuning("AutoRegressor", 500, 60.0) < 60
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeakageWarning")
 @pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
 def test_a_budget_that_cannot_be_kept_is_refused_at_once(make):
     X = np.random.default_rng(0).normal(size=(6000, 2))
@@ -29,6 +30,7 @@ def test_a_budget_that_cannot_be_kept_is_refused_at_once(make):
         make(time_budget=0.1).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.LeakageWarning")
 def test_small_tables_are_fitted_with_any_budget(rng):
     X = rng.normal(size=(60, 2))
     model = fitted(AutoRegressor(time_budget=1e-3), X, X[:, 0])

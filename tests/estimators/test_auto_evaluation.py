@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
     X, y = smooth(520, noise=0.3)
     model = AutoRegressor(committee=False)
-    found = model.evaluate(X[:120], y[:120], folds=5)
+    found = model.evaluate(X[:120], y[:120], cv=5)
     test = rmse(clone(model).fit(X[:120], y[:120]), X[120:], y[120:])
     assert 0.75 < found.error / test < 1.35
     assert found.errors.shape == (5,)
@@ -36,7 +36,7 @@ def test_evaluation_repeats_everything_and_agrees_with_new_rows(rng):
 def test_evaluation_is_a_refit_for_every_fold(rng):
     X, y = smooth(40)
     model = AutoRegressor(**QUICK, random_state=2)
-    found = model.evaluate(X, y, folds=3)
+    found = model.evaluate(X, y, cv=3)
     numbers = dealt(40, 3, np.random.default_rng(3))
     for fold in range(3):
         fitted = clone(model).fit(X[numbers != fold], y[numbers != fold])
@@ -46,18 +46,18 @@ def test_evaluation_is_a_refit_for_every_fold(rng):
 def test_nothing_of_a_held_out_row_reaches_its_evaluation(rng):
     X, y = smooth(40)
     model = AutoRegressor(**QUICK)
-    before = model.evaluate(X, y, folds=3).predictions
+    before = model.evaluate(X, y, cv=3).predictions
     fold = dealt(40, 3, np.random.default_rng(1)) == 2
     wild = y.copy()
     wild[fold] = 1e9
-    after = model.evaluate(X, wild, folds=3).predictions
+    after = model.evaluate(X, wild, cv=3).predictions
     assert (before[fold] == after[fold]).all()
     assert (before[~fold] != after[~fold]).all()
 
 
 def test_labels_are_evaluated_fold_by_fold(rng):
     X, y = rings(90, ("in", "out"))
-    found = AutoClassifier(**QUICK).evaluate(X, y, folds=3)
+    found = AutoClassifier(**QUICK).evaluate(X, y, cv=3)
     assert found.error == pytest.approx(np.mean(found.predictions != y), abs=1e-9)
     assert found.coverage is None
     assert found.error < found.baseline
@@ -68,19 +68,19 @@ def test_labels_are_evaluated_fold_by_fold(rng):
 @BOTH
 def test_evaluation_works_on_tables_of_every_make(kind, rng):
     table, y = mixed(60)
-    found = kind(**QUICK).evaluate(table, targets_for(kind, y), folds=2)
+    found = kind(**QUICK).evaluate(table, targets_for(kind, y), cv=2)
     assert found.errors.shape == (2,)
     assert found.error < found.baseline
 
 
 def test_evaluation_without_a_seed_works_too(rng):
     X, y = smooth(30)
-    assert math.isfinite(AutoRegressor(committee=False, random_state=None).evaluate(X, y, folds=2).error)
+    assert math.isfinite(AutoRegressor(committee=False, random_state=None).evaluate(X, y, cv=2).error)
 
 
 def test_a_time_budget_leaves_folds_out_and_says_how_many_there_were(rng):
     X, y = smooth(60)
-    found = AutoRegressor(time_budget=1e-6).evaluate(X, y, folds=5)
+    found = AutoRegressor(time_budget=1e-6).evaluate(X, y, cv=5)
     assert found.errors.shape == (1,)
     assert np.isnan(found.predictions).sum() == 48
     assert "(1 outer folds)" in str(found)
@@ -101,6 +101,6 @@ def test_what_all_rows_tell_holds_in_every_fold(rng):
     y = np.arange(n) / n + 0.1 * rng.normal(size=n)
     with pytest.warns(LeftOutWarning, match="counts the rows"):
         model = AutoRegressor().fit(table, y)
-    found = model.evaluate(table, y, folds=3)
+    found = model.evaluate(table, y, cv=3)
     assert "id" not in [column.name for column in model.encoder_.columns_ if column.outputs]
     assert found.error > 0.7 * found.baseline  # the number of the row would tell nearly all

@@ -59,7 +59,7 @@ def test_noise_that_groups_share_is_no_signal(kind):
 
 def test_an_outer_loop_takes_groups_as_dependent():
     X, y, groups = grouped(1)
-    found = AutoRegressor(committee=False).evaluate(X, y, folds=5, groups=groups)
+    found = AutoRegressor(committee=False).evaluate(X, y, cv=5, groups=groups)
     off = (found.predictions - y)[:, None]
     assert found.standard_error == pytest.approx(root_mean_square(off, groups)[1][0])
     assert found.signal < 2
@@ -166,8 +166,8 @@ def test_rows_of_a_few_categories_repeat_by_chance():
 def test_the_outer_loop_keeps_copies_together(kind):
     X, y = doubled(2, 40)
     y = y if kind is AutoRegressor else np.where(y > 0, "a", "b")
-    with_copies = kind(committee=False).evaluate(X, y, folds=4).error
-    without = kind(committee=False, copies=False).evaluate(X, y, folds=4).error
+    with_copies = kind(committee=False).evaluate(X, y, cv=4).error
+    without = kind(committee=False, copies=False).evaluate(X, y, cv=4).error
     assert with_copies > 1.3 * without
 
 

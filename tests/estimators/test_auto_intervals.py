@@ -128,7 +128,7 @@ def test_several_targets_are_told_apart(rng):
     assert f"Estimated error {model.error_[0]:.4g}, {model.error_[1]:.4g} +- " in words
     assert "For target 1 the model is not better than the baseline." in words
     assert "out-of-fold error, in deviations" in words
-    result = AutoRegressor(committee=False).evaluate(X, Y, folds=3)
+    result = AutoRegressor(committee=False).evaluate(X, Y, cv=3)
     assert result.predictions.shape == (60, 2)
     assert result.errors.shape == (3, 2)
     assert result.error.shape == result.baseline.shape == result.standard_error.shape == (2,)
@@ -158,8 +158,8 @@ def test_targets_of_another_shape_are_refused(fitted):
 def test_a_table_is_encoded_once_for_values_and_deviations(fitted, monkeypatch):
     model, _, _, new, _ = fitted
     encoder, seen = model.encoder_, []
-    transform = type(encoder).transform
-    monkeypatch.setattr(type(encoder), "transform", lambda self, X: seen.append(1) or transform(self, X))
+    encode = type(encoder).encode
+    monkeypatch.setattr(type(encoder), "encode", lambda self, X: seen.append(1) or encode(self, X))
     model.predict(new, return_std=True)
     assert len(seen) == 1
 

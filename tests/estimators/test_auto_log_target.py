@@ -21,6 +21,7 @@ def pair():
     return X, y, AutoRegressor(log_target=True).fit(X, y), AutoRegressor().fit(X, np.log(y))
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.UnfamiliarRowsWarning")
 def test_predictions_are_exponentials_of_the_model_of_logarithms(pair):
     _, _, logged, plain = pair
     new = np.random.default_rng(5).normal(size=(40, 2))
@@ -89,6 +90,6 @@ def test_several_targets_and_the_outer_loop():
     Y = np.column_stack([y, 1000.0 * y**0.5])
     model = fitted(AutoRegressor(log_target=True, committee=False), X, Y)
     assert (model.predict(X).shape, model.log_factor_.shape) == ((60, 2), (2,))
-    result = AutoRegressor(log_target=True, committee=False).evaluate(X, y, folds=3)
+    result = AutoRegressor(log_target=True, committee=False).evaluate(X, y, cv=3)
     assert result.error < result.baseline
     assert (result.predictions > 0).all()

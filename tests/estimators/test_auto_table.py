@@ -1,6 +1,7 @@
 """Tables that the automatic estimators take in, and what they refuse."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.data.folds import dealt
+from mercer.errors import LeakageWarning, UnfamiliarRowsWarning
 from refusals import refusal, tells
 from remembered import fitted
 
@@ -75,7 +77,7 @@ def test_other_columns_than_those_of_training_are_refused(kind, rng):
 def test_folds_that_are_none_are_refused(kind, folds, rng):
     X, y = smooth(20)
     words = refusal(kind().evaluate, X, targets_for(kind, y), folds)
-    assert tells(words, "folds of evaluate", f"got {folds!r}")
+    assert tells(words, "cv of evaluate", f"got {folds!r}")
 
 
 @BOTH
@@ -138,7 +140,7 @@ def test_a_dictionary_of_columns_and_a_list_of_rows_are_tables(rng):
     np.testing.assert_allclose(model.predict({name: columns[name] for name in "cab"}), expected)
     listed = fitted(AutoRegressor(**QUICK), X.tolist(), y.tolist())
     np.testing.assert_allclose(listed.predict(X.tolist()), expected)
-    assert np.isfinite(AutoRegressor(**QUICK).evaluate(columns, y, folds=2).predictions).all()
+    assert np.isfinite(AutoRegressor(**QUICK).evaluate(columns, y, cv=2).predictions).all()
     rows = [[number, "odd" if place % 2 else "even"] for place, number in enumerate(X[:, 0])]
     texts = fitted(AutoRegressor(**QUICK), rows, y + 5.0 * (np.arange(40) % 2))
     assert texts.error_ < 0.8 * texts.baseline_
@@ -153,3 +155,29 @@ def test_folds_are_dealt_evenly_and_every_class_with_them(n, rng):
     numbers = dealt(n, 3, rng, strata=strata)
     for label in (0, 1):
         assert np.ptp(np.bincount(numbers[strata == label], minlength=3)) <= 1
+
+
+# -- warnings -------------------------------------------------------------------------------------
+
+
+def test_rows_far_from_training_are_warned_of_and_new_ones_of_the_same_kind_are_not(rng):
+    X, y = smooth(200)
+    model = AutoRegressor(**QUICK).fit(X, y)
+    with pytest.warns(UnfamiliarRowsWarning, match="'x1'.*1 value out of range"):
+        model.predict(X[:1] + np.array([100.0, 0.0, 0.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(smooth(300)[0][200:])
+
+
+@BOTH
+def test_a_column_that_gives_the_target_away_is_warned_of_once(kind, rng):
+    X, numbers = smooth(60)
+    y = targets_for(kind, numbers)
+    table = {"a": X[:, 0], "b": X[:, 1], "copy": 2.0 * (numbers if kind is AutoRegressor else y == "high") + 1.0}
+    with pytest.warns(LeakageWarning, match="column copy alone nearly determines y") as heard:
+        kind(committee=False).fit(table, y)
+    assert len(heard) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(committee=False).fit({"a": X[:, 0], "b": X[:, 1]}, targets_for(kind, rng.normal(size=60)))

@@ -56,7 +56,7 @@ def test_groups_stay_together_in_the_folds_of_fit_and_evaluate(make, rng):
     groups = np.array([f"patient {i // 4}" for i in range(60)])
     model = make(committee=False).fit(X, y, groups=groups)
     assert all(len(set(model.committee_.folds[groups == name])) == 1 for name in set(groups))
-    result = make(committee=False).evaluate(X, y, folds=3, groups=groups)
+    result = make(committee=False).evaluate(X, y, cv=3, groups=groups)
     assert len(result.errors) == 3
     numbers = make()._outer_folds(None, 3, 60, Beside(groups=groups))
     assert all(len(set(numbers[groups == name])) == 1 for name in set(groups))
@@ -103,7 +103,7 @@ def test_tables_and_targets_of_different_length_are_refused(make, rng):
         with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[60, 40\]"):
             make().fit(each, y[:40], sample_weight=weights)
         with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[60, 40\]"):
-            make().evaluate(each, y[:40], folds=3)
+            make().evaluate(each, y[:40], cv=3)
 
 
 def test_rows_of_tiny_weight_do_not_pull_the_intervals_of_folds(rng):
@@ -122,7 +122,7 @@ def test_too_few_groups_with_weight_or_for_outer_folds_are_refused(make, rng):
     with pytest.raises(InputError, match=r"labels of at least 3 groups; got 2\.$"):
         make().fit(X, y, sample_weight=np.r_[np.zeros(20), np.ones(40)], groups=groups)
     with pytest.raises(InputError, match=r"labels of at least 4 groups; got 3\.$"):
-        make().evaluate(X, y, folds=3, groups=groups)
+        make().evaluate(X, y, cv=3, groups=groups)
 
 
 def test_groups_are_held_out_whole_where_members_are_fitted_to_many_rows(rng, monkeypatch):
@@ -228,7 +228,7 @@ def test_a_table_of_constants_has_no_signal(rng):
 def test_squares_of_large_and_small_targets_stay_finite(rng):
     X, y = drawn(rng, AutoRegressor)
     for scale in (1e-90, 1e90):
-        result = AutoRegressor(committee=False).evaluate(X, scale * y, folds=3)
+        result = AutoRegressor(committee=False).evaluate(X, scale * y, cv=3)
         assert result.signal > 2.0
         assert 0 < AutoRegressor(committee=False).fit(X, scale * y).error_standard_error_ < np.inf
 

@@ -258,7 +258,7 @@ def test_warnings_say_what_is_wrong(rng):
         )),
         ({"kernel": Words()}, "must be a kernel for numeric rows; got Words()"),
         ({"block_rows": 0}, "block_rows of NystroemRidge must be an integer above 0, or None; got 0"),
-        ({"budget": -1.0}, "budget of NystroemRidge must be a number of seconds above 0; got -1.0"),
+        ({"time_budget": -1.0}, "time_budget of NystroemRidge must be a positive number of seconds, or None; got -1.0"),
         ({"verbose": "yes"}, "verbose of NystroemRidge must be 0, 1 or 2; got 'yes'"),
         ({"backend": "cloud"}, "backend must be"),
         ({"alpha": -1.0}, "alpha of NystroemRidge must be a finite, non-negative number; got -1.0"),

@@ -1,4 +1,7 @@
-"""Pipelines that end in one of our models do what the models do. Covers: models.transformers."""
+"""Pipelines that end in one of our models do what the models do.
+
+Covers: models.transformers.
+"""
 
 import numpy as np
 import pandas as pd
@@ -228,7 +231,10 @@ def test_column_transformers_are_saved_with_the_columns_that_functions_chose(res
 def test_other_transformers_are_refused_by_name(tmp_path):
     X, y = table()
     numbers = X[["size", "age"]]
-    for transformer, name in ((SelectKBest(f_regression, k=1), "SelectKBest"), (FunctionTransformer(np.abs), "FunctionTransformer")):
+    for transformer, name in (
+        (SelectKBest(f_regression, k=1), "SelectKBest"),
+        (FunctionTransformer(np.abs), "FunctionTransformer"),
+    ):
         with pytest.raises(InputError, match=name):
             mercer.save(make_pipeline(transformer, ridge()).fit(numbers, y), tmp_path / "p.mercer")
     with pytest.raises(InputError, match="not fitted"):

@@ -37,7 +37,7 @@ def test_a_model_of_a_table_is_an_estimator(tmp_path):
     table = {"size": np.linspace(0.0, 3.0, 40), "colour": ["red", "blue"] * 20}
     y = np.sin(table["size"]) + (np.array(table["colour"]) == "red")
     told = {"error": {"value": 0.1, "standard_error": 0.02}}
-    model = TableModel(AutoRegressor(committee=False).fit(table, y), None, "price", summary=told)
+    model = TableModel(AutoRegressor(committee=False).fit(table, y), None, "price", facts=told)
     mercer.save(model, tmp_path / "model.mercer")
     loaded = mercer.load(tmp_path / "model.mercer")
     assert (loaded.error_, loaded.error_standard_error_) == (0.1, 0.02)

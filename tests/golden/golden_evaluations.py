@@ -277,7 +277,7 @@ def one_kernel_for_a_mixed_table_evaluated_in_an_outer_loop(data):
         "sold": np.datetime64("2020-01-01") + (64 * (data["X"][:, 1] + 2)).astype(int),
     }
     model = mercer.AutoRegressor(committee=False, random_state=1).fit(columns, data["y"])
-    result = mercer.AutoRegressor(committee=False, random_state=1).evaluate(columns, data["y"], folds=3)
+    result = mercer.AutoRegressor(committee=False, random_state=1).evaluate(columns, data["y"], cv=3)
     found = {name: getattr(result, name) for name in ("error", "standard_error", "baseline", "errors", "predictions")}
     words = {"summary": model.summary(), "evaluation": str(result), "encoder": model.encoder_.describe()}
     return found | words | {"coverage": result.coverage, "fitted": model.predict(columns)}
@@ -286,7 +286,7 @@ def one_kernel_for_a_mixed_table_evaluated_in_an_outer_loop(data):
 @case(EVALUATIONS, rtol=1e-5)
 def a_committee_for_three_classes_evaluated_in_an_outer_loop(data):
     model = mercer.AutoClassifier(class_weight="balanced", random_state=1).fit(data["X"], data["three_labels"])
-    result = mercer.AutoClassifier(committee=False).evaluate(data["X"], data["three_labels"], folds=3)
+    result = mercer.AutoClassifier(committee=False).evaluate(data["X"], data["three_labels"], cv=3)
     return {
         "predictions": model.predict(data["new"]),
         "proba": model.predict_proba(data["new"]),

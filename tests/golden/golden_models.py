@@ -85,7 +85,7 @@ def predictions(path, data):
                 found[method] = getattr(model, method)(new)
             except (AttributeError, ValueError) as refusal:
                 found[method] = str(refusal)
-    if callable(getattr(model, "summary", None)):  # that of a table is a dictionary
+    if hasattr(model, "summary"):
         found["summary"] = model.summary()
     if isinstance(model, mercer.KernelRidge) and name != "ridge_of_a_gram_matrix":
         found["std"] = model.predict(new, return_std=True)[1]

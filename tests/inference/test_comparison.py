@@ -70,7 +70,7 @@ def test_rejections_of_equal_models_are_rare():
 
 @pytest.mark.parametrize("given", [[KernelRidge()], {"a": KernelRidge()}, "ridge", [KernelRidge(), 3]])
 def test_what_is_refused(given):
-    with pytest.raises(InputError, match="searches of compare must be a dict of names to at least two estimators"):
+    with pytest.raises(InputError, match="models of compare must be a dict of names to at least two estimators"):
         compare(given, X, Y)
 
 

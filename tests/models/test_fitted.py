@@ -271,7 +271,7 @@ def test_a_model_of_a_table_comes_back(data, path, own):
     again = through(model, path)
     assert same(again.predict(table), model.predict(table))
     assert same(again.predict_interval(table), model.predict_interval(table))
-    assert (again.target, again.row_id, again.ignored, again.summary) == ("y", "id", ("x",), model.summary)
+    assert (again.target, again.row_id, again.ignored, again.facts) == ("y", "id", ("x",), model.facts)
     assert (inspect(path).kind, inspect(path).columns) == ("TableModel", 2)
     with pytest.raises(InputError, match="This KernelRidgeCV is not fitted yet"):
         mercer.save(TableModel(KernelRidgeCV(), encoder, "y"), path)
@@ -387,7 +387,7 @@ def test_a_pipeline_of_an_encoder_and_a_model_is_kept_whole(model, path):
 def test_a_pipeline_keeps_its_rows(path):
     table, y = houses()
     whole = Pipeline([("columns", TableEncoder()), ("model", KernelRidge(0.1, kernel=Linear()))]).fit(table, y)
-    with pytest.raises(InputError, match=r"rows=False is not supported for a Pipeline\. Save only its last step\."):
+    with pytest.raises(InputError, match=r"rows=False is not supported for a Pipeline\. Use rows=True\."):
         mercer.save(whole, path, rows=False)
 
 

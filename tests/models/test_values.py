@@ -157,7 +157,7 @@ def test_a_function_in_place_of_a_kernel_is_refused(data, path):
         (StandardScaler(), "one of KernelRidge, KernelRidgeClassifier"),
         (
             make_pipeline(StandardScaler(), KernelRidge()),
-            "got StandardScaler and KernelRidge. For other pipelines, save only the last step.",
+            "This Pipeline is not fitted yet. Call fit before save.",
         ),
         (None, "got NoneType"),
         (KernelRidge(), "This KernelRidge is not fitted yet. Call fit before save."),

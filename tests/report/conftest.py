@@ -38,7 +38,7 @@ def auto():
     table, y = houses(45)
     del table[DOLLARS], table[HOSTILE]
     model = fitted(mercer.AutoRegressor(), table, y)
-    return model, table, y, model.evaluate(table, y, folds=3)
+    return model, table, y, model.evaluate(table, y, cv=3)
 
 
 @pytest.fixture(scope="session")

@@ -66,5 +66,7 @@ def test_other_rows_and_other_models_are_refused(lines):
     search = KernelRidgeCV("linear", [0.1], cv=5, random_state=0).fit(X, y)
     with pytest.raises(InputError, match="the training data of the model"):
         evaluate(search, X[:50], y[:50])
-    with pytest.raises(InputError, match="AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV"):
+    with pytest.raises(
+        InputError, match="AutoRegressor, AutoClassifier, KernelRidge, KernelRidgeCV, one of their classifiers"
+    ):
         evaluate("search", X, y)

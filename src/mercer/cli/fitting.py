@@ -15,7 +15,7 @@ from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import IllConditionedWarning, InputError, LeftOutWarning, MercerWarning, sentence
+from mercer.errors import IllConditionedWarning, InputError, LeakageWarning, LeftOutWarning, MercerWarning, sentence
 from mercer.estimators.evaluation import AsError
 from mercer.kernels import Kernel, parse
 from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
@@ -108,12 +108,12 @@ def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
 def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -> list[str]:
     """Mercer's own warnings, each kind once.
 
-    Columns that were left out have been told. Alphas of the automatic models are tuned by their held-out error; how
-    their systems are conditioned is no news then.
+    Columns that were left out have been told, and leaks are. Alphas of the automatic models are tuned by their held-out
+    error; how their systems are conditioned is no news then.
     """
     told: dict[type[Warning], list[str]] = {}
     for each in heard:
-        known = each.category is LeftOutWarning or (auto and each.category is IllConditionedWarning)
+        known = each.category in (LeftOutWarning, LeakageWarning) or (auto and each.category is IllConditionedWarning)
         if issubclass(each.category, MercerWarning) and not known:
             said = each.message.worded(flags) if isinstance(each.message, MercerWarning) else str(each.message)
             told.setdefault(each.category, []).append(" ".join(said.split()))
@@ -143,7 +143,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     how |= {"copies": asked.copies == "together"} if asked.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model = getattr(mercer, name)(**how).fit(table.features, y, **beside)
-    result = model.evaluate(table.features, y, folds=folds, **beside) if folds else None
+    result = model.evaluate(table.features, y, cv=folds, **beside) if folds else None
     judged = judge(subject_of(model, table.features, y, target=""), result)
     if result is not None:
         return model, judged
@@ -302,7 +302,7 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
         "verbose": asked.verbose,
     }
     if asked.time_budget is not None:
-        options["budget"] = asked.time_budget
+        options["time_budget"] = asked.time_budget
     search = getattr(mercer, name)(**options)
     if table.stream is not None:
         return search, (table.stream,)

@@ -15,7 +15,6 @@ from mercer.tables.alike import formula
 from mercer.text import legible, listed
 
 LEAKAGE = "Possible target leakage: "
-_COLUMNS = 200  # of more the neighbours take longer than the fit does
 _NAMED = 4  # columns in a command
 _ALL = 0.9999  # of the variance: what is left may be rounding
 _MORE = 1e-3  # of the variance: what a further column has to add
@@ -29,10 +28,10 @@ def given_away(table: Prepared, target: str, judged: Judgement) -> list[str]:
     with more columns than can be afforded, nothing is said. The first that holds is told: single columns that nearly
     determine the target alone; a sum or a product of columns; a model that explains all.
     """
-    from mercer.report.alone import NEARLY_ALL
+    from mercer.estimators.leakage import MOST_COLUMNS, NEARLY_ALL
 
     used = [place for place, column in enumerate(table.encoder.columns_) if column.outputs]
-    if table.stream is not None or not 1 < len(used) <= _COLUMNS:
+    if table.stream is not None or not 1 < len(used) <= MOST_COLUMNS:
         return []
     what = legible(target)
     shares = _shares(table, used)
@@ -62,7 +61,7 @@ def _warning(found: str, names: Sequence[str], target: str, *, every: bool = Fal
 
 def _shares(table: Prepared, used: Sequence[int], beside: Sequence[int] = ()) -> dict[int, float]:
     """How much of the target each column explains, together with those `beside` it."""
-    from mercer.report.alone import share_alone, some_rows
+    from mercer.estimators.leakage import share_alone, some_rows
 
     rows, owner = some_rows(len(table.target.values)), np.asarray(table.encoder.groups_)
     Z = table.encoder.transform({name: column[rows] for name, column in table.features.items()})
@@ -129,7 +128,7 @@ def _explains(X: Array, y: Array) -> bool:
 
 def _together(table: Prepared, used: Sequence[int], shares: dict[int, float]) -> list[str]:
     """Columns that together nearly determine the target: the best alone, then the one that adds most, and so on."""
-    from mercer.report.alone import NEARLY_ALL
+    from mercer.estimators.leakage import NEARLY_ALL
 
     chosen: list[int] = []
     best = -np.inf

@@ -279,7 +279,7 @@ def _opened(options: dict[str, Any]) -> tuple[Any, Any]:
 
 def _tell_coverage(model: Any, confidence: float | None) -> None:
     """What share of held-out rows intervals had held when the model was fitted."""
-    told = model.summary.get("intervals") if confidence is not None else None
+    told = model.facts.get("intervals") if confidence is not None else None
     if not isinstance(told, dict) or not all(
         isinstance(told.get(name), int | float) for name in ("confidence", "held")
     ):
@@ -326,7 +326,7 @@ def run_score(options: dict[str, Any]) -> None:
     say(
         f"{options['model']} on {table.what}: {found.rows} of {table.rows} rows have a known {model.target}.\n\n{found}"
     )
-    told = model.summary.get("error")
+    told = model.facts.get("error")
     if isinstance(told, dict) and isinstance(told.get("value"), float) and isinstance(told.get("measure"), str):
         unit, sign = (100.0, " %") if "share" in told["measure"] else (1.0, "")
         by = told.get("standard_error")
@@ -379,7 +379,7 @@ def run_inspect(path: str, *, as_json: bool) -> None:
     if table is not None:
         file = replace(file, kind=type(table.model).__name__)
     if as_json:
-        say(json.dumps(asdict(file) | ({} if table is None else {"fit": table.summary}), ensure_ascii=False))
+        say(json.dumps(asdict(file) | ({} if table is None else {"fit": table.facts}), ensure_ascii=False))
     elif table is None:
         say(str(file))
     else:

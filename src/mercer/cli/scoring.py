@@ -82,7 +82,7 @@ def known_targets(model: TableModel, table: Reading) -> tuple[Array, Array]:
         else read_cells(model.target, raw, table.where)
     )
     if not model.is_classifier:
-        told = model.summary.get("target_writing")
+        told = model.facts.get("target_writing")
         writing = Writing("", *told) if isinstance(told, list) and len(told) == 2 else None
         cells = meant(cells, "number", model.style or table.style or NumberStyle(), writing=writing)
         rows = np.flatnonzero(~cells.missing)

@@ -148,7 +148,7 @@ def file_words(file: ModelFile, table: TableModel) -> str:
 
     Its summary may be a stranger's: what is not as `as_json` has it is omitted.
     """
-    told, chosen = (_dictionary(table.summary.get(name)) for name in ("error", "model"))
+    told, chosen = (_dictionary(table.facts.get(name)) for name in ("error", "model"))
     listed = chosen.get("members")
     found = [_dictionary(each) for each in (listed if isinstance(listed, list) else [])]
     members = [(each.get("weight", ""), each.get("name")) for each in found]

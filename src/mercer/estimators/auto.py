@@ -381,7 +381,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         return "out-of-fold error" + (logs if np.ndim(self.scale_) == 0 else f"{logs}, in deviations")
 
     def evaluate(
-        self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+        self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Evaluation:
         """The outer loop: encoding, tuning, weighing and intervals repeated on the training part of every fold.
 
@@ -389,7 +389,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ----------
         X, y : table and array-like
             As for `fit`.
-        folds : int, default=10
+        cv : int, default=10
             Number of folds.
         sample_weight, groups, time : array-like of shape (n_samples,), default=None
             As for `fit`; rows of one group are in one outer fold, too; with `time`, each outer fold is predicted from
@@ -402,7 +402,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         y = check_targets(self, y)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         beside = self._copies_of(X, y, beside)
-        numbers = self._outer_folds(None, folds, len(y), beside)
+        numbers = self._outer_folds(None, cv, len(y), beside)
         predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
         for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)

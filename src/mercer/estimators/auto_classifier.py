@@ -239,7 +239,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         return Text("\n".join([*lines, *self._left_out_columns()]))
 
     def evaluate(
-        self, X: Any, y: Any, folds: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
+        self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Evaluation:
         """The outer loop: everything that fit does, repeated on the training part of every fold.
 
@@ -247,7 +247,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         ----------
         X, y : table and array-like
             As for `fit`.
-        folds : int, default=10
+        cv : int, default=10
             Number of folds.
         sample_weight, groups, time : array-like of shape (n_samples,), default=None
             As for `fit`; rows of one group are in one outer fold, too; with `time`, each outer fold is predicted from
@@ -264,7 +264,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         costs = costs_of(self.class_weight, labels, classes)
         beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
         beside = self._copies_of(X, y, beside)
-        numbers = self._outer_folds(classes, folds, len(y), beside)
+        numbers = self._outer_folds(classes, cv, len(y), beside)
         predictions, errors, base, gains, tested, marks = np.full(len(y), None, dtype=object), [], [], [], [], []
         for _, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints
@@ -29,6 +29,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
+from mercer.estimators.leakage import warn_of_leakage
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
@@ -75,6 +76,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     committee: bool
     time_budget: float | None
+    tells: bool = True  # of columns that may leak and of rows unlike those of training
     copies: bool | None
     encoder: TableEncoder | None
     random_state: int
@@ -96,9 +98,6 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _encode(self, X: Any) -> Array:
-        return self.encoder_.transform(check_table(self, X, reset=False))
-
     def _prepare(self, X: Any, y: Array, *given: Any) -> tuple[Array, Array, Beside]:
         """The encoded table, targets, and weights, groups and times, without rows of weight 0; fits the encoder."""
         table = check_table(self, X, reset=True)
@@ -111,6 +110,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = (TableEncoder() if self.encoder is None else clone(self.encoder)).fit(table)
         Z = self.encoder_.transform(table)
         enough_rows(self, Z)
+        if self.tells and y.ndim == 1:
+            warn_of_leakage(self.encoder_, Z, y, classifier=is_classifier(self))
         self.__dict__.pop("_latest", None)  # of a fit before
         if (latest := _latest(Z, beside.times)) is not None:
             self._latest = latest
@@ -142,7 +143,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _outer_folds(self, strata: Array | None, folds: Any, n: int, beside: Beside) -> Array:
         """The folds of `evaluate`; rows of one group are in one fold. In the order of time: one block more, -1."""
         if not is_whole(folds, 2):
-            raise InputError(sentence("folds of evaluate", "an integer of at least 2", repr(folds)))
+            raise InputError(sentence("cv of evaluate", "an integer of at least 2", repr(folds)))
         seed = None if self.random_state is None else self.random_state + 1
         if beside.times is not None:
             return self._following(beside.times, int(folds))
@@ -211,9 +212,13 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _rows(self, X: Any) -> Array:
-        """New rows as the members know them; warns of rows later than training where a column holds the time."""
+        """New rows as the members know them; warns of rows unlike those of training, and of later ones."""
         check_is_fitted(self, "models_")
-        Z = self._encode(X)
+        encoded = self.encoder_.encode(check_table(self, X, reset=False))
+        Z = encoded.values
+        if self.tells and not hasattr(self, "_latest"):
+            numbers = sum(column.scale is not None for column in self.encoder_.columns_)
+            encoded.report.warn(_usually_outside(len(Z), numbers, len(self.models_[0].X_fit_)))
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
@@ -369,10 +374,21 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
             given = beside.part(train)
             model = clone(self).set_params(verbose=0, encoder=encoder)
+            model.tells = False  # of what a fit to all rows has told, and of folds that are unlike one another
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
             model.__dict__.pop("_latest", None)  # folds that follow in time are later by design
             yield train, test, part_of(X, test), model
             progress.step()
+
+
+def _usually_outside(rows: int, columns: int, trained: int) -> int:
+    """Most cells that new rows drawn like the training rows have out of range: the mean and four standard deviations.
+
+    A new number is the smallest or the largest of n + 1 with chance 2 / (n + 1); the ends of the range are shared by
+    all new rows, so that their count varies by more than its square root.
+    """
+    mean = 2.0 * rows * columns / (trained + 1)
+    return int(mean + 4.0 * math.sqrt(mean + mean**2 / max(2 * columns, 1)))
 
 
 def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:

@@ -67,7 +67,7 @@ class NystroemCore(StreamingEstimator):
         landmarks: Any = None,
         method: str = "pivoted",
         fit_intercept: bool = False,
-        budget: float = 120.0,
+        time_budget: float = 120.0,
         backend: Any = None,
         checkpoint: File = None,
         block_rows: Any = None,
@@ -258,13 +258,13 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     kernel : Kernel, str or callable, default="gaussian"
         As for `KernelRidge`, of rows of numbers. "gaussian" has gamma = 1 / n_features.
     landmarks : int, array-like of shape (n_landmarks, n_features) or None, default=None
-        How many, or the rows themselves. None: as many as rows, memory and `budget` suggest, at most 2000.
+        How many, or the rows themselves. None: as many as rows, memory and `time_budget` suggest, at most 2000.
     method : {"pivoted", "kmeans", "uniform"}, default="pivoted"
         How landmarks are drawn from a sample: by what those before leave open (randomly pivoted Cholesky), by the
         seeding of k-means++ in feature space, or by chance.
     fit_intercept : bool, default=False
         Whether the model has an unpenalized constant.
-    budget : float, default=120.0
+    time_budget : float, default=120.0
         Seconds that the pass may take, by prediction, where the number of landmarks is left open.
     backend : str, Client or None, default=None
         Where blocks are summed: "serial", "threads", "dask", a scheduler's address or a Dask client. None: Dask for
@@ -428,7 +428,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
 
     Parameters
     ----------
-    alpha, kernel, landmarks, method, fit_intercept, budget, backend, checkpoint, block_rows, random_state, verbose
+    alpha, kernel, landmarks, method, fit_intercept, time_budget, backend, checkpoint, block_rows, random_state, verbose
         As for `NystroemRidge`.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -205,11 +206,12 @@ def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
 def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
+    seconds = math.inf if estimator.time_budget is None else float(estimator.time_budget)
     if not isinstance(method, str) or method not in METHODS:
         way_out = nearest(method, METHODS) if isinstance(method, str) else ""
         raise InputError(sentence(f"method of {owner}", "'pivoted', 'kmeans' or 'uniform'", repr(method), way_out))
     if given is None or is_whole(given, 1):
-        return LandmarkChoice(given, method, float(estimator.budget))
+        return LandmarkChoice(given, method, seconds)
     if np.ndim(given) != 2:
         must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
@@ -217,7 +219,7 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
         raise InputError(sentence(f"landmarks of {owner}", f"rows of {columns} finite numbers, as X has", got))
-    return LandmarkChoice(rows, method, float(estimator.budget))
+    return LandmarkChoice(rows, method, seconds)
 
 
 def _in_order(owner: str, given: Any, names: Any) -> Any:

@@ -53,7 +53,7 @@ class NystroemSearchCore(StreamingEstimator):
         scoring: Any = None,
         fit_intercept: bool = False,
         rule: str = "best",
-        budget: float = 120.0,
+        time_budget: float = 120.0,
         backend: Any = None,
         checkpoint: File = None,
         block_rows: Any = None,
@@ -269,7 +269,7 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         Folds. A row's fold is a hash of its number, or of its key where `groups` are given: neither the size of blocks
         nor the number of workers changes it. Where that would leave a fold empty, the rows or groups are dealt to the
         folds evenly, in the order of their hashes.
-    landmarks, method, budget
+    landmarks, method, time_budget
         As for `NystroemRidge`, for each kernel.
     nested : bool, default=False
         Whether pairs of folds are held out as well, for an out-of-sample score of the whole search: `nested_`.
@@ -329,7 +329,7 @@ class NystroemRidgeClassifierCV(LabelsMixin, NystroemSearchCore):
 
     Parameters
     ----------
-    kernels, alphas, cv, landmarks, method, nested, fit_intercept, rule, budget, backend, checkpoint, block_rows, \
+    kernels, alphas, cv, landmarks, method, nested, fit_intercept, rule, time_budget, backend, checkpoint, block_rows, \
 random_state, verbose
         As for `NystroemRidgeCV`.
     scoring : str, scorer, callable or None, default=None

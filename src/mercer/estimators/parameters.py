@@ -63,7 +63,6 @@ _FLAG = Allowed("True or False", is_flag)
 ALLOWED = {
     "alpha_per_target": _FLAG,
     "block_rows": Allowed("an integer above 0, or None", _none_or(lambda value: is_whole(value, 1))),
-    "budget": Allowed("a number of seconds above 0", is_seconds),
     "class_weight": Allowed(
         "a dict, 'balanced' or None",
         _none_or(lambda value: isinstance(value, dict) or (isinstance(value, str) and value == "balanced")),

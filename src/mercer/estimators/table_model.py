@@ -39,7 +39,7 @@ class TableModel:
         The column that names rows; empty where there is none.
     ignored : tuple of str, default=()
         Columns that were in the table and are not used.
-    summary : dict, default={}
+    facts : dict, default={}
         What was found when it was fitted, as JSON has it.
     style : NumberStyle, default=None
         How the table writes numbers as text; None where that is unknown.
@@ -61,16 +61,16 @@ class TableModel:
     target: str
     row_id: str = ""
     ignored: tuple[str, ...] = ()
-    summary: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     style: NumberStyle | None = None
 
     def __post_init__(self) -> None:
         """Validate the fields, which may come from a file."""
         texts = [self.target, self.row_id, *self.ignored]
-        if not all(isinstance(text, str) for text in texts) or not isinstance(self.summary, dict):
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.facts, dict):
             raise InputError(
-                "target and row_id of TableModel must be strings, ignored a tuple of strings and summary a dict; got "
-                f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.summary).__name__}."
+                "target and row_id of TableModel must be strings, ignored a tuple of strings and facts a dict; got "
+                f"{self.target!r}, {self.row_id!r}, {self.ignored!r} and {type(self.facts).__name__}."
             )
         if not isinstance(self.style, NumberStyle | None):
             raise InputError(sentence("style of TableModel", "a NumberStyle or None", repr(self.style)))
@@ -161,19 +161,31 @@ class TableModel:
     @property
     def error_(self) -> float:
         """The out-of-sample error that was estimated when the model was fitted."""
-        return self._told("value")
+        return self._error_fact("value")
 
     @property
     def error_standard_error_(self) -> float:
         """Standard error of `error_`."""
-        return self._told("standard_error")
+        return self._error_fact("standard_error")
 
-    def _told(self, name: str) -> float:
-        """What was estimated of the error when the model was fitted."""
-        error = self.summary.get("error")
+    def _error_fact(self, name: str) -> float:
+        """A number about the error that was estimated when the model was fitted."""
+        error = self.facts.get("error")
         if not isinstance(error, dict) or name not in error:
             raise AttributeError("This model has no error estimate: it was not fitted by the command line.")
         return float(error[name])
+
+    def summary(self) -> str:
+        """What is predicted from what, how, and how good it is, for people."""
+        used = [column.name for column in self.columns if column.outputs]
+        head = f"{type(self.model).__name__} of {self.target}, from {counted(len(used), 'column')}: {quoted(used)}."
+        if callable(getattr(self.model, "summary", None)):
+            return f"{head}\n{self.model.summary()}"
+        kernel = getattr(self.model, "best_kernel_", getattr(self.model, "kernel", None))
+        lines = [head, f"{kernel!r}" + (f", alpha {self.model.alpha_:.3g}" if hasattr(self.model, "alpha_") else "")]
+        if "error" in self.facts:
+            lines.append(f"Out-of-sample error {self.error_:.4g} +- {self.error_standard_error_:.2g}.")
+        return "\n".join(lines)
 
     def score(self, table: Mapping[str, Any], y: Any) -> float:
         """R2 of predicted numbers, or the share of labels that are right."""

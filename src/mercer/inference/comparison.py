@@ -89,7 +89,7 @@ class Comparison(Shown):
 
 
 @underflow_is_zero
-def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
+def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
     """Compare models by their out-of-sample scores on the same folds.
 
     Searches are nested: kernel and alpha are chosen again in every training part. Other models, pipelines and
@@ -98,7 +98,7 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
 
     Parameters
     ----------
-    searches : dict of name to estimator, or sequence of estimators
+    models : dict of name to estimator, or sequence of estimators
         Two at least; all regressors or all classifiers, with one scoring.
     X, y : array-like
         Rows and targets.
@@ -124,7 +124,7 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     >>> bool(found.difference[0] > 0), bool(found.pvalue[0] < 0.01)
     (True, True)
     """
-    named = _named(searches)
+    named = _named(models)
     if hasattr(cv, "__next__"):
         cv = list(cv)  # every model gets all of them
     fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
@@ -168,20 +168,20 @@ def compare(searches: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, ra
     )
 
 
-def _named(searches: Any) -> dict[str, Any]:
-    if isinstance(searches, Mapping):
-        found = {str(name): each for name, each in searches.items()}
-    elif isinstance(searches, Sequence) and not isinstance(searches, str):
-        kinds = [type(each).__name__ for each in searches]
+def _named(models: Any) -> dict[str, Any]:
+    if isinstance(models, Mapping):
+        found = {str(name): each for name, each in models.items()}
+    elif isinstance(models, Sequence) and not isinstance(models, str):
+        kinds = [type(each).__name__ for each in models]
         found = {
             kind if kinds.count(kind) == 1 else f"{kind} {place + 1}": each
-            for place, (kind, each) in enumerate(zip(kinds, searches, strict=True))
+            for place, (kind, each) in enumerate(zip(kinds, models, strict=True))
         }
     else:
         found = {}
     if len(found) < 2 or any(isinstance(each, type) or not hasattr(each, "fit") for each in found.values()):
         must_be = "a dict of names to at least two estimators, or a list of them"
-        raise InputError(sentence("searches of compare", must_be, type(searches).__name__))
+        raise InputError(sentence("models of compare", must_be, type(models).__name__))
     return found
 
 

@@ -141,7 +141,7 @@ def permutation_test(
     scoring: Any = None,
     columns: Any = None,
     stop_after: int | None = None,
-    random_state: Seed = None,
+    random_state: Seed = 0,
     verbose: int = 0,
 ) -> Any:
     """Test whether targets depend on the rows at all, with the search repeated for every permutation.
@@ -172,7 +172,7 @@ def permutation_test(
         the column depends neither on the targets nor on other columns.
     stop_after : int, default=None
         Stop when so many permutations score at least as well; p is then that number over the number made.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         Random seed of the permutations; that of folds is the search's.
     verbose : int, default=0
         1: progress.

@@ -235,7 +235,7 @@ def bias_variance(
     method: str = "auto",
     sampler: Any = None,
     draws: int = 200,
-    random_state: Seed = None,
+    random_state: Seed = 0,
     verbose: int = 0,
 ) -> BiasVariance:
     """Where the expected error of an estimator comes from, when the truth is known.
@@ -267,7 +267,7 @@ def bias_variance(
         test rows alone.
     draws : int, default=200
         Training sets of the Monte Carlo.
-    random_state : int, Generator or None, default=None
+    random_state : int, Generator or None, default=0
         Random seed of the draws.
     verbose : int, default=0
         1: progress. 2: progress with a line for every half second, also in files.

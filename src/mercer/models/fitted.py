@@ -251,7 +251,7 @@ def _table(model: TableModel) -> None:
         "a TableModel must contain a model",
     )
     need(
-        type(model.ignored) is tuple and type(model.summary) is dict,
+        type(model.ignored) is tuple and type(model.facts) is dict,
         "the columns or the summary of the table are missing",
     )
     if model.encoder is not None:

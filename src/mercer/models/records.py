@@ -32,6 +32,7 @@ from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+_OLDER_NAMES = {"facts": "summary", "time_budget": "budget"}  # of parameters, in files
 _WORDS = 200  # letters of a kernel in an account
 # What can go wrong while something is built from parts that do not fit one another.
 MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
@@ -100,7 +101,13 @@ def _named(model: Any, name: str) -> dict[str, Any]:
     """
     given = model.get_params(deep=False)
     given |= {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
-    return {n: v for n, v in given.items() if not (v is None or v is False) or n not in YOUNGER.get(name, ())}
+    kept = {n: v for n, v in given.items() if not (v is None or v is False) or n not in YOUNGER.get(name, ())}
+    return {_OLDER_NAMES.get(n, n) if _renamed(name) else n: v for n, v in kept.items()}
+
+
+def _renamed(name: str) -> bool:
+    """Whether files know a parameter of this class by an older name."""
+    return name == "TableModel" or name.startswith("Nystroem")
 
 
 class ModelReader(PartReader):
@@ -119,7 +126,8 @@ class ModelReader(PartReader):
         name = given["class"]
         if name not in CLASSES:
             raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
-        params = {key: self.value(value) for key, value in given["params"].items()}
+        newer = {old: new for new, old in _OLDER_NAMES.items()} if _renamed(name) else {}
+        params = {newer.get(key, key): self.value(value) for key, value in given["params"].items()}
         check_params(params)
         model = CLASSES[name](**params)
         fitted = given["fitted"]

@@ -16,10 +16,10 @@ from mercer.data.folds import draw
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
+from mercer.estimators.leakage import share_alone, some_rows
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
-from mercer.report.alone import share_alone, some_rows
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 from mercer.selection.removals import label_targets

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from mercer.report.alone import NEARLY_ALL
+from mercer.estimators.leakage import NEARLY_ALL
 from mercer.report.choices import CommitteeChoice, SearchChoice
 from mercer.report.evaluation import ModelEvaluation
 from mercer.report.judging import HeldOutFacts

@@ -71,9 +71,10 @@ class EncoderReport(Shown):
         head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the training range"
         return head + "\n\n" + text_table(["column", "newly missing", "unseen category", "out of range"], lines)
 
-    def warn(self) -> None:
-        """Issue one warning, if there is anything to report."""
-        if self.columns:
+    def warn(self, usual: int | None = None) -> None:
+        """Issue one warning, if anything is to report; with `usual`, if more cells are out of range or missing."""
+        cells = sum(each.outside + each.missing + (each.unseen if usual is None else 0) for each in self.columns)
+        if cells > (usual or 0):
             names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
             parts = {
                 "out of range": sum(each.outside for each in self.columns),

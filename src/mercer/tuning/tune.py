@@ -155,7 +155,7 @@ def tune(
     fit_intercept: bool = False,
     per_column_widths: bool = False,
     bounds: dict[str, tuple[float, float]] | None = None,
-    random_state: Seed = None,
+    random_state: Seed = 0,
 ) -> Tuned:
     """Tune every continuous parameter of a kernel, and alpha, by the gradient of the exact leave-one-out error.
 
@@ -178,7 +178,7 @@ def tune(
         Give every column a width of its own first.
     bounds : dict, default=None
         Such as ``{"width": (0.1, 10.0), "alpha": (1e-6, 1.0)}``; others have bounds from the data.
-    random_state : int, Generator or None, default=None
+    random_state : int, Generator or None, default=0
         Random seed for the rows that are drawn.
 
     Returns
