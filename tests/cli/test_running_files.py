@@ -135,7 +135,7 @@ def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypat
     monkeypatch.setattr("mercer.cli.choices.MANY", 300)
     (folder / "many.csv").write_text(houses(400))
     words = ("many.csv", "--target", "price", "--kernel", "gaussian(3)", "--alphas", "0.01,0.1,1", "--folds", "3")
-    said = run("fit", *words).stdout
+    said = run("fit", *words, "--force").stdout
     assert "Model: NystroemRidgeCV (landmarks in place of all pairs of 400 rows), Gaussian(width=3) with " in said
     assert "(root mean squared error; nested cross-validation, 3 folds by hash)." in said
     found = run("predict", "model.mercer", "new.csv").stdout.split()
@@ -147,7 +147,7 @@ def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypat
     assert run("fit", *words, "--repeats", "2", code=2).stderr.startswith(
         "mercer: --repeats is not supported for more than 50 000 rows"
     )
-    labels = run("fit", "many.csv", "--target", "heating", *words[3:], "--as", "price=drop").stdout
+    labels = run("fit", "many.csv", "--target", "heating", *words[3:], "--as", "price=drop", "--force").stdout
     assert "Model: NystroemRidgeClassifierCV" in labels
     assert run("predict", "model.mercer", "new.csv").stdout.splitlines()[1] in {"gas", "oil", "heat pump"}
 

@@ -132,7 +132,9 @@ def test_labels_and_targets_may_be_written_in_another_way(run, folder):
     assert "Column 'y' must be labels of the model, such as '0'; got 'yes'." in said
     weights = [f"{50 + 3 * v:.2f} kg" for v in x]
     written(folder, "kg.csv", {"x": x, "z": rng.normal(size=60).round(3), "w": weights})
-    run("fit", "kg.csv", "--target", "w", *FAST)
+    said = run("fit", "kg.csv", "--target", "w", *FAST, code=2).stderr
+    assert "'model.mercer' holds the model of another table (it predicts 'y' from 'x', 'z')" in said
+    run("fit", "kg.csv", "--target", "w", "--force", *FAST)
     (folder / "new.csv").write_text("x,z,w\n1.0,0,110 lb\n")
     assert "must be numbers with 'kg' after them" in run("score", "model.mercer", "new.csv", code=2).stderr
 

@@ -1,12 +1,14 @@
 """Gram matrices in place of rows: what is refused, and what is told of matrices that are no Gram matrices."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from base_cases import rows_and_targets
 
-from mercer import KernelRidge
-from mercer.errors import NotMercerWarning
+from mercer import KernelRidge, KernelRidgeCV
+from mercer.errors import InputError, NotMercerWarning
 from mercer.kernels import Gaussian, Precomputed
 from oracles import kernel_ridge
 from refusals import refusal, tells
@@ -135,3 +137,12 @@ def test_diag_beside_a_kernel_that_knows_it_is_refused(kernel, data):
     model = KernelRidge(kernel=kernel).fit(X, y)
     for return_std in (True, False):
         assert tells(refusal(lambda std=return_std: model.predict(X[:2], return_std=std, diag=[1.0, 1.0])), "diag=")
+
+
+@pytest.mark.parametrize("make", [KernelRidge, partial(KernelRidgeCV, alphas=[0.1])])
+def test_a_kernel_matrix_of_the_wrong_side_is_explained(make, rng):
+    X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
+    name = "kernel" if make is KernelRidge else "kernels"
+    model = make(**{name: "precomputed"}).fit(X @ X.T, y)
+    with pytest.raises(InputError, match="a column for each training row"):
+        model.predict(X @ X[:5].T)

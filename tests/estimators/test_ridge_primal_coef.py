@@ -24,6 +24,8 @@ from mercer.kernels import (
     Outer,
     Polynomial,
     Precomputed,
+    Spectrum,
+    Words,
 )
 from refusals import refusal, tells
 
@@ -223,3 +225,18 @@ def test_weights_far_from_the_origin_keep_their_digits_with_an_intercept(rng):
         for rows in (X, X + 2.0**20)
     )
     np.testing.assert_allclose(far, near, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Spectrum(2), Words() + 2.0 * Spectrum(1)], ids=repr)
+def test_substrings_and_words_of_the_training_rows_have_weights_with_names(kernel):
+    texts, y = np.array(["abca bb", "bcb", "aa", "ccb b"], dtype=object), np.array([1.0, 2.0, -1.0, 0.5])
+    model = KernelRidge(0.1, kernel=kernel, fit_intercept=True).fit(texts, y)
+    values = kernel.feature_map(texts) @ model.primal_coef_ + model.intercept_
+    np.testing.assert_allclose(values, model.predict(texts), atol=1e-12)
+    assert model.primal_names_ == kernel.feature_names(texts)
+    assert len(model.primal_names_) == len(model.primal_coef_)
+
+
+def test_names_of_weights_are_those_of_columns():
+    X = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 1.0]})
+    assert KernelRidge(0.1, kernel=Linear()).fit(X, [1.0, 2.0, 3.0]).primal_names_ == ["a", "b"]

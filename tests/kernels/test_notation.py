@@ -237,7 +237,7 @@ ATTACKS = [
     "matern.from_gamma(1)",
     "matern(nu=2)",
     "matern(nu=[0.5])",
-    "polynomial(degree=0)",
+    "polynomial(degree=-1)",
     "constant(-1)",
     "linear().on()",
     "linear().on([])",

@@ -244,8 +244,8 @@ def test_values_beyond_floating_point_are_refused_in_a_sentence(kernel, X):
 # -- parameters -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degree", [0, -1, 1.5, 2.0, True, "2", None, math.nan])
-def test_a_degree_is_a_positive_whole_number(degree):
+@pytest.mark.parametrize("degree", [-1, 1.5, 2.0, True, "2", None, math.nan])
+def test_a_degree_is_a_whole_number_that_is_not_negative(degree):
     assert tells(refusal(Polynomial, degree=degree), "degree of Polynomial", f"got {degree!r}")
 
 
@@ -292,3 +292,13 @@ def test_numbers_of_every_make_are_taken(one, rng):
     assert (Polynomial(np.int64(2), one, one)(X) == Polynomial(2, 1.0, 1.0)(X)).all()
     assert Polynomial(np.int64(2), one, one) == Polynomial(2, 1.0, 1.0)
     assert hash(Constant(one)) == hash(Constant(1.0))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_a_polynomial_of_degree_zero_is_the_constant_one(offset, rng):
+    X, kernel = rng.normal(size=(5, 2)), Polynomial(0, offset=offset)
+    X[0] = 0.0
+    for values in (kernel(X), kernel(X, X[:2]), kernel.diag(X), kernel.feature_map(X)):
+        assert (values == 1.0).all()
+    assert kernel.feature_names(X) == ["1"]
+    assert kernel.certificate().valid

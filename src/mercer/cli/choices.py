@@ -100,8 +100,16 @@ def _labelled(name: str, labels: Array, why: str) -> Target:
     if least < _FEWEST:
         got = f"{least} for {rarest!r}"
         must_be = f"labels with at least {_FEWEST} rows each"
-        raise InputError(sentence(f"Target {name!r}", must_be, got, "Drop the rows with rare labels."))
+        raise InputError(sentence(f"Target {name!r}", must_be, got, "To drop such rows, use --rare-labels drop."))
     return Target(labels, "classification", why)
+
+
+def common_labels(cells: Cells, written: Sequence[Any], asked: str | None) -> Array:
+    """Which rows have a label that enough rows have; all where the target is numeric."""
+    if asked == "regression" or (cells.family == "number" and not cells.declared and asked is None):
+        return np.ones(len(written), dtype=bool)
+    _, numbers, counts = np.unique([as_label(cell) for cell in written], return_inverse=True, return_counts=True)
+    return np.asarray(counts[numbers] >= _FEWEST)
 
 
 def rarest_label(labels: Array) -> tuple[str, int]:

@@ -94,6 +94,10 @@ _COLUMNS = _options(
         help="Rows without a target: drop them, or stop with an error (refuse).",
     ),
     click.option(
+        "--rare-labels", type=click.Choice(["drop", "refuse"]), default="refuse", show_default=True,
+        help="Rows with a label that fewer than 3 rows have: drop them, or stop with an error (refuse).",
+    ),
+    click.option(
         "--strict", is_flag=True,
         help="Stop with an error at a column of numbers or dates with a few other or infinite values. Default: such a "
         "column is a category or text, or dropped, with a warning.",
@@ -184,6 +188,7 @@ _SETTINGS = _options(
 @_COLUMNS
 @_SETTINGS
 @click.option("--out", default="model.mercer", show_default=True, metavar="FILE", help="Model file.")
+@click.option("--force", is_flag=True, help="Replace a model file of another table.")
 @click.option("--report", metavar="FILE", help="Also write a report (one HTML file).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="Print warnings only.")

@@ -70,6 +70,8 @@ def predicted(
     aside = {*drop, *({row_id} - set(model.kinds))}  # a column that names rows may also be learned from
     taken = {name: table.columns.get(name) for name in table.raw if name not in aside}
     report = model.report(taken)
+    if hasattr(type(model.model), "tells"):
+        model.model.tells = False  # of rows unlike those of training: the report does
     answer: dict[str, Array] = {}
     first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:

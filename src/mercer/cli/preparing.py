@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.choices import Target, choose_task
+from mercer.cli.choices import Target, choose_task, common_labels
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, sentence
@@ -46,6 +46,7 @@ class Said:
     encoding: str | None = None
     time: str | None = None
     missing_target: str = "refuse"
+    rare_labels: str = "refuse"
     strict: bool = False
 
     @property
@@ -168,6 +169,12 @@ def prepare(source: str, said: Said) -> Prepared:
     looked_at = [*said.always_there, *(names if said.missing in {"drop", "refuse"} else [])]
     gaps = {name: table.gaps(name) for name in looked_at}
     rows = np.flatnonzero(~rows_left_out(table, said, gaps, notes))
+    if said.rare_labels == "drop":
+        cells = table.exactly(said.target)
+        common = common_labels(table.columns[said.target][rows], [cells[row] for row in rows], said.task)
+        if not common.all():
+            notes.append(f"{counted(int((~common).sum()), 'row')} with rare labels dropped.")
+        rows = rows[common]
     features = {name: table.columns[name][rows] for name in names}
     encoder = fitted_encoder(features, said, table, notes)
     notes += alike(encoder, features)
@@ -297,8 +304,8 @@ def check_times(table: Reading, name: str | None, rows: Array) -> Array | None:
         return None
     cells = table.columns[name]
     if cells.family not in {"date", "number"}:
-        must_be = "a column of dates or numbers"
-        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing)))))
+        must_be, way_out = "a column of dates or numbers", "For dates in another format, set --date-format."
+        raise InputError(sentence(f"--time {name}", must_be, cells.found(int(np.argmin(cells.missing))), way_out))
     return np.asarray(cells.values[rows])
 
 

@@ -9,6 +9,7 @@ import shlex
 import stat
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -20,7 +21,7 @@ from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, refuse_un
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import flags, say, says_when_stopped
-from mercer.errors import InputError, nearest, printable, sentence
+from mercer.errors import InputError, MercerError, MercerWarning, nearest, printable, sentence
 from mercer.runtime import readable, threads
 from mercer.tables.reading import no_file
 from mercer.text import counted, plain, quoted
@@ -33,6 +34,7 @@ _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 @says_when_stopped(out="model", report="report", checkpoint="checkpoint")
 def run_fit(options: dict[str, Any]) -> None:
     """`mercer fit`."""
+    from mercer.cli.hints import hints
     from mercer.cli.kernel_text import refuse_unknown
     from mercer.cli.summary import as_json, data_words
 
@@ -47,8 +49,10 @@ def run_fit(options: dict[str, Any]) -> None:
     asked = _asked(options, verbose=0 if options["quiet"] else 1)
     with _limits(options):
         table = prepare(options["table"], _said(options))
+        _refuse_replacing(table, options)
         if speak:
-            say(data_words(table, target) + "\n")
+            told = hints(table, _said(options), log_target=options["log_target"])
+            say("\n".join([data_words(table, target), *([""] if told else []), *told]) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked)
         found = replace(found, warned=[*table.warned, *given_away(table, target, found.judgement), *found.warned])
@@ -67,12 +71,16 @@ def run_fit(options: dict[str, Any]) -> None:
 
 def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
     """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
-    from mercer.cli.summary import choice_words, error_words
+    from mercer.cli.summary import choice_words, error_words, importance_words, label_words
 
     out, speak = options["out"], not options["quiet"]
     if speak:
         say(choice_words(found))
-        say(error_words(found.judgement, options["target"], table.target.values))
+        y, weighted = table.target.values, bool(options["class_weight"])
+        say(error_words(found.judgement, options["target"], y))
+        for line in (label_words(found.model, y, weighted=weighted), importance_words(found.model)):
+            if line:
+                say(line)
     _warn(found.warned)
     if speak:
         size = readable(Path(out).stat().st_size)
@@ -109,6 +117,27 @@ def _refuse_out(out: str | None, option: str) -> None:
         raise InputError(f"There is no directory {str(path.parent)!r} to write {path.name!r} to.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{out!r} cannot be written: permission denied.")
+
+
+def _refuse_replacing(table: Prepared, options: dict[str, Any]) -> None:
+    """Refuse to replace the model of another table, unless that was said."""
+    from mercer.estimators.table_model import TableModel
+    from mercer.models import load
+
+    if options["force"] or not Path(options["out"]).is_file():
+        return
+    try:
+        held = load(options["out"])
+    except MercerError:
+        return  # what cannot be read as a model is replaced
+    if isinstance(held, TableModel):
+        names = {held.target, held.row_id, *held.ignored, *(column.name for column in held.columns)} - {""}
+        if held.target != options["target"] or names != set(table.reading.raw):
+            raise InputError(
+                f"{options['out']!r} holds the model of another table (it predicts {held.target!r} from "
+                f"{quoted([column.name for column in held.columns], 3)}). Choose another --out, or replace it with "
+                "--force."
+            )
 
 
 def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
@@ -154,6 +183,7 @@ def _said(options: dict[str, Any]) -> Said:
         encoding=options["encoding"],
         time=options["time"],
         missing_target=options["missing_target"],
+        rare_labels=options["rare_labels"],
         strict=options["strict"],
     )
 
@@ -257,7 +287,8 @@ def run_predict(options: dict[str, Any]) -> None:
     model, table = _opened(options)
     for note in table.notes:
         say(note, err=True)
-    answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
+    with _told_warnings():
+        answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     if options["out"] != "-":
         say(f"Written to {printable(options['out'])} ({counted(table.rows, 'row')}).", err=True)
@@ -316,7 +347,8 @@ def run_score(options: dict[str, Any]) -> None:
     aside = (*options["drop"], *(name for name in (group,) if name is not None and name not in model.kinds))
     able = hasattr(model.model, "predict_interval") and not isinstance(model.model, FeatureRegressor)
     confidence = CONFIDENCE if able and not model.is_classifier else None
-    answer, report = predicted(model, table, aside, None, confidence)
+    with _told_warnings():
+        answer, report = predicted(model, table, aside, None, confidence)
     found = scores(model, table, answer, confidence, group)
     if options["as_json"]:
         say(json.dumps(found.as_json(), ensure_ascii=False))
@@ -340,6 +372,16 @@ def _tell_unused(model: Any, table: Any, drop: Sequence[str]) -> None:
     unused = [name for name in model.unknown_columns(table.raw) if name not in drop]
     if unused:
         say(f"Not used by the model: {quoted(unused)}.", err=True)
+
+
+@contextmanager
+def _told_warnings() -> Iterator[None]:
+    """Print the warnings of mercer that are issued meanwhile, each once, as lines of the command."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", MercerWarning)
+        yield
+    for words in dict.fromkeys(str(each.message) for each in heard):
+        say(words, head="Warning:", colour="yellow", err=True)
 
 
 def _tell_strangers(report: Any) -> None:

@@ -23,6 +23,8 @@ from mercer.text import beside, counted, legible, plain, text_table
 
 _MOST = 20  # columns that are listed one by one
 _WHY = 160  # characters of a reason
+_RARE = 0.2  # share of a class below which weights are worth a hint
+_IMPORTANT = 3  # columns that are named
 
 
 def data_words(table: Prepared, target: str) -> str:
@@ -133,6 +135,44 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
             f"{_in_hundred(judged.baseline)}."
         )
     return "\n".join(lines)
+
+
+def label_words(model: Any, y: Any, *, weighted: bool) -> str:
+    """AUC and log loss of held-out probabilities, and the share of the rarest class; empty for models without them."""
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    from mercer.report.labels import held_out_probabilities
+
+    if not hasattr(model, "temperature_") or not (hasattr(model, "committee_") or hasattr(model, "cv_predictions_")):
+        return ""
+    probabilities, numbers = held_out_probabilities(model, y)
+    counts = np.bincount(numbers, minlength=len(model.classes_))
+    if not counts.all():
+        return ""
+    two = len(counts) == 2
+    area = roc_auc_score(numbers, probabilities[:, 1] if two else probabilities, multi_class="ovr")
+    shares = counts / counts.sum()
+    alone = -float(np.sum(shares * np.log(shares)))
+    loss = log_loss(numbers, probabilities, labels=np.arange(len(counts)))
+    words = f"AUC {area:.3f}{'' if two else ' (mean of one class against the others)'}; log loss {plain(loss, 3)}"
+    words += f" (class shares alone: {plain(alone, 3)}). "
+    rarest = int(counts.argmin())
+    words += f"The rarest class, {legible(str(model.classes_[rarest]))}, has {100 * shares[rarest]:.1f} % of the rows."
+    if shares[rarest] < _RARE and not weighted:
+        words += " If missing it costs more than a false alarm, use --class-weight balanced."
+    return words
+
+
+def importance_words(model: Any) -> str:
+    """The columns of largest importance of an automatic model; empty for others."""
+    if not hasattr(model, "relevance"):
+        return ""
+    ranked = [(name, rise) for name, rise in model.relevance().items() if rise > 0]
+    ranked = sorted(ranked, key=lambda each: -each[1])[:_IMPORTANT]
+    if not ranked:
+        return ""
+    rises = ", ".join(f"{legible(name)} ({plain(rise, 2)})" for name, rise in ranked)
+    return f"Most important columns (rise of the error when permuted): {rises}."
 
 
 def _in_hundred(share: float) -> str:

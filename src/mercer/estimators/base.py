@@ -263,13 +263,21 @@ class RidgeCore(KernelEstimator):
 
     @property
     def primal_coef_(self) -> Array:
-        """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target."""
+        """Weights w of the explicit features, ``f(x) = phi(x)'w + intercept_``; one row of them per target.
+
+        Kernels of words and substrings have a feature for each that occurs in the training rows.
+        """
         check_is_fitted(self)
         try:
-            weights = self.fitted_.feature_weights(f"primal_coef_ of {type(self).__name__}")
+            weights = self.fitted_.feature_weights(f"primal_coef_ of {type(self).__name__}", fixed=False)
         except (InputError, MemoryRefusal) as problem:  # `dir` of an estimator asks for every attribute
             raise NoFeaturesError(str(problem)) from None
         return weights[:, 0] if self._one_target else weights.T
+
+    @property
+    def primal_names_(self) -> list[str]:
+        """Names of the features that `primal_coef_` weighs: columns and their products, words, or substrings."""
+        return self.kernel_.feature_labels(self._as_rows(self.X_fit_)) if len(self.primal_coef_) else []
 
     def diagonal_of(self, rows: Rows, given: Any) -> Array | None:
         """k(x, x) of new rows, from the kernel or from the caller; None where the model does not need it."""

@@ -72,6 +72,11 @@ def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
             np.asarray(y, dtype=np.float64)  # scikit-learn lets strings pass
     except ValueError as error:
         said = str(error)
+        if said.endswith("features as input.") and estimator.__sklearn_tags__().input_tags.pairwise:
+            raise InputError(
+                f"{said.removesuffix('.')}: the kernel matrix of predict has a row for each new row and a column for "
+                "each training row. Transpose it if it is the other way round."
+            ) from None
         automatic = "AutoRegressor" if name in _CLASSIFIERS else "AutoClassifier"
         tables = f"make_pipeline(TableEncoder(), {name}(...)) or {automatic}"
         if said.startswith("could not convert string to float"):

@@ -21,7 +21,9 @@ _STEEPEST = 2000
 
 def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
     """tile ** exponent in place, by squaring: far cheaper than a general power."""
-    if exponent == 1:
+    if exponent == 0:
+        tile.fill(1.0)
+    if exponent < 2:
         return tile
     if exponent == 2:
         return np.square(tile, out=tile)
@@ -122,7 +124,7 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        A positive integer.
+        Not negative; 0 is the constant 1.
     offset : float, default=1.0
         0 for the homogeneous kernel; must not be negative.
     scale : float, default=1.0
@@ -150,7 +152,7 @@ class Polynomial(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse what would make it no kernel."""
-        whole_number(self, "degree", self.degree)
+        whole_number(self, "degree", self.degree, least=0)
         real_number(self, "offset", self.offset, least=0.0)
         real_number(self, "scale", self.scale, least=0.0)
 
@@ -170,7 +172,7 @@ class Polynomial(Kernel):
     def slopes(self, pair: Pair, weights: Array) -> Slopes:
         """degree (scale x'z + offset)^(degree - 1) times scale x'z, and times the offset."""
         product = float(self.scale) * pair.dot()
-        B = weights * self.degree * (product + float(self.offset)) ** (self.degree - 1)
+        B = weights * self.degree * (product + float(self.offset)) ** max(self.degree - 1, 0)
         found = {"scale": np.asarray(np.vdot(B, product)), "offset": np.asarray(float(self.offset) * B.sum())}
         return {name: found[name] for name in self.tunable()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.calibration import calibration_curve
@@ -16,7 +17,7 @@ from sklearn.metrics import (
 )
 
 from mercer.data.rows import Array
-from mercer.report.judging import Judgement, out_of_fold
+from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 
 _MOST = 12  # labels in the matrix; the rarest others are pooled
@@ -140,7 +141,7 @@ def labels_of(subject: Subject, judged: Judgement) -> LabelFacts:
     order = np.argsort(-rows, kind="stable")
     each = tuple(LabelFact(str(classes[k]), int(rows[k]), float(found[k]), float(right[k])) for k in order)
     names, matrix = _pooled([str(label) for label in classes], whole, order)
-    probabilities, numbers = _probabilities(subject)
+    probabilities, numbers = held_out_probabilities(subject.model, subject.y)
     calibrated = calibration_of(probabilities, numbers, [str(label) for label in classes])
     shown = [1] if len(classes) == 2 else [int(k) for k in order[:_CURVES]]
     curves = [_curve(str(classes[k]), probabilities[:, k], numbers == k) for k in shown if 0 < rows[k] < rows.sum()]
@@ -190,17 +191,16 @@ def _pooled(names: list[str], matrix: Array, order: Array) -> tuple[tuple[str, .
     return (*(names[k] for k in kept), OTHERS), pooled
 
 
-def _probabilities(subject: Subject) -> tuple[Array, Array]:
-    """Held-out probabilities of every label, and the numbers of the labels that came true."""
-    model = subject.model
-    if subject.auto:
-        rows, values = out_of_fold(subject)
+def held_out_probabilities(model: Any, y: Array) -> tuple[Array, Array]:
+    """Held-out probabilities of every label, and the numbers of the labels that came true, of rows that have some."""
+    if hasattr(model, "committee_"):
+        rows, values = model.rows_used_, model.committee_.held_out
     else:
         decisions = np.asarray(model.cv_predictions_)[0]
         decisions = decisions.reshape(len(decisions), -1)
         rows = np.flatnonzero(np.isfinite(decisions).all(axis=1))
         values = decisions[rows]
-    return model.temperature_.probabilities(values), np.searchsorted(model.classes_, subject.y[rows])
+    return model.temperature_.probabilities(values), np.searchsorted(model.classes_, y[rows])
 
 
 def calibration_of(probabilities: Array, numbers: Array, names: list[str]) -> Calibration:

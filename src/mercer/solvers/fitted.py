@@ -215,10 +215,15 @@ class FittedRidge:
         """The columns of the rows that were trained on."""
         return columns if len(self.numbers) == len(columns) else columns[self.numbers]
 
-    def feature_weights(self, what: str) -> Array:
-        """w = Phi'a (D x t): as solved for, or summed when first asked for; `what` names it in refusals."""
+    def feature_weights(self, what: str, *, fixed: bool = True) -> Array:
+        """w = Phi'a (D x t): as solved for, or summed when first asked for; `what` names it in refusals.
+
+        `fixed`: whether the features must be those of other rows, too; False takes those that occur in these rows.
+        """
         if self.primal is not None:
             return self.primal.copy()
+        if not fixed and self.kernel.finite and self.kernel.count_features(self.rows()) is None:
+            return np.asarray(self.kernel.feature_map(self.X).T @ self.dual)
         if "weights" not in self.known:
             self.known["weights"] = self._sum_features(what)
         return np.array(self.known["weights"])

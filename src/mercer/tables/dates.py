@@ -24,12 +24,13 @@ WORDS = {
     DURATION: "durations, in days",
 }
 _NAMED = ("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")  # formats in which the month has a name
+_CENTURY = 69  # years of two digits from here on are of the last century, as strptime has it
 _FEWEST = 3  # distinct whole numbers, all of them dates, that are no chance
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - all moments are in UTC
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?(?:\s*([AaPp])\.?[Mm]\.?)?"
 _CLOCK = re.compile(_TIME)
-_YEAR_LAST = re.compile(rf"([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}})(?:,?[ T]\s*{_TIME})?")
+_YEAR_LAST = re.compile(rf"([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|[0-9]{{2}}(?=,?[ T]))(?:,?[ T]\s*{_TIME})?")
 _YEAR_FIRST = re.compile(rf"([0-9]{{4}})([./])([0-9]{{1,2}})\2([0-9]{{1,2}})(?:,?[ T]\s*{_TIME})?")
 _DIGITS = re.compile(r"((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})(?:\.0)?")
 _DURATION = re.compile(r"([+-]?)(?:([0-9]+)\s*days?,?\s*\+?)?(?:([0-9]+):([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]+)?))?)?")
@@ -79,7 +80,8 @@ def _moment(text: str, form: str) -> dt.datetime | None:
         year, month, day = first, second, third
     else:
         year, (day, month) = third, (first, second) if form == DAY_FIRST else (second, first)
-    return dt.datetime(int(year), int(month), int(day)) + _time(time)  # noqa: DTZ001
+    whole = int(year) if len(year) == 4 else (1900 if int(year) >= _CENTURY else 2000) + int(year)
+    return dt.datetime(whole, int(month), int(day)) + _time(time)  # noqa: DTZ001
 
 
 def _time(parts: Sequence[str | None]) -> dt.timedelta:
@@ -127,7 +129,7 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
     every cell 31 Dec 2020, Dec 31, 2020 or the like       that format
     every cell a date with the day before the month        day first
     every cell a date with the month before the day        month first
-    both                                                   refused: it must be said
+    both                                                   as in what was said; else refused
     every cell 20201231, three distinct ones or more       digits
     =====================================================  =========================
 
@@ -147,6 +149,8 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
         if _all_in(levels, form):
             return form
     fits = [form for form in (DAY_FIRST, MONTH_FIRST) if _all_in(levels, form)]
+    if len(fits) == 2 and said is not None and "%d" in said and "%m" in said:  # without the time, or the century
+        return DAY_FIRST if said.index("%d") < said.index("%m") else MONTH_FIRST
     if len(fits) == 2:
         unclear = next((text for text in levels if len({read_day(text, form) for form in fits}) == 2), levels[0])
         raise InputError(
