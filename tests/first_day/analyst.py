@@ -20,12 +20,14 @@ def mercer(*words):
 
 rng = np.random.default_rng(0)
 n = 240
-houses = pd.DataFrame({
-    "house": [f"h{i:03d}" for i in range(n)],
-    "size": rng.uniform(40, 160, n).round(1),
-    "heating": rng.choice(["gas", "oil", "heat pump"], n),
-    "sold": pd.date_range("2021-01-04", periods=n, freq="3D").strftime("%Y-%m-%d"),
-})
+houses = pd.DataFrame(
+    {
+        "house": [f"h{i:03d}" for i in range(n)],
+        "size": rng.uniform(40, 160, n).round(1),
+        "heating": rng.choice(["gas", "oil", "heat pump"], n),
+        "sold": pd.date_range("2021-01-04", periods=n, freq="3D").strftime("%Y-%m-%d"),
+    }
+)
 houses["price"] = (40 + 2 * houses["size"] + 30 * (houses["heating"] == "oil") + rng.normal(0, 8, n)).round(1)
 houses.loc[::17, "size"] = np.nan
 
@@ -36,8 +38,19 @@ with tempfile.TemporaryDirectory() as name:
     houses[160:].drop(columns="price").to_csv(folder / "new.csv", index=False)
     model = folder / "model.mercer"
 
-    said = mercer("fit", folder / "houses.csv", "--target", "price", "--out", model, "--report", folder / "page.html").output
-    for word in ("160 rows", "identifier", "category", "date", "Out-of-sample error", "Baseline", "model.mercer", "page.html"):
+    said = mercer(
+        "fit", folder / "houses.csv", "--target", "price", "--out", model, "--report", folder / "page.html"
+    ).output
+    for word in (
+        "160 rows",
+        "identifier",
+        "category",
+        "date",
+        "Out-of-sample error",
+        "Baseline",
+        "model.mercer",
+        "page.html",
+    ):
         assert word in said, (word, said)
     page = (folder / "page.html").read_text()
     assert page.startswith("<!doctype html>")

@@ -20,7 +20,9 @@ sequences = [sequence("TATA" if name == "promoter" else "GGCC") for name in labe
 train, test = sequences[:80], sequences[80:]
 
 kernels = [Spectrum(k).normalized() for k in (2, 3, 4)] + [Subsequence(3, decay=0.3).normalized()]
-search = KernelRidgeClassifierCV(kernels, [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], cv=5, random_state=0).fit(train, label[:80])
+search = KernelRidgeClassifierCV(kernels, [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], cv=5, random_state=0).fit(
+    train, label[:80]
+)
 assert search.best_kernel_ in kernels
 assert search.score(test, label[80:]) > 0.8
 assert search.classes_.tolist() == ["other", "promoter"]

@@ -5,7 +5,14 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from mercer import KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV, check_mercer, cross_validate, nested_cross_validate
+from mercer import (
+    KernelRidge,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+    check_mercer,
+    cross_validate,
+    nested_cross_validate,
+)
 from mercer.displays import GramDisplay, LearningCurveDisplay, NestedDisplay, SearchDisplay
 from mercer.kernels import Gaussian, Laplacian, Precomputed
 
@@ -46,11 +53,15 @@ assert several.best_kernel_ in several.kernels_
 assert several.score(X[test], y[test]) > 0.4
 SearchDisplay.from_estimator(several)
 curve = LearningCurveDisplay.from_estimator(made, X, y, sizes=[30, 60, 120], random_state=0)
-precomputed_curve = LearningCurveDisplay.from_estimator(given, matrices["gaussian"], y, sizes=[30, 60, 120], random_state=0)
+precomputed_curve = LearningCurveDisplay.from_estimator(
+    given, matrices["gaussian"], y, sizes=[30, 60, 120], random_state=0
+)
 assert "rows" in curve.ax_.get_xlabel()
 outer = nested_cross_validate(KernelRidgeCV(["gaussian", "laplacian"], fit_intercept=True), X, y, cv=5, random_state=0)
 assert "optimistic" in str(outer)
 NestedDisplay.from_result(outer)
-cultivar = KernelRidgeClassifierCV("precomputed", alphas, cv=5, fit_intercept=True).fit(matrices["gaussian"], data.target)
+cultivar = KernelRidgeClassifierCV("precomputed", alphas, cv=5, fit_intercept=True).fit(
+    matrices["gaussian"], data.target
+)
 assert cultivar.best_score_ > 0.95
 plt.close("all")

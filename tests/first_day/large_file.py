@@ -14,12 +14,14 @@ from mercer.cli.commands import cli
 
 rng = np.random.default_rng(0)
 n = 30_000
-table = pd.DataFrame({
-    "km": rng.gamma(2.0, 4.0, n),
-    "hour": rng.integers(0, 24, n),
-    "weather": rng.choice(["dry", "rain", "snow"], n, p=[0.7, 0.25, 0.05]),
-    "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D"),
-})
+table = pd.DataFrame(
+    {
+        "km": rng.gamma(2.0, 4.0, n),
+        "hour": rng.integers(0, 24, n),
+        "weather": rng.choice(["dry", "rain", "snow"], n, p=[0.7, 0.25, 0.05]),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D"),
+    }
+)
 table["y"] = 3 * table["km"] + 4 * np.sin(table["hour"] / 4) + 6 * (table["weather"] == "snow") + rng.normal(0, 2, n)
 
 with tempfile.TemporaryDirectory() as name:
@@ -39,7 +41,9 @@ with tempfile.TemporaryDirectory() as name:
     numbers = NystroemRidgeCV(landmarks=100, fit_intercept=True).fit(table[["km", "hour"]], table["y"])
     assert numbers.predict(table[["km", "hour"]]).shape == (n,)
     encoder = TableEncoder().fit(table[:2000].drop(columns="y"))
-    encoded = NystroemRidgeCV(landmarks=200, fit_intercept=True).fit(encoder.transform(table.drop(columns="y")), table["y"])
+    encoded = NystroemRidgeCV(landmarks=200, fit_intercept=True).fit(
+        encoder.transform(table.drop(columns="y")), table["y"]
+    )
     assert np.sqrt(-encoded.best_score_) < 3.5
 
     fit = ["fit", path, "--target", "y", "--out", str(folder / "model.mercer"), "--time-budget", "5"]

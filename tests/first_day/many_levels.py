@@ -18,13 +18,15 @@ shop = rng.integers(0, 300, n)
 own = rng.normal(0, 3, 300)
 words = np.array(["late delivery", "friendly staff", "broken box", "good price", "long queue here"])
 pick = rng.integers(0, 5, (n, 2))
-table = pd.DataFrame({
-    "shop": [f"shop-{i:03d}" for i in shop],
-    "sales": rng.gamma(3.0, 10.0, n),
-    "remark": [f"{words[a]} and {words[b]} ticket {i}" for i, (a, b) in enumerate(pick)],
-})
+table = pd.DataFrame(
+    {
+        "shop": [f"shop-{i:03d}" for i in shop],
+        "sales": rng.gamma(3.0, 10.0, n),
+        "remark": [f"{words[a]} and {words[b]} ticket {i}" for i, (a, b) in enumerate(pick)],
+    }
+)
 score = 10 + own[shop] + 0.1 * table["sales"] - 4.0 * (pick == 2).any(axis=1) + rng.normal(0, 1, n)
-label = np.where(score < 2, "closed", np.where(score > 22, "star", "open"))
+label = np.where(score < 7, "closed", np.where(score > 16, "star", "open"))
 label[:2] = "merged"  # two rows of a class
 
 encoder = TableEncoder().fit(table)
@@ -51,7 +53,7 @@ assert np.mean(classifier.predict(table[400:]) == label[400:]) > 0.75
 with tempfile.TemporaryDirectory() as name:
     path, out = str(Path(name) / "shops.csv"), str(Path(name) / "model.mercer")
     table.assign(state=label)[:400].to_csv(path, index=False)
-    said = CliRunner().invoke(cli, ["fit", path, "--target", "state", "--out", out])
+    said = CliRunner().invoke(cli, ["fit", path, "--target", "state", "--out", out, "--rare-labels", "drop"])
     assert said.exit_code == 0, said.output
     assert "Classification" in said.output
     assert "merged" in said.output  # a class of two rows is named

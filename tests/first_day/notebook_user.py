@@ -9,12 +9,14 @@ from mercer.displays import CoverageDisplay, LearningCurveDisplay, ResidualDispl
 
 rng = np.random.default_rng(1)
 n = 260
-people = pd.DataFrame({
-    "age": rng.integers(18, 66, n),
-    "years": rng.uniform(0, 20, n),
-    "branch": rng.choice(["trade", "crafts", "care"], n, p=[0.5, 0.3, 0.2]),
-    "remote": rng.choice([True, False], n),
-})
+people = pd.DataFrame(
+    {
+        "age": rng.integers(18, 66, n),
+        "years": rng.uniform(0, 20, n),
+        "branch": rng.choice(["trade", "crafts", "care"], n, p=[0.5, 0.3, 0.2]),
+        "remote": rng.choice([True, False], n),
+    }
+)
 wage = pd.Series(15 + 0.5 * people["years"] - 3.0 * (people["branch"] == "care") + rng.normal(0, 1.0, n), name="wage")
 train, test = slice(0, 180), slice(180, None)
 X, y, X_new, y_new = people[train], wage[train], people[test], wage[test]
@@ -33,7 +35,7 @@ assert lower.shape == upper.shape == (80,)
 assert np.mean((lower <= y_new) & (y_new <= upper)) > 0.8
 assert 0.8 < float(model.coverage(X_new, y_new)) <= 1.0
 
-outer = model.evaluate(X, y, folds=3)
+outer = model.evaluate(X, y, cv=3)
 assert outer.error < outer.baseline
 assert outer.predictions.shape == (180,)
 everything = mercer.evaluate(model, X, y, target="wage")

@@ -36,7 +36,7 @@ plain = AutoRegressor().fit(X, y)
 grouped = AutoRegressor().fit(X, y, groups=table["person"])
 assert grouped.error_ > 1.5 * plain.error_
 assert 3.5 < grouped.error_ < 8
-outer = grouped.evaluate(X, y, folds=4, groups=table["person"])
+outer = grouped.evaluate(X, y, cv=4, groups=table["person"])
 assert 3.5 < outer.error < 8
 assert "group" in grouped.summary()
 

@@ -28,7 +28,10 @@ chosen = krr("gaussian", 0.5, 0).fit(X, y)  # 0: by leave-one-out
 assert chosen.regularization_ > 0
 assert mean_absolute_error(y, chosen.predict(X)) < 0.25
 labels = np.sign(y)
-assert cv(X, labels, krr, grid, nfolds=5, nrepetitions=1, loss_function=zero_one_loss, random_state=0, verbose=0).cvloss < 0.3
+assert (
+    cv(X, labels, krr, grid, nfolds=5, nrepetitions=1, loss_function=zero_one_loss, random_state=0, verbose=0).cvloss
+    < 0.3
+)
 
 parts = mercer.bias_variance(
     mercer.KernelRidge(kernel=Gaussian(0.5)), X, lambda rows: np.sin(2 * rows[:, 0]), 0.2, alphas=[1e-3, 0.1, 100.0]

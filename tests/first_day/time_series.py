@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as name:
     assert "--time when" in plain.output  # dates in order: it should say that the error is that of filling gaps
     said = CliRunner().invoke(cli, [*fit, "--time", "when"])
     assert said.exit_code == 0, said.output
-    assert "2020-06-08" in said.output or "8/6/20" in said.output  # how dates were read
+    assert "the day before the month" in said.output  # how dates were read
     predicted = CliRunner().invoke(cli, ["predict", model, str(folder / "later.csv"), "--out", str(folder / "p.csv")])
     assert predicted.exit_code == 0, predicted.output
     assert "when" in predicted.output

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.choices import Target, choose_task, common_labels
+from mercer.cli.choices import Target, as_label, choose_task, common_labels
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
 from mercer.errors import InputError, LeftOutWarning, sentence
@@ -20,7 +20,7 @@ from mercer.tables.kinds import odd_warning
 from mercer.tables.reading import Reading, read_table
 from mercer.tables.state import EncoderSettings
 from mercer.tables.values import is_word_for_missing
-from mercer.text import counted
+from mercer.text import counted, quoted
 
 _FEWEST = 6  # rows that folds can be made of
 LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
@@ -173,7 +173,8 @@ def prepare(source: str, said: Said) -> Prepared:
         cells = table.exactly(said.target)
         common = common_labels(table.columns[said.target][rows], [cells[row] for row in rows], said.task)
         if not common.all():
-            notes.append(f"{counted(int((~common).sum()), 'row')} with rare labels dropped.")
+            labels = quoted(sorted({as_label(cells[row]) for row in rows[~common]}))
+            notes.append(f"{counted(int((~common).sum()), 'row')} with rare labels dropped: {labels}.")
         rows = rows[common]
     features = {name: table.columns[name][rows] for name in names}
     encoder = fitted_encoder(features, said, table, notes)

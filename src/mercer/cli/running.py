@@ -21,13 +21,14 @@ from mercer.cli.fitting import FitOptions, Fitted, fit, landmarks_for, refuse_un
 from mercer.cli.leaks import given_away
 from mercer.cli.preparing import Prepared, Said, asked_kinds, prepare
 from mercer.cli.refusals import flags, say, says_when_stopped
-from mercer.errors import InputError, MercerError, MercerWarning, nearest, printable, sentence
+from mercer.errors import InputError, MercerError, MercerWarning, ModelFileError, nearest, printable, sentence
 from mercer.runtime import readable, threads
 from mercer.tables.reading import no_file
 from mercer.text import counted, plain, quoted
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "tb": 10**12}
 _SHORT = 0.05  # of coverage below what intervals say: worth a warning
+_TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".zst"}  # endings of files that are no models
 _SIGNS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
@@ -402,7 +403,12 @@ def _loaded(path: str) -> Any:
     from mercer.estimators.table_model import TableModel
     from mercer.models import load
 
-    model = load(path)
+    try:
+        model = load(path)
+    except ModelFileError:
+        if Path(path).suffix.lower() in _TABLES:
+            raise InputError(f"{path!r} is a table. The order is MODEL TABLE: first the model file, then it.") from None
+        raise
     if not isinstance(model, TableModel):
         got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."
         raise InputError(sentence(path, "a model file written by `mercer fit`", got, way_out))

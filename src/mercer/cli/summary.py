@@ -203,7 +203,11 @@ def file_words(file: ModelFile, table: TableModel) -> str:
         value, base = (_told(told.get(name), share="share" in measure) for name in ("value", "baseline"))
         how = f"{legible(measure)}; {legible(how, 200)}"
         word = "score" if told.get("smaller_is_better") is False else "error"
-        lines += ["", f"Out-of-sample {word}: {value} ({how}); baseline {base}."]
+        spread = told.get("standard_error")
+        by = ""
+        if isinstance(spread, int | float) and _is_number(spread):
+            by = f" +- {100 * spread:.1f} %" if "share" in measure else f" +- {plain(spread, 2)}"
+        lines += ["", f"Out-of-sample {word}: {value}{by} ({how}); baseline {base}."]
         shared = told.get("from_all_rows")
         if isinstance(shared, str) and shared:
             lines.append(legible(shared, 500))

@@ -30,8 +30,7 @@ class CoverageDisplay(Display):
     Examples
     --------
     >>> from mercer.displays import CoverageDisplay
-    >>> from mercer.estimators.pipelines import split_pipeline
-    from mercer.insight.intervals import Coverage
+    >>> from mercer.insight.intervals import Coverage
     >>> found = [Coverage(share, 1.0, asked, "cv+", 100) for asked, share in ((0.5, 0.52), (0.9, 0.88))]
     >>> CoverageDisplay.from_coverages(found).share.tolist()
     [0.52, 0.88]

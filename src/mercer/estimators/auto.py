@@ -27,7 +27,7 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.base import store
-from mercer.estimators.inputs import Beside, check_targets, coverage_of
+from mercer.estimators.inputs import Beside, check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
     by_folds,
     by_gaussian,
@@ -153,6 +153,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self
         """
         validate(self)
+        refuse_names(self, X, y)
         y = check_targets(self, y)
         Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)

@@ -23,7 +23,7 @@ from mercer.estimators.auto_evaluation import (
 )
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.inputs import Beside, refuse_mixed_labels
+from mercer.estimators.inputs import Beside, refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.targets import class_numbers, refuse_one_class
@@ -121,6 +121,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         self
         """
         validate(self)
+        refuse_names(self, X, y)
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
         Z, y, beside = self._prepare(X, y, sample_weight, groups, time)

@@ -316,7 +316,13 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
-        return f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew" + ", on earlier rows" * self._ordered
+        whole = ", groups kept whole" * (
+            self.committee_.clusters is not None and not self._ordered and not getattr(self, "copies_", "")
+        )
+        return (
+            f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew{whole}"
+            + ", on earlier rows" * self._ordered
+        )
 
     def unit(self) -> float:
         """What standardized errors are multiplied by for those in the units of y."""

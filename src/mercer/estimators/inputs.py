@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
+from pathlib import PurePath
 from typing import Any, Self
 
 import numpy as np
@@ -87,10 +88,25 @@ def with_the_way_out(estimator: Any, y: Any = None) -> Iterator[None]:
             text = said.partition(":")[2].strip().removeprefix("np.str_(").removesuffix(")")
             use = f"For tables with text use {tables}."
             raise InputError(sentence(f"X of {name}", "numbers", f"the string {text}", use)) from None
+        if said.startswith("Input y contains NaN"):
+            raise InputError(
+                f"Input y contains NaN: y of {name} must not have missing values. Drop such rows."
+            ) from None
         if said.startswith("Input X contains NaN"):
             use = f"For tables with missing values use {tables}."
             raise InputError(f"Input X contains NaN: X of {name} must not have missing values. {use}") from None
         raise
+
+
+def refuse_names(estimator: Any, X: Any, y: Any) -> None:
+    """Refuse a path in place of a table, and the name of a column in place of targets."""
+    owner = type(estimator).__name__
+    if isinstance(X, str | PurePath):
+        way_out = "Read it first, for instance with pandas.read_csv."
+        raise InputError(sentence(f"X of {owner}", "a table in memory", f"the path {str(X)!r}", way_out))
+    if isinstance(y, str):
+        way_out = f"Pass the column itself, such as table[{y!r}]."
+        raise InputError(sentence(f"y of {owner}", "one target per row", f"the name {y!r}", way_out))
 
 
 def first_text(y: Any) -> str | None:

@@ -90,7 +90,10 @@ class Targets:
 
 def class_numbers(y: Any) -> tuple[Array, Array]:
     """The classes in order, and the class number of each row."""
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except ValueError as problem:
+        raise InputError(f"{problem} For numbers use KernelRidge, KernelRidgeCV or AutoRegressor.") from None
     classes, numbers = np.unique(y, return_inverse=True)
     return classes, numbers
 

@@ -48,9 +48,9 @@ _SCALARS: dict[str, type] = {
 def attributes(transformer: Any) -> dict[str, Any]:
     """All that a transformer holds; functions that chose columns are replaced by the columns."""
     held = dict(vars(transformer))
-    if isinstance(transformer, ColumnTransformer) and "_columns" in held:
-        chosen = dict(zip([name for name, _, _ in transformer.transformers], transformer._columns, strict=True))
-        held["transformers"] = [(name, step, chosen[name]) for name, step, _ in transformer.transformers]
+    if isinstance(transformer, ColumnTransformer) and "transformers_" in held:
+        chosen = {name: columns for name, _, columns in transformer.transformers_}
+        held["transformers"] = [(name, step, chosen.get(name, given)) for name, step, given in transformer.transformers]
     return held
 
 

@@ -16,7 +16,7 @@ from mercer.report.judging import HeldOutFacts, Judgement, judge, training_error
 from mercer.report.labels import LabelFacts, labels_of
 from mercer.report.refits import ColumnImportance, coverages, influences, refitted
 from mercer.report.subject import Subject, subject_of
-from mercer.text import Shown, number, percent, text_table
+from mercer.text import Shown, legible, number, percent, text_table
 
 _NINE_IN_TEN = 0.9
 
@@ -114,7 +114,7 @@ class ModelEvaluation(Shown):
     def __str__(self) -> str:
         judged = self.judged
         spread = "" if math.isnan(judged.standard_error) else f" +- {number(judged.standard_error, 2)}"
-        word = "error" if judged.smaller_is_better else "score"
+        word = f"{'error' if judged.smaller_is_better else 'score'} of {legible(self.subject.target)}"
         lines = [
             f"Out-of-sample {word}: {number(judged.error)}{spread} ({judged.measure}; {judged.how}).",
             f"Baseline: {number(judged.baseline)}.",

@@ -181,7 +181,9 @@ def resolve_alphas(alphas: Any, kernels: Sequence[Kernel], rows: Rows, n: int | 
     except (TypeError, ValueError):
         given = np.array([np.nan])
     if given.ndim != 1 or not given.size or not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError(sentence("alphas", "finite, non-negative numbers", repr(alphas)))
+        raise InputError(
+            sentence("alphas", "finite, non-negative numbers", repr(alphas), "Use numbers such as 0.01, 0.1 and 1.")
+        )
     return given
 
 
