@@ -176,6 +176,11 @@ def test_a_wrong_keyword_gets_the_name_that_was_meant(make, wrong, meant):
     assert str(caught.value) == f"{make.__name__} has no parameter {wrong!r}. Did you mean {meant!r}?"
 
 
+def test_gamma_belongs_to_a_kernel():
+    with pytest.raises(TypeError, match=r"KernelRidgeCV has no parameter 'gamma'.*Gaussian\.from_gamma"):
+        mercer.KernelRidgeCV(gamma=0.5)
+
+
 def test_names_of_scores_of_other_libraries_are_understood():
     from mercer.selection.scoring import resolve_scoring
 

@@ -128,7 +128,10 @@ def test_arrays_are_never_changed(data):
     [
         ({"rule": "two_se"}, "rule of KernelRidgeCV must be 'best' or 'one_se'; got 'two_se'."),
         ({"cv": 48}, "The number of folds must be between 2 and the number of rows, 47; got 48."),
-        ({"alphas": [-1.0]}, "alphas must be finite, non-negative numbers; got [-1.0]."),
+        (
+            {"alphas": [-1.0]},
+            "alphas must be finite, non-negative numbers; got [-1.0]. Use numbers such as 0.01, 0.1 and 1.",
+        ),
         ({"kernels": "gaus"}, "There is no kernel 'gaus'. Did you mean 'gaussian'?"),
         (
             {"kernels": [Gaussian(), Precomputed()]},

@@ -48,7 +48,7 @@ def test_a_classifier_has_a_confusion_matrix_and_a_calibration(lines):
 def test_it_prints_what_a_person_wants_to_know(lines):
     search = KernelRidgeCV("linear", [0.1, 1.0], cv=5, random_state=0, fit_intercept=True).fit(*lines)
     text = str(evaluate(search, *lines))
-    assert text.startswith("Out-of-sample error: 0.3")
+    assert text.startswith("Out-of-sample error of y: 0.3")
     assert "root mean squared error; nested cross-validation, 5-fold" in text
     assert "90 % prediction intervals contain" in text
     assert "column  importance  std. error" in text

@@ -245,8 +245,8 @@ class KeywordHints:
         unknown = [] if known is None else [name for name in given if name not in known]
         if known is not None and unknown:
             hint = nearest(unknown[0], known) if known else "It has no parameters."
-            if unknown[0] == "gamma" and ("kernels" in known or hasattr(cls, "from_gamma")):
-                hint = "For exp(-gamma |x - z|^2) use Gaussian.from_gamma(gamma); its width is 1 / sqrt(2 gamma)."
+            if unknown[0] == "gamma" and "kernels" in known:
+                hint = "It belongs to the kernel: kernels=Gaussian.from_gamma(gamma), of width 1 / sqrt(2 gamma)."
             raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {hint}")
         return super().__new__(cls)
 
