@@ -288,7 +288,7 @@ def run_predict(options: dict[str, Any]) -> None:
     model, table = _opened(options)
     for note in table.notes:
         say(note, err=True)
-    with _told_warnings():
+    with _print_warnings():
         answer, report = predicted(model, table, options["drop"], options["row_id"], options["interval"])
     write(answer, options["out"])
     if options["out"] != "-":
@@ -348,7 +348,7 @@ def run_score(options: dict[str, Any]) -> None:
     aside = (*options["drop"], *(name for name in (group,) if name is not None and name not in model.kinds))
     able = hasattr(model.model, "predict_interval") and not isinstance(model.model, FeatureRegressor)
     confidence = CONFIDENCE if able and not model.is_classifier else None
-    with _told_warnings():
+    with _print_warnings():
         answer, report = predicted(model, table, aside, None, confidence)
     found = scores(model, table, answer, confidence, group)
     if options["as_json"]:
@@ -376,7 +376,7 @@ def _tell_unused(model: Any, table: Any, drop: Sequence[str]) -> None:
 
 
 @contextmanager
-def _told_warnings() -> Iterator[None]:
+def _print_warnings() -> Iterator[None]:
     """Print the warnings of mercer that are issued meanwhile, each once, as lines of the command."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", MercerWarning)

@@ -44,7 +44,7 @@ class Transformers:
         values = self.transform(X)
         return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
-    def refitted(self, X: Any) -> Any:
+    def fit_again(self, X: Any) -> Any:
         """The rows as transformers fitted to them, without a look at targets, would give them."""
         try:
             return clone(self.pipeline).fit_transform(X)

@@ -195,7 +195,7 @@ def permutation_test(
     True
     """
     transformers, last = split_pipeline(model)
-    rows = X if transformers is None else transformers.refitted(X)
+    rows = X if transformers is None else transformers.fit_again(X)
     search = check_search(last, rows, scoring)
     if not is_whole(permutations, 1):
         raise InputError(sentence("permutations", "an integer of at least 1", repr(permutations)))
@@ -249,7 +249,7 @@ def _column_tests(
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
 
     def best(table: Any) -> BestScores:
-        return BestScores(search, table if transformers is None else transformers.refitted(table), y, groups)
+        return BestScores(search, table if transformers is None else transformers.fit_again(table), y, groups)
 
     identity, first = np.arange(len(y))[None], best(X)
     own, null = float(first.of(identity)[0]), np.empty((len(places), permutations))
