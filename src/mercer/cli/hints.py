@@ -26,7 +26,7 @@ def hints(table: Prepared, said: Said, *, log_target: bool) -> list[str]:
     """Sentences about groups, times, codes for missing values and skewed targets that nothing was said about."""
     if table.stream is not None:
         return []
-    return [*_groups(table, said), *_times(table, said), *_codes(table), *([] if log_target else _skewed(table))]
+    return [*_groups(table, said), *_times(table, said), *_codes(table), *([] if log_target else _target_hint(table))]
 
 
 def _option(name: str, column: str) -> str:
@@ -102,7 +102,7 @@ def _codes(table: Prepared) -> list[str]:
     return words[:_MOST]
 
 
-def _skewed(table: Prepared) -> list[str]:
+def _target_hint(table: Prepared) -> list[str]:
     """A positive target whose logarithm is less skewed by far."""
     y = table.target.values
     if table.target.task != "regression" or not (y > 0).all() or not np.ptp(y):

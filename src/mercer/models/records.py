@@ -102,10 +102,10 @@ def _named(model: Any, name: str) -> dict[str, Any]:
     given = model.get_params(deep=False)
     given |= {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
     kept = {n: v for n, v in given.items() if not (v is None or v is False) or n not in YOUNGER.get(name, ())}
-    return {_OLDER_NAMES.get(n, n) if _renamed(name) else n: v for n, v in kept.items()}
+    return {_OLDER_NAMES.get(n, n) if _has_older_names(name) else n: v for n, v in kept.items()}
 
 
-def _renamed(name: str) -> bool:
+def _has_older_names(name: str) -> bool:
     """Whether files know a parameter of this class by an older name."""
     return name == "TableModel" or name.startswith("Nystroem")
 
@@ -126,7 +126,7 @@ class ModelReader(PartReader):
         name = given["class"]
         if name not in CLASSES:
             raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
-        newer = {old: new for new, old in _OLDER_NAMES.items()} if _renamed(name) else {}
+        newer = {old: new for new, old in _OLDER_NAMES.items()} if _has_older_names(name) else {}
         params = {newer.get(key, key): self.value(value) for key, value in given["params"].items()}
         check_params(params)
         model = CLASSES[name](**params)

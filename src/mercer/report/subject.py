@@ -131,7 +131,7 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
     if isinstance(model, AutoCore):
         encoder = model.encoder_
     if encoder is None:
-        Z, columns, place = _plain(model, X) if transformers is None else _transformed(transformers, X)
+        Z, columns, place = _plain(model, X) if transformers is None else _transformed_table(transformers, X)
     else:
         Z, columns, place = encoder.transform(X), tuple(encoder.columns_), np.asarray(encoder.groups_)
     fitted = len(model.models_[0].X_fit_) if isinstance(model, AutoCore) else model.folds_.n
@@ -204,7 +204,7 @@ def _number(name: str, values: Array, z: Array, why: str) -> Column:
     return Column(name, "number", why, outputs=(name,), scale=scale)
 
 
-def _transformed(transformers: Transformers, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
+def _transformed_table(transformers: Transformers, X: Any) -> tuple[Array, tuple[Column, ...], Array]:
     """A table in front of transformers: its own columns where each became columns of its own, by a line or as levels.
 
     Other columns are shown as the transformers give them.
