@@ -81,7 +81,8 @@ _COLUMNS = _options(
     click.option("--weight", metavar="COLUMN", help="Sample weights."),
     click.option(
         "--class-weight", type=click.Choice(["balanced"]),
-        help="balanced: every class counts the same, however many rows it has.",
+        help="balanced: every class counts the same, however many rows it has: in the choice of labels and in the "
+        "error, or, with --kernel, in the fit.",
     ),
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),

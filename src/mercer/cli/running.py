@@ -72,16 +72,16 @@ def run_fit(options: dict[str, Any]) -> None:
 
 def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
     """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
-    from mercer.cli.summary import choice_words, error_words, importance_words, label_words
+    from mercer.cli.summary import choice_words, error_words, importance_words, label_words, unstable_words
 
     out, speak = options["out"], not options["quiet"]
     if speak:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
         say(error_words(found.judgement, options["target"], y))
-        for line in (label_words(found.model, y, weighted=weighted), importance_words(found.model)):
-            if line:
-                say(line)
+        labels, columns = label_words(found.model, y, weighted=weighted), importance_words(found.model)
+        for line in filter(None, (unstable_words(found.model), labels, columns)):
+            say(line)
     _warn(found.warned)
     if speak:
         size = readable(Path(out).stat().st_size)
@@ -318,6 +318,8 @@ def _tell_coverage(model: Any, confidence: float | None) -> None:
         return
     nominal, held = told["confidence"], told["held"]
     words = f"{100 * nominal:g} % intervals held {100 * held:.0f} % of the rows that were held out in training."
+    if confidence is not None and abs(confidence - nominal) > _SHORT:
+        words += f" How many intervals of {100 * confidence:g} % hold was not counted."
     if held < nominal - _SHORT:
         say(f"{words} Expect those of new rows to hold less than they say.", head="Warning:", colour="yellow", err=True)
     else:

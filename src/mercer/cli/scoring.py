@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 from mercer.cli.choices import as_label
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.estimators.auto_classifier import wrong_share
 from mercer.estimators.auto_evaluation import mean_with_error, root_mean_square
 from mercer.estimators.table_model import TableModel
 from mercer.tables.cells import Writing, read_cells, text_cells
 from mercer.tables.kinds import meant
 from mercer.tables.reading import Reading
 from mercer.tables.values import NumberStyle, level_name
-from mercer.text import legible, plain, text_table
+from mercer.text import counted, legible, plain, text_table
 
 CONFIDENCE = 0.9  # of the intervals that `mercer score` checks
 _MOST = 20  # groups that are listed
@@ -134,10 +136,10 @@ def scores(
 
 def _of_numbers(y: Array, predicted: Array, groups: Array | None) -> Scores:
     off = predicted - y
-    (error,), (by,) = root_mean_square(off[:, None], groups)
+    error, by = _larger_error(lambda clusters: root_mean_square(off[:, None], clusters), groups)
     (bias, bias_by), variance = _mean(off, groups), float(np.var(y))
     measures = {
-        "root mean squared error": (float(error), float(by)),
+        "root mean squared error": (error, by),
         "mean absolute error": _mean(np.abs(off), groups),
         "mean of prediction - target": (_no_dust(bias, float(error)), bias_by),
         "R2": (1.0 - float(np.mean(off**2)) / variance if variance else math.nan, math.nan),
@@ -167,9 +169,12 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
     known = np.isin(y, labels)
     place = np.array([labels.index(label) if label in labels else 0 for label in y])
     p = np.clip(shares[np.arange(len(y)), place], _TINY, 1.0)[known]
-    measures = {"% wrong": _percent(wrong, groups)}
+    measures, costs = {"% wrong": _percent(wrong, groups)}, getattr(model.model, "costs_", np.ones(1))
     if known.any():
         groups_known = None if groups is None else groups[known]
+        if (costs != 1.0).any():  # the measure of the error when it was fitted
+            share, by = wrong_share(np.where(wrong, -1, place)[known], place[known], costs, groups_known)
+            measures["% wrong, weighted by class"] = 100 * share, 100 * by
         loss = -np.log(p)
         hits = np.eye(len(labels))[place[known]]
         brier = ((shares[known] - hits) ** 2).sum(axis=1) / (2.0 if len(labels) == 2 else 1.0)
@@ -179,13 +184,14 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
             measures[f"AUC of {labels[1]}"] = _auc(shares[known][:, 1], hits[:, 1] > 0)
     per = []
     for label in labels:
-        own, told = y == label, said == label
-        right = int((own & told).sum())
-        per.append((legible(label), int(own.sum()), _share(right, own.sum()), _share(right, told.sum())))
+        own, named = y == label, said == label
+        right = int((own & named).sum())
+        per.append((legible(label), int(own.sum()), _share(right, own.sum()), _share(right, named.sum())))
     tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {
         "Per class": (["class", "rows", "% found", "% right when predicted"], per)
     }
-    top, hit = shares.max(axis=1), ~wrong
+    told = np.array([labels.index(label) for label in said])  # not the most probable one where classes have weights
+    top, hit = shares[np.arange(len(told)), told], ~wrong
     bins = np.minimum((top * _BINS).astype(int), _BINS - 1)
     tables["Calibration (probability of the predicted class, and how often it was right)"] = (
         ["probability", "rows", "mean predicted %", "% right"],
@@ -214,9 +220,14 @@ def _no_dust(value: float, size: float) -> float:
 
 
 def _mean(values: Array, groups: Array | None = None) -> tuple[float, float]:
-    """A mean and its standard error, over groups of dependent rows where there are some."""
-    (mean,), (by,) = mean_with_error(values.astype(np.float64)[:, None], groups)
-    return float(mean), float(by)
+    """A mean and its standard error."""
+    return _larger_error(lambda clusters: mean_with_error(values.astype(np.float64)[:, None], clusters), groups)
+
+
+def _larger_error(estimate: Callable[[Array | None], tuple[Array, Array]], groups: Array | None) -> tuple[float, float]:
+    """An estimate and its standard error: over rows, or over groups of dependent rows if that is larger."""
+    (value,), (by,) = estimate(None)
+    return float(value), float(by) if groups is None else float(np.fmax(by, estimate(groups)[1][0]))
 
 
 def _percent(marks: Array, groups: Array | None = None) -> tuple[float, float]:
@@ -247,5 +258,9 @@ def _largest(groups: Array) -> list[str]:
 
 
 def _more(groups: Array | None) -> list[str]:
-    count = 0 if groups is None else len(np.unique(groups))
-    return [f"The {_MOST} largest of {count} groups are listed."] if count > _MOST else []
+    """What is to be known about the groups."""
+    if groups is None:
+        return []
+    count = len(np.unique(groups))
+    words = f"+- of all rows: the larger of the standard errors over rows and over {counted(count, 'group')}."
+    return [words, *([f"The {_MOST} largest of {count} groups are listed."] if count > _MOST else [])]

@@ -14,10 +14,10 @@ import numpy as np
 
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
-from mercer.estimators.auto_evaluation import doubt
+from mercer.estimators.auto_evaluation import doubt, stability_words
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
-from mercer.report.judging import Judgement
+from mercer.report.judging import WEIGHTED_SHARE, Judgement
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
 
@@ -108,6 +108,7 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     spread = f" +- {spread}"
     spread = "" if math.isnan(judged.standard_error) else spread
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
+    alone = "the best single label" if judged.measure == WEIGHTED_SHARE else alone
     explained = ""
     if judged.measure == "root mean squared error" and judged.baseline > 0:
         explained = f"; R2 {plain(1.0 - (judged.error / judged.baseline) ** 2, 3)}"
@@ -129,12 +130,18 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
             f"In units of {legible(target)}: half of the predictions are off by less than {plain(held.half, 3)}, nine "
             f"in ten by less than {plain(held.most, 3)}."
         )
-    elif judged.share:
+    elif judged.share and judged.measure != WEIGHTED_SHARE:
         lines.append(
             f"That is {_in_hundred(judged.error)} errors in 100 rows; the baseline makes "
             f"{_in_hundred(judged.baseline)}."
         )
     return "\n".join(lines)
+
+
+def unstable_words(model: Any) -> str:
+    """A line if large folds of an automatic model disagree about its error; otherwise empty."""
+    by_fold = getattr(model, "fold_errors_", None)
+    return "" if by_fold is None else "".join(stability_words(by_fold, len(model.committee_.held_out)))
 
 
 def label_words(model: Any, y: Any, *, weighted: bool) -> str:

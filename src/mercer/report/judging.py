@@ -20,6 +20,7 @@ from mercer.report.subject import Subject
 
 _FOLDS = 10  # of the outer loop around a search that left single rows out
 _MOST_FOLDS = 20  # of a search, to be the outer folds as well: every pair of them is left out
+WEIGHTED_SHARE = "share of wrong labels, weighted by class"  # the error of automatic classifiers with class weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,8 @@ class Judgement:
     @property
     def useful(self) -> bool:
         """True if the model is better than the baseline by more than its standard error."""
-        if not math.isnan(self.signal):
-            return self.signal > SIGNAL
+        if not math.isnan(self.signal):  # that of logarithms may be there although the error is above the baseline
+            return self.signal > SIGNAL and (self.share or self.gain > 0)
         return self.gain > (0 if math.isnan(self.standard_error) else self.standard_error)
 
     def held_out(self, y: Array) -> HeldOutFacts | None:
@@ -129,6 +130,8 @@ def out_of_fold(subject: Subject) -> tuple[Array, Array]:
 def _judge_auto(subject: Subject, result: Evaluation | None) -> Judgement:
     model, y, classes = subject.model, subject.y, subject.classifier
     measure = "share of wrong labels" if classes else "root mean squared error"
+    if classes and (model.costs_ != 1.0).any():
+        measure = WEIGHTED_SHARE
     naive_how = f"out of fold, {model.how_judged()}"
     if result is not None:
         how = f"outer cross-validation, {len(result.errors)} folds, all steps repeated in each"
