@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import worst_asymmetry
 from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, sentence
-from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
+from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
 from mercer.text import Shown

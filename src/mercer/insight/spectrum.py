@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from mercer.data.checks import as_numbers
+from mercer.data.checks import ASYMMETRY, as_numbers, worst_asymmetry
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.certificate import Witness, witness_of
@@ -18,7 +18,6 @@ from mercer.text import Shown
 
 # Entries of a matrix that was given: their last digit, and the few operations that made them.
 _ROUNDINGS = 10.0
-_CUT = 500
 
 
 def as_matrix(K: Any) -> tuple[Array, float]:
@@ -61,18 +60,6 @@ def _numbers(K: Any) -> tuple[Array, np.dtype[Any]]:
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
         raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
     return table, kind
-
-
-def worst_asymmetry(K: Array) -> tuple[float, tuple[int, int]]:
-    """The largest |K[i, j] - K[j, i]|, and where it is."""
-    worst, place = 0.0, (0, 0)
-    for start in range(0, len(K), _CUT):
-        with np.errstate(over="ignore"):
-            gap = np.abs(K[start : start + _CUT] - K[:, start : start + _CUT].T)
-        if gap.max() > worst:
-            row, column = divmod(int(gap.argmax()), len(K))
-            worst, place = float(gap.max()), (start + row, column)
-    return worst, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +154,6 @@ def _counts(n: int) -> list[int]:
 
 # How often the negative part of K is taken away.
 _TIMES = {"clip": 1.0, "flip": 2.0, "shift": 0.0}
-# Asymmetry below this share of the largest entry is noise, as for estimators.
-_NOISE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,7 +277,7 @@ def repair(K: Any, method: str = "clip", *, return_report: bool = False) -> Arra
         )
     table, precision = as_matrix(K)
     gap, (i, j) = worst_asymmetry(table)
-    if gap > _NOISE * float(np.abs(table).max()):
+    if gap > ASYMMETRY * float(np.abs(table).max()):
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
         raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
     report, mended = _mend(GramSpectrum(table, precision), method)
