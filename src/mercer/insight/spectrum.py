@@ -132,24 +132,16 @@ class GramSpectrum:
 
     def witness(self, rows: Rows | None) -> Witness | None:
         """A few rows that show a negative eigenvalue: as many as it takes, by their weight in its eigenvector."""
-        n = len(self.K)
+        n, count = len(self.K), 1
         order = np.argsort(-np.abs(np.linalg.eigh(self.symmetric)[1][:, 0]), kind="stable")
-        for count in _counts(n):
+        chosen = order[:1]
+        part = self.symmetric[np.ix_(chosen, chosen)]
+        while count < n and np.linalg.eigvalsh(part)[0] >= -self.slack:
+            count = min(n, max(count + 1, count * 3 // 2))  # 1, 2, 3, 4, 6, 9, 13, ..., n
             chosen = np.sort(order[:count])
             part = self.symmetric[np.ix_(chosen, chosen)]
-            if count == n or np.linalg.eigvalsh(part)[0] < -self.slack:
-                places = tuple(int(place) for place in chosen)
-                picked = None if rows is None else Rows(rows.values[chosen], rows.names)
-                return witness_of(part * self.unit, picked, places)
-        return None  # pragma: no cover - the last count is n
-
-
-def _counts(n: int) -> list[int]:
-    """1, 2, 3, 4, 6, 9, 13, ..., n."""
-    counts = [1]
-    while counts[-1] < n:
-        counts.append(min(n, max(counts[-1] + 1, counts[-1] * 3 // 2)))
-    return counts
+        picked = None if rows is None else Rows(rows.values[chosen], rows.names)
+        return witness_of(part * self.unit, picked, tuple(chosen.tolist()))
 
 
 # How often the negative part of K is taken away.
