@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,6 +69,11 @@ class RidgePart(System):
     residual: Array
     left: Array
     degrees: float
+
+    @cached_property
+    def weighted(self) -> Array | None:
+        """V_ij P_ij of the closed forms; None without these."""
+        return None if self.radial is None else self.radial.V * self.P
 
 
 @dataclass(frozen=True, eq=False)
