@@ -149,23 +149,14 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     count = scores.shape[1]
     if count < 2:
         raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use fewer folds.")
-    pairs = list(itertools.combinations(range(len(named)), 2))
-    differences = np.array([scores[i] - scores[j] for i, j in pairs])
+    by_name = dict(zip(named, scores, strict=True))
+    pairs = list(itertools.combinations(named, 2))
+    differences = np.array([by_name[first] - by_name[second] for first, second in pairs])
     mean, spread = differences.mean(axis=1), standard_error(differences, held_out_ratio(folds), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / spread)
-    pvalue = 2.0 * stdtr(count - 1, -t)
-    names = list(named)
-    return Comparison(
-        names,
-        scores,
-        [(names[i], names[j]) for i, j in pairs],
-        mean,
-        spread,
-        np.asarray(pvalue),
-        holm(np.asarray(pvalue)),
-        scorings.pop(),
-    )
+    pvalue = np.asarray(2.0 * stdtr(count - 1, -t))
+    return Comparison(list(named), scores, pairs, mean, spread, pvalue, holm(pvalue), scorings.pop())
 
 
 def _named(models: Any) -> dict[str, Any]:
