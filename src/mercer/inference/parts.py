@@ -26,7 +26,7 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.pipelines import Transformers, column_names, split_pipeline
+from mercer.estimators.pipelines import column_names, split_pipeline
 from mercer.estimators.table_model import TableModel
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted, transformed_changes
 from mercer.runtime import promise
@@ -120,7 +120,8 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
         way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
-    encoder = _encoder(model, transformers)
+    encoder = None if transformers is None else transformers.encoder
+    encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
     if X is None and transformers is not None and encoder is None:
         raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
     for each in fitted:
@@ -169,14 +170,6 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     ridge = _ridge(model)
     check_is_fitted(ridge)
     return [1.0], [ridge.fitted_], (0.0, 1.0)
-
-
-def _encoder(model: Any, before: Transformers | None) -> TableEncoder | None:
-    """A committee has its own; others may have one before them."""
-    if isinstance(model, _COMMITTEES):
-        found: TableEncoder | None = model.encoder_
-        return found
-    return None if before is None else before.encoder
 
 
 def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
