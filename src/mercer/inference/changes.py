@@ -64,6 +64,11 @@ def column_place(given: Any, names: list[str]) -> int:
     raise InputError(f"There is no column {given!r}. {nearest(str(given), names)}")
 
 
+def as_list(given: Any) -> list[Any]:
+    """The items of a sequence; a single one, such as a name, in a list."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
 def plain_changes(Z: Array, names: Any) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
     listed = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else map(str, names)

@@ -19,7 +19,7 @@ from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Radial, column_place, kernel_change, known_rows, stencil
+from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, known_rows, stencil
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
@@ -350,10 +350,9 @@ def _wanted(found: WeightedSum, columns: Any) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes
-    listed = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
-    if not listed:
+    chosen = [found.columns[column_place(each, found.columns)] for each in as_list(columns)]
+    if not chosen:
         raise InputError("columns of marginal_effects must name at least one column.")
-    chosen = [found.columns[column_place(each, found.columns)] for each in listed]
     known = {change.column for change in found.changes}
     if lacking := [name for name in chosen if name not in known]:
         raise InputError(f"Column {lacking[0]!r} has no effect: it is left out, or holds dates or texts.")
