@@ -36,7 +36,14 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         K = K.toarray()
     if np.ma.isMaskedArray(K) and np.ma.getmaskarray(K).any():
         raise InputError("K must not have missing values (masked entries). Impute them first.")
-    table, kind = _numbers(K)
+    try:
+        kind, table = np.asarray(K).dtype, as_numbers(K)
+    except (TypeError, ValueError, OverflowError):
+        kind, table = np.dtype(object), None
+    if table is None:
+        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
+        got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
+        raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
     if table.ndim != 2 or not table.size:
         got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"
         raise InputError(sentence("K", "a square matrix of at least one row", got))
@@ -48,18 +55,6 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         raise InputError(sentence("K", "finite", f"{table[i, j]} in row {i}, column {j}"))
     single = kind.kind == "f" and kind.itemsize < 8
     return table, _ROUNDINGS * float(np.finfo(kind if single else np.float64).eps)
-
-
-def _numbers(K: Any) -> tuple[Array, np.dtype[Any]]:
-    try:
-        kind, table = np.asarray(K).dtype, as_numbers(K)
-    except (TypeError, ValueError, OverflowError):
-        kind, table = np.dtype(object), None
-    if table is None:
-        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
-        got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
-        raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
-    return table, kind
 
 
 @dataclass(frozen=True, eq=False)
