@@ -129,7 +129,6 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
         cv = list(cv)  # every model gets all of them
     fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
     seed = check_random_state(random_state).randint(2**31 - 1) if fresh else None
-    how = {"cv": cv, "repeats": repeats, "random_state": seed}
     labels = is_classifier(next(iter(named.values())))
     folds = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels)
     splits, nested = folds.splits, any(isinstance(each, SearchCore) for each in named.values())
@@ -141,7 +140,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     results = []
     for each in named.values():
         judge = nested_cross_validate if isinstance(each, SearchCore) else cross_validate
-        results.append(judge(each, X, y, **how))
+        results.append(judge(each, X, y, cv=cv, repeats=repeats, random_state=seed))
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
         raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
