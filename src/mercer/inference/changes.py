@@ -82,12 +82,6 @@ def _of_numbers(name: str, Z: Array, places: Array, scale: float, known: Array |
     return Change(name, name, places, None, scale, known)
 
 
-def known_rows(item: Item) -> Array | None:
-    """Which rows have a number in every column of the changes; None where all have."""
-    marks = [change.known for change in item if change.known is not None]
-    return np.logical_and.reduce(marks) if marks else None
-
-
 def _trained_marks(column: Column, Z: Array) -> Array | None:
     """Which training rows have a number in a column that became Z; None where all have, or it cannot be told.
 
@@ -122,9 +116,8 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Chan
     for place in np.unique(groups):
         column, mine = encoder.columns_[place], np.flatnonzero(groups == place)
         if column.kind == "number" and column.scale is not None:
-            known = trained = _trained_marks(column, Z[:, mine])
-            if X is not None:
-                known = None if marks[column.name].all() else marks[column.name]
+            trained = _trained_marks(column, Z[:, mine])
+            known = trained if X is None else marks[column.name]
             numbers = Z if trained is None else Z[trained]
             found.append(_of_numbers(column.name, numbers, mine[:1], 1.0 / column.scale.spread, known))
         elif column.kind == "category" and len(mine) == 1:
@@ -198,7 +191,7 @@ def _slope(
     return [Change(name, name, places, None, 1.0, known, direction)]
 
 
-def shifted(change: Change, middle: Array) -> Change:
+def recentre(change: Change, middle: Array) -> Change:
     """The change for rows that were moved by minus `middle`."""
     if change.ends is None:
         return change

@@ -19,7 +19,7 @@ from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, known_rows, stencil
+from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
@@ -268,12 +268,13 @@ def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
     m, n = len(found.parts[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
     rows = np.zeros((m, n)) if pointwise else None
-    known = known_rows(item)
-    count = m if known is None else int(known.sum())
+    marks = [change.known for change in item if change.known is not None]
+    known = np.logical_and.reduce([np.ones(m, dtype=bool), *marks])  # rows with a number in every column
+    count = int(known.sum())
     if count < 1 + found.own:
         name = " x ".join(change.name for change in item)
         raise InputError(f"The effect of {name} needs at least {counted(1 + found.own, 'row')} without missing values.")
-    among = np.ones(m) / m if known is None else known / count  # the share of every row in the mean
+    among = known / count  # the share of every row in the mean
     one_slope = len(item) == 1 and item[0].ends is None and item[0].direction is None
     linked = None if found.link is None else _through_link(found, item, found.link)
     for number, part in enumerate(found.parts):
@@ -297,10 +298,9 @@ def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
     without = average - moved  # the mean over the same rows of the model without row i
     if found.own:  # which is not among the rows of the mean, either
         without = (without - among * (effect - own)) / (1.0 - among)
-    if known is not None:
-        effect = np.where(known, effect, np.nan)
-        rows = None if rows is None else np.where(known[:, None], rows, np.nan)
-    return _Effect(effect, count, average, without, shares, rows)
+    if rows is not None:
+        rows[~known] = np.nan
+    return _Effect(np.where(known, effect, np.nan), count, average, without, shares, rows)
 
 
 def _through_link(found: WeightedSum, item: Item, link: Link) -> tuple[Array, list[tuple[Array, Array]]]:
@@ -368,7 +368,7 @@ def _pairs(found: WeightedSum, wanted: list[Change], interactions: Any) -> list[
     listed = given if isinstance(given, list | tuple) else [given]
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed):
         raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
-    both = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
+    both: list[Item] = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
     if any(a.column == b.column for a, b in both):
         raise InputError("interactions of marginal_effects must be pairs of different columns.")
-    return list(both)
+    return both

@@ -28,7 +28,7 @@ from mercer.estimators import (
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.pipelines import column_names, split_pipeline
 from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted, transformed_changes
+from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import centre_of, times
@@ -145,7 +145,7 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     moved = middle is not None and len(fitted) == 1
     if middle is not None and moved:
         at, Z = at - middle, Z - middle
-        changes = [shifted(change, middle) for change in changes]
+        changes = [recentre(change, middle) for change in changes]
     parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
     degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
     residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
