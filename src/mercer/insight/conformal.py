@@ -104,11 +104,10 @@ class Augmented:
         self.rows, n = self._centre(rows), len(rows)
         count = None if rows.sparse and not isinstance(kernel, Linear) else kernel.count_features(rows)
         self.primal = choose(solver, n, count).name == "primal"
-        solved: list[Penalized]
         sizes = np.ones(n)
         if self.primal:
             explicit = PrimalSystem(self._features(self.rows), None, intercept=intercept)
-            solved = [explicit.at(float(alpha)) for alpha in alphas]
+            solved: list[Penalized] = [explicit.at(float(alpha)) for alpha in alphas]
         else:
             promise(40 * n * n, f"Full conformal sets of {n} rows", WAY_OUT)
             K = training_matrix(kernel, self.rows)

@@ -130,7 +130,13 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
 
 def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
     """Pooled variance within rows of equal inputs."""
-    group = _groups(X)
+    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    if values.dtype.kind in "biuf" and values.ndim == 2:
+        group = np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
+    else:
+        numbers: dict[Any, int] = {}
+        keys = [tuple(row) if values.ndim == 2 else row for row in values]
+        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
     if len(group) != len(y):
         raise InputError(sentence("y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}"))
     counts = np.bincount(group)
@@ -141,13 +147,3 @@ def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
         )
     rest = y - (np.bincount(group, y) / counts)[group]
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")
-
-
-def _groups(X: Any) -> Array:
-    """A number for each row, the same for equal rows."""
-    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    if values.dtype.kind in "biuf" and values.ndim == 2:
-        return np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
-    numbers: dict[Any, int] = {}
-    keys = [tuple(row) if values.ndim == 2 else row for row in values]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
