@@ -24,6 +24,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: Tru
 
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of targets that are squared
+ASYMMETRY = 1e-8  # of a matrix, as a share of its largest entry, that may be rounding
 
 
 def kind_of(cell: type) -> str:
@@ -155,32 +156,27 @@ def check_weights(owner: str, weights: Array) -> Array:
 
 def check_gram(K: Array) -> Array:
     """Validate a precomputed kernel matrix for training: square and symmetric."""
+    what = "The precomputed kernel matrix K in fit"
     if K.shape[0] != K.shape[1]:
-        raise InputError(
-            sentence(
-                "The precomputed kernel matrix K in fit",
-                "square, one row and column per training row",
-                f"{K.shape[0]} x {K.shape[1]}",
-            )
-        )
-    largest, worst, place = float(np.abs(K).max(initial=0.0)), 0.0, (0, 0)
-    for start in range(0, len(K), 500):
-        gap = np.abs(K[start : start + 500] - K[:, start : start + 500].T)
-        if gap.max() > worst:
-            worst = float(gap.max())
-            row, column = np.unravel_index(int(gap.argmax()), gap.shape)
-            place = (start + int(row), int(column))
-    if worst > 1e-8 * largest:
-        i, j = place
-        raise InputError(
-            sentence(
-                "The precomputed kernel matrix K in fit",
-                "symmetric",
-                f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}",
-                "If the difference is rounding error, use (K + K.T) / 2.",
-            )
-        )
+        must_be = "square, one row and column per training row"
+        raise InputError(sentence(what, must_be, f"{K.shape[0]} x {K.shape[1]}"))
+    gap, (i, j) = worst_asymmetry(K)
+    if gap > ASYMMETRY * float(np.abs(K).max(initial=0.0)):
+        got = f"K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}"
+        raise InputError(sentence(what, "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
     return K
+
+
+def worst_asymmetry(K: Array) -> tuple[float, tuple[int, int]]:
+    """The largest |K[i, j] - K[j, i]|, and where it is."""
+    worst, place = 0.0, (0, 0)
+    for start in range(0, len(K), 500):
+        with np.errstate(over="ignore"):
+            gap = np.abs(K[start : start + 500] - K[:, start : start + 500].T)
+        if gap.max() > worst:
+            row, column = divmod(int(gap.argmax()), len(K))
+            worst, place = float(gap.max()), (start + row, column)
+    return worst, place
 
 
 def bad_pair(K: Array) -> str | None:

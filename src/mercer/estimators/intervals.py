@@ -361,11 +361,11 @@ def by_jackknife(members: Sequence[Member], models: Sequence[Any], Z: Array, con
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:
         columns = [model.fitted_.columns(Rows(Z[part])) for model in models]
-        shares = [left.shares(new) for left, new in zip(lefts, columns, strict=True)]
+        votes = [left.predictions(new) for left, new in zip(lefts, columns, strict=True)]
         for target in range(reach.shape[1]):
             found = np.zeros((part.stop - part.start, len(reach)))
-            for weight, left, new, share in zip(weights, lefts, columns, shares, strict=True):
-                found += weight * left.predictions(new, share, target)
+            for weight, vote in zip(weights, votes, strict=True):
+                found += weight * next(vote)
             yield target, found
 
     bounds = held_out_bounds(reach, values, len(Z), confidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,26 +64,22 @@ def column_place(given: Any, names: list[str]) -> int:
     raise InputError(f"There is no column {given!r}. {nearest(str(given), names)}")
 
 
+def as_list(given: Any) -> list[Any]:
+    """The items of a sequence; a single one, such as a name, in a list."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
 def plain_changes(Z: Array, names: Any) -> list[Change]:
     """A derivative for each column, or a difference where it has two values."""
-    found = []
-    for j in range(Z.shape[1]):
-        name = f"x{j + 1}" if names is None else str(names[j])
-        found.append(_of_numbers(name, Z, np.array([j]), 1.0))
-    return found
+    listed = [f"x{j + 1}" for j in range(Z.shape[1])] if names is None else map(str, names)
+    return [_of_numbers(name, Z, np.array([j]), 1.0) for j, name in enumerate(listed)]
 
 
 def _of_numbers(name: str, Z: Array, places: Array, scale: float, known: Array | None = None) -> Change:
-    different = np.unique(Z[:, places[0]])
-    if len(different) == 2:
-        return Change(name, name, places, (different[:1], different[1:]), 1.0, known)
+    levels = np.unique(Z[:, places[0]])
+    if len(levels) == 2:
+        return Change(name, name, places, (levels[:1], levels[1:]), 1.0, known)
     return Change(name, name, places, None, scale, known)
-
-
-def known_rows(item: Item) -> Array | None:
-    """Which rows have a number in every column of the changes; None where all have."""
-    marks = [change.known for change in item if change.known is not None]
-    return np.logical_and.reduce(marks) if marks else None
 
 
 def _trained_marks(column: Column, Z: Array) -> Array | None:
@@ -119,9 +116,8 @@ def encoded_changes(encoder: TableEncoder, Z: Array, X: Any = None) -> list[Chan
     for place in np.unique(groups):
         column, mine = encoder.columns_[place], np.flatnonzero(groups == place)
         if column.kind == "number" and column.scale is not None:
-            known = trained = _trained_marks(column, Z[:, mine])
-            if X is not None:
-                known = None if marks[column.name].all() else marks[column.name]
+            trained = _trained_marks(column, Z[:, mine])
+            known = trained if X is None else marks[column.name]
             numbers = Z if trained is None else Z[trained]
             found.append(_of_numbers(column.name, numbers, mine[:1], 1.0 / column.scale.spread, known))
         elif column.kind == "category" and len(mine) == 1:
@@ -195,12 +191,23 @@ def _slope(
     return [Change(name, name, places, None, 1.0, known, direction)]
 
 
-def shifted(change: Change, middle: Array) -> Change:
+def recentre(change: Change, middle: Array) -> Change:
     """The change for rows that were moved by minus `middle`."""
     if change.ends is None:
         return change
     low, high = (end - middle[change.places] for end in change.ends)
     return replace(change, ends=(low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class Radial:
+    """Derivatives of a kernel of squared differences: V_ij (x_ic - z_jc) factor_c by column c.
+
+    One V serves all columns, and averages over rows need no matrix for each of them.
+    """
+
+    V: Array
+    factor: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,62 +224,46 @@ class System:
         """The rows at which effects are wanted and the training rows, as the kernel takes them."""
         return Rows(self.at, self.names), Rows(self.Z, self.names)
 
+    @cached_property
+    def K(self) -> Array:
+        """k(x, z) of the rows at which effects are wanted and those of the coefficients."""
+        return np.asarray(between(self.kernel, *self.rows))
 
-@dataclass(frozen=True, eq=False)
-class Radial:
-    """Derivatives of a kernel of squared differences: V_ij (x_ic - z_jc) factor_c by column c.
-
-    One V serves all columns, and averages over rows need no matrix for each of them.
-    """
-
-    V: Array
-    factor: Array
-
-    @staticmethod
-    def of(part: System) -> Radial | None:
-        """That of a system; None for kernels of another kind."""
-        kernel = part.kernel
+    @cached_property
+    def radial(self) -> Radial | None:
+        """Closed forms of the derivatives; None for kernels that are not functions of squared differences."""
+        kernel = self.kernel
         if not isinstance(kernel, Stationary) or isinstance(kernel, Periodic) or kernel.power != 2:
             return None
         if type(kernel).slope is Stationary.slope:
             return None
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            V = 2.0 * kernel.slope(kernel.distance(Pair(*part.rows)))
-        by = np.broadcast_to(np.asarray(kernel.inverse(part.Z.shape[1]), dtype=np.float64), (part.Z.shape[1],))
+            V = 2.0 * kernel.slope(kernel.distance(Pair(*self.rows)))
+        by = np.broadcast_to(np.asarray(kernel.inverse(self.Z.shape[1]), dtype=np.float64), (self.Z.shape[1],))
         return Radial(V, by**2)
 
 
-def kernel_change(part: System, item: Item, radial: Radial | None) -> Array:
+def kernel_change(part: System, item: Item) -> Array:
     """What the changes do to k(x, z) for every row x of `part.at` and z of `part.Z`."""
     if len(item) == 1 and item[0].direction is not None:
-        return _along(part, item[0].places, item[0].direction, radial)
+        return _along(part, item[0].places, item[0].direction)
     cells = tuple(change for change in item if change.ends is not None)
     columns = tuple(int(change.places[0]) for change in item if change.ends is None)
-    if len(columns) == 1 and not cells and radial is not None:
-        (place,) = columns
-        return np.asarray(radial.V * (radial.factor[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
+    if len(columns) == 1 and not cells and part.radial is not None:
+        (place,), V, by = columns, part.radial.V, part.radial.factor
+        return np.asarray(V * (by[place] * np.subtract.outer(part.at[:, place], part.Z[:, place])))
     ends = ((c, replace(part, at=rows)) for c, rows in stencil(part, cells, []))
-    return np.asarray(sum(c * _derivative(end, columns) for c, end in ends))
+    return np.asarray(sum(c * (end.kernel.derivative(*end.rows, columns) if columns else end.K) for c, end in ends))
 
 
-def _along(part: System, places: Array, direction: Array, radial: Radial | None) -> Array:
+def _along(part: System, places: Array, direction: Array) -> Array:
     """The derivative of k(x, z) along a direction of its own for every row x."""
-    if radial is None:
-        return np.asarray(
-            sum(by[:, None] * _derivative(part, (int(p),)) for p, by in zip(places, direction.T, strict=True))
-        )
-    by, middle = direction * radial.factor[places], part.Z[:, places].mean(axis=0)
+    if part.radial is None:
+        pairs = zip(places.tolist(), direction.T, strict=True)
+        return np.asarray(sum(by[:, None] * part.kernel.derivative(*part.rows, (place,)) for place, by in pairs))
+    by, middle = direction * part.radial.factor[places], part.Z[:, places].mean(axis=0)
     own = np.einsum("ij,ij->i", by, part.at[:, places] - middle)
-    return np.asarray(radial.V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
-
-
-def _derivative(part: System, columns: tuple[int, ...]) -> Array:
-    return part.kernel.derivative(*part.rows, columns) if columns else values(part, part.at)
-
-
-def values(part: System, rows: Array) -> Array:
-    """k(x, z) of these rows and those of the coefficients."""
-    return np.asarray(between(part.kernel, Rows(rows, part.names), Rows(part.Z, part.names)))
+    return np.asarray(part.radial.V * (own[:, None] - by @ (part.Z[:, places] - middle).T))
 
 
 def stencil(part: System, item: Item, kernels: list[Kernel]) -> list[tuple[float, Array]]:

@@ -129,7 +129,6 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
         cv = list(cv)  # every model gets all of them
     fresh = random_state is not None or repeats > 1 or hasattr(cv, "split")
     seed = check_random_state(random_state).randint(2**31 - 1) if fresh else None
-    how = {"cv": cv, "repeats": repeats, "random_state": seed}
     labels = is_classifier(next(iter(named.values())))
     folds = draw(cv, X, y, repeats=repeats, random_state=seed, classifier=labels)
     splits, nested = folds.splits, any(isinstance(each, SearchCore) for each in named.values())
@@ -141,7 +140,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     results = []
     for each in named.values():
         judge = nested_cross_validate if isinstance(each, SearchCore) else cross_validate
-        results.append(judge(each, X, y, **how))
+        results.append(judge(each, X, y, cv=cv, repeats=repeats, random_state=seed))
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
         raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
@@ -149,23 +148,14 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     count = scores.shape[1]
     if count < 2:
         raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use fewer folds.")
-    pairs = list(itertools.combinations(range(len(named)), 2))
-    differences = np.array([scores[i] - scores[j] for i, j in pairs])
+    by_name = dict(zip(named, scores, strict=True))
+    pairs = list(itertools.combinations(named, 2))
+    differences = np.array([by_name[first] - by_name[second] for first, second in pairs])
     mean, spread = differences.mean(axis=1), standard_error(differences, held_out_ratio(folds), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / spread)
-    pvalue = 2.0 * stdtr(count - 1, -t)
-    names = list(named)
-    return Comparison(
-        names,
-        scores,
-        [(names[i], names[j]) for i, j in pairs],
-        mean,
-        spread,
-        np.asarray(pvalue),
-        holm(np.asarray(pvalue)),
-        scorings.pop(),
-    )
+    pvalue = np.asarray(2.0 * stdtr(count - 1, -t))
+    return Comparison(list(named), scores, pairs, mean, spread, pvalue, holm(pvalue), scorings.pop())
 
 
 def _named(models: Any) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from mercer.data.checks import sizes
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
-from mercer.inference.changes import Change, Item, Radial, column_place, kernel_change, known_rows, stencil, values
+from mercer.inference.changes import Change, Item, Radial, as_list, column_place, kernel_change, stencil
 from mercer.inference.parts import Link, RidgePart, WeightedSum, as_sum
 from mercer.insight.intervals import check_confidence
 from mercer.kernels.tiles import underflow_is_zero
@@ -221,28 +222,11 @@ class _Effect:
     rows: Array | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Ready:
-    """A part with what all its columns need: closed forms, V_ij P_ij of its own rows, and k(x, z) if g(f) is shown."""
-
-    part: RidgePart
-    radial: Radial | None
-    weighted: Array | None
-    K: Array | None
-
-    @staticmethod
-    def made(part: RidgePart, *, own: bool, linked: bool) -> _Ready:
-        radial = Radial.of(part)
-        weighted = radial.V * part.P if radial is not None and own and not linked else None
-        return _Ready(part, radial, weighted, values(part, part.at) if linked else None)
-
-
 def _table(
     found: WeightedSum, items: list[Item], errors: str, confidence: float, *, pointwise: bool
 ) -> MarginalEffects:
     """Average effects with their errors."""
-    ready = [_Ready.made(part, own=found.own, linked=found.link is not None) for part in found.parts]
-    effects = [_effect(found, ready, item, pointwise=pointwise) for item in items]
+    effects = [_effect(found, item, pointwise=pointwise) for item in items]
     noise = float(_length(found.residuals[:, None])[0] / np.sqrt(len(found.residuals)))
     average = np.array([each.average for each in effects])
     left = np.column_stack([each.without for each in effects])
@@ -274,32 +258,32 @@ def _table(
 
 def _length(table: Array) -> Array:
     """Euclidean lengths of the columns, whose squares neither vanish nor overflow."""
-    largest = np.abs(table).max(axis=0)
-    by = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    by = sizes(table)
     return np.asarray(by * np.sqrt(np.sum((table / by) ** 2, axis=0)))
 
 
-def _effect(found: WeightedSum, ready: list[_Ready], item: Item, *, pointwise: bool) -> _Effect:
+def _effect(found: WeightedSum, item: Item, *, pointwise: bool) -> _Effect:
     """The effect of one change, or of two together."""
     scale = float(np.prod([change.scale for change in item]))
     m, n = len(found.parts[0].at), len(found.residuals)
     effect, shares, moved, own = np.zeros(m), np.zeros(n), np.zeros(n), np.zeros(n)
     rows = np.zeros((m, n)) if pointwise else None
-    known = known_rows(item)
-    count = m if known is None else int(known.sum())
+    marks = [change.known for change in item if change.known is not None]
+    known = np.logical_and.reduce([np.ones(m, dtype=bool), *marks])  # rows with a number in every column
+    count = int(known.sum())
     if count < 1 + found.own:
         name = " x ".join(change.name for change in item)
         raise InputError(f"The effect of {name} needs at least {counted(1 + found.own, 'row')} without missing values.")
-    among = np.ones(m) / m if known is None else known / count  # the share of every row in the mean
+    among = known / count  # the share of every row in the mean
     one_slope = len(item) == 1 and item[0].ends is None and item[0].direction is None
-    bent = None if found.link is None else _through_link(found, ready, item, found.link)
-    for number, each in enumerate(ready):
-        part, radial = each.part, each.radial
+    linked = None if found.link is None else _through_link(found, item, found.link)
+    for number, part in enumerate(found.parts):
         by, c = part.weight * scale, np.zeros(m)
-        if bent is None and radial is not None and rows is None and one_slope:
-            mine, g, diagonal = _without_matrix(part, radial, each.weighted, int(item[0].places[0]), among)
+        if linked is None and part.radial is not None and rows is None and one_slope:
+            weighted = part.weighted if found.own else None
+            mine, g, diagonal = _without_matrix(part, part.radial, weighted, int(item[0].places[0]), among)
         else:
-            D, c = (kernel_change(part, item, radial), c) if bent is None else bent.by_part[number]
+            D, c = (kernel_change(part, item), c) if linked is None else linked[1][number]
             mine, g = D @ part.a, among @ D
             diagonal = np.einsum("ij,ij->i", D, part.P) + c * part.shares if found.own else np.zeros(n)
             if rows is not None:
@@ -309,45 +293,38 @@ def _effect(found: WeightedSum, ready: list[_Ready], item: Item, *, pointwise: b
         shares += share
         moved += share * part.residual
         own += by * diagonal * part.residual
-    effect = effect if bent is None else scale * bent.effect
+    effect = effect if linked is None else scale * linked[0]
     average = float(among @ effect)
     without = average - moved  # the mean over the same rows of the model without row i
     if found.own:  # which is not among the rows of the mean, either
         without = (without - among * (effect - own)) / (1.0 - among)
-    if known is not None:
-        effect = np.where(known, effect, np.nan)
-        rows = None if rows is None else np.where(known[:, None], rows, np.nan)
-    return _Effect(effect, count, average, without, shares, rows)
+    if rows is not None:
+        rows[~known] = np.nan
+    return _Effect(np.where(known, effect, np.nan), count, average, without, shares, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _Bent:
-    """Effects on g(f), and for every part their derivatives by the dual coefficients and by the constant."""
+def _through_link(found: WeightedSum, item: Item, link: Link) -> tuple[Array, list[tuple[Array, Array]]]:
+    """Effects on g(f), and for every part their derivatives by the dual coefficients and by the constant.
 
-    effect: Array
-    by_part: list[tuple[Array, Array]]
-
-
-def _through_link(found: WeightedSum, ready: list[_Ready], item: Item, link: Link) -> _Bent:
-    """By the chain rule for a derivative by one column, and by function values elsewhere."""
+    By the chain rule for a derivative by one column, and by function values elsewhere.
+    """
     parts, m = found.parts, len(found.parts[0].at)
     if len(item) == 1 and item[0].ends is None:
-        kernels = [np.asarray(each.K) for each in ready]
-        changes = [kernel_change(each.part, item, each.radial) for each in ready]
+        changes = [kernel_change(part, item) for part in parts]
         f_slope = sum(part.weight * (D @ part.a) for part, D in zip(parts, changes, strict=True))
-        _, first, second = link(_sum_of(found, kernels))
+        _, first, second = link(_sum_of(found, [part.K for part in parts]))
         c = second * f_slope
-        pairs = zip(changes, kernels, strict=True)
-        return _Bent(first * f_slope, [(first[:, None] * D + c[:, None] * K, c) for D, K in pairs])
+        pairs = zip(changes, parts, strict=True)
+        return first * f_slope, [(first[:, None] * D + c[:, None] * part.K, c) for D, part in pairs]
     effect, by_part = np.zeros(m), [(np.zeros((m, len(part.Z))), np.zeros(m)) for part in parts]
     for share, rows in stencil(parts[0], item, [part.kernel for part in parts]):
-        kernels = [values(part, rows) for part in parts]
+        kernels = [replace(part, at=rows).K for part in parts]
         value, slope, _ = link(_sum_of(found, kernels))
         effect += share * value
         for (D, c), K in zip(by_part, kernels, strict=True):
             np.add(D, share * slope[:, None] * K, out=D)
             np.add(c, share * slope, out=c)
-    return _Bent(effect, by_part)
+    return effect, by_part
 
 
 def _sum_of(found: WeightedSum, kernels: list[Array]) -> Array:
@@ -373,10 +350,9 @@ def _wanted(found: WeightedSum, columns: Any) -> list[Change]:
     """The changes of these columns, by their names or numbers in the table."""
     if columns is None:
         return found.changes
-    listed = [columns] if isinstance(columns, str) or not hasattr(columns, "__iter__") else list(columns)
-    if not listed:
+    chosen = [found.columns[column_place(each, found.columns)] for each in as_list(columns)]
+    if not chosen:
         raise InputError("columns of marginal_effects must name at least one column.")
-    chosen = [found.columns[column_place(each, found.columns)] for each in listed]
     known = {change.column for change in found.changes}
     if lacking := [name for name in chosen if name not in known]:
         raise InputError(f"Column {lacking[0]!r} has no effect: it is left out, or holds dates or texts.")
@@ -392,7 +368,7 @@ def _pairs(found: WeightedSum, wanted: list[Change], interactions: Any) -> list[
     listed = given if isinstance(given, list | tuple) else [given]
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed):
         raise InputError(sentence("interactions of marginal_effects", "True or pairs of columns", repr(interactions)))
-    both = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
+    both: list[Item] = [item for a, b in listed for item in product(_wanted(found, [a]), _wanted(found, [b]))]
     if any(a.column == b.column for a, b in both):
         raise InputError("interactions of marginal_effects must be pairs of different columns.")
-    return list(both)
+    return both

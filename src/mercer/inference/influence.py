@@ -18,7 +18,6 @@ from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
 from mercer.estimators.pipelines import split_pipeline
 from mercer.inference.effects import marginal_effects
 from mercer.inference.parts import parts_of, refuse_few_digits, rows_of
-from mercer.kernels import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -89,18 +88,15 @@ class Influence(Shown):
 
     def __str__(self) -> str:
         said = [f"Leave-one-out error {plain(self.error)} of {counted(len(self.residual), 'row')}."]
-        decisive = "changes" if self.choice_changes.sum() == 1 else "change"
-        if self.chosen is not None and self.choice_changes.any():
-            said.append(f"{counted(int(self.choice_changes.sum()), 'row')} {decisive} the choice when left out.")
-        elif self.chosen is not None:
+        if self.chosen is not None and not self.choice_changes.any():
             said.append("No single row decides the choice.")
-        if self.effects is not None and self.sign_changes.any():
-            decisive = "changes" if self.sign_changes.sum() == 1 else "change"
-            many = counted(int(self.sign_changes.sum()), "row")
-            said.append(f"{many} {decisive} the sign of an average effect when left out.")
+        for rows, what in ((self.choice_changes, "the choice"), (self.sign_changes, "the sign of an average effect")):
+            if count := int(rows.sum()):
+                verb = "changes" if count == 1 else "change"
+                said.append(f"{counted(count, 'row')} {verb} {what} when left out.")
         columns = self._columns()
-        rows = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
-        return "\n".join([" ".join(said), "", text_table(list(columns), rows)])
+        shown = [[values[row] for values in columns.values()] for row in self.order[:_SHOWN]]
+        return "\n".join([" ".join(said), "", text_table(list(columns), shown)])
 
     def plot(self, ax: Any = None) -> BarsDisplay:
         """Draw the rows whose removal changes the error most.
@@ -181,14 +177,14 @@ def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int 
     error = float(np.sqrt(np.mean(residual**2)))
     without = np.sqrt(np.sum(left**2, axis=1) / max(n - 1, 1))
     chosen, candidates = (None, []) if search is None else _choices(search, fits[0], verbose)
-    change: Array | None = None
+    changes = np.zeros(n, dtype=bool) if search is None or chosen is None else chosen != search.best_index_
+    moves: Array | None = None
     flips: Array = np.zeros(n, dtype=bool)
     if effects:
         found = marginal_effects(model)  # of a Pipeline: per unit of the transformed columns
-        change = found.without - found.average
+        moves = found.without - found.average
         flips = np.asarray((np.sign(found.without) * np.sign(found.average) < 0).any(axis=1))
-    changes = np.zeros(n, dtype=bool) if search is None or chosen is None else chosen != search.best_index_
-    return Influence(residual, leverage, error, without, moved, chosen, changes, change, flips, candidates)
+    return Influence(residual, leverage, error, without, moved, chosen, changes, moves, flips, candidates)
 
 
 def _refuse(fitted: FittedRidge) -> None:
@@ -198,12 +194,6 @@ def _refuse(fitted: FittedRidge) -> None:
         raise InputError(sentence("influence", "of one target", f"{fitted.targets.shape[1]} targets"))
     if fitted.alphas[0] <= 0:
         raise InputError(sentence("alpha for influence", "above 0", float(fitted.alphas[0])))
-
-
-def _matrix(fitted: FittedRidge, kernel: Kernel) -> Array:
-    rows = fitted.rows()
-    middle = centre_of(kernel, rows, intercept=fitted.intercept)
-    return training_matrix(kernel, rows if middle is None else Rows(rows.values - middle, rows.names))
 
 
 def _residuals_without(P: Array, a: Array) -> Array:
@@ -227,8 +217,11 @@ def _choices(search: KernelRidgeCV, fitted: FittedRidge, verbose: int) -> tuple[
         return None, names
     progress = Progress("influence", len(names), verbose)
     scores = []
+    rows, intercept = fitted.rows(), fitted.intercept
     for kernel in search.kernels_:
-        system = DualSystem(_matrix(fitted, kernel), None, intercept=fitted.intercept)
+        middle = centre_of(kernel, rows, intercept=intercept)
+        centred = rows if middle is None else Rows(rows.values - middle, rows.names)
+        system = DualSystem(training_matrix(kernel, centred), None, intercept=intercept)
         for alpha in alphas:
             left = leave_out_of(system.at(float(alpha)), fitted.targets)
             scores.append(np.sum(_residuals_without(left.matrix(), left.a[:, 0]) ** 2, axis=1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,9 +26,9 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.pipelines import Transformers, column_names, split_pipeline
+from mercer.estimators.pipelines import column_names, split_pipeline
 from mercer.estimators.table_model import TableModel
-from mercer.inference.changes import Change, System, encoded_changes, plain_changes, shifted, transformed_changes
+from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import centre_of, times
@@ -68,6 +69,11 @@ class RidgePart(System):
     residual: Array
     left: Array
     degrees: float
+
+    @cached_property
+    def weighted(self) -> Array | None:
+        """V_ij P_ij of the closed forms; None without these."""
+        return None if self.radial is None else self.radial.V * self.P
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +120,8 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
         way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
-    encoder = _encoder(model, transformers)
+    encoder = None if transformers is None else transformers.encoder
+    encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
     if X is None and transformers is not None and encoder is None:
         raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
     for each in fitted:
@@ -138,7 +145,7 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     moved = middle is not None and len(fitted) == 1
     if middle is not None and moved:
         at, Z = at - middle, Z - middle
-        changes = [shifted(change, middle) for change in changes]
+        changes = [recentre(change, middle) for change in changes]
     parts = [_part(weight * scale, each, Z, at, moved=moved) for weight, each in zip(weights, fitted, strict=True)]
     degrees = sum(weight * part.degrees for weight, part in zip(weights, parts, strict=True))
     residuals = sum(weight * part.left for weight, part in zip(weights, parts, strict=True))
@@ -163,14 +170,6 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     ridge = _ridge(model)
     check_is_fitted(ridge)
     return [1.0], [ridge.fitted_], (0.0, 1.0)
-
-
-def _encoder(model: Any, before: Transformers | None) -> TableEncoder | None:
-    """A committee has its own; others may have one before them."""
-    if isinstance(model, _COMMITTEES):
-        found: TableEncoder | None = model.encoder_
-        return found
-    return None if before is None else before.encoder
 
 
 def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:

@@ -6,7 +6,6 @@ all permutations. The best score over the candidates is taken for each, as it wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,12 +22,11 @@ from mercer.estimators.parameters import is_whole
 from mercer.estimators.pipelines import Transformers, column_names, split_pipeline, with_column
 from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
-from mercer.inference.changes import column_place
+from mercer.inference.changes import as_list, column_place
 from mercer.inference.comparison import holm
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime.progress import Progress
-from mercer.selection.removals import label_targets
-from mercer.selection.scoring import Classes, Truth
+from mercer.selection.scoring import Classes
 from mercer.selection.search import Search
 from mercer.text import Shown, plain, text_table
 
@@ -239,11 +237,11 @@ def _column_tests(
     verbose: int,
 ) -> ColumnTests:
     """One permutation test for each column, everything but the folds done again for every permutation."""
-    given = any(getattr(each, "kind", each) in ("gram", "precomputed") for each in _listed(search.kernels))
+    given = any(getattr(each, "kind", each) in ("gram", "precomputed") for each in as_list(search.kernels))
     if given or np.ndim(X) != 2 or hasattr(X, "tocsr") or (transformers is None and not _is_numeric(X)):
         raise InputError("columns of permutation_test need a dense table of numbers, and no precomputed kernel.")
     names = column_names(X)
-    wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else _listed(columns)
+    wanted = range(len(names)) if isinstance(columns, str) and columns == "all" else as_list(columns)
     places = [column_place(each, names) for each in wanted]
     if by_chance(search.cv, search.repeats, search.random_state):
         search.set_params(random_state=int(draws.rng.randint(2**31 - 1)))  # the same folds for all
@@ -268,10 +266,6 @@ def _is_numeric(X: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
 
 
 def _as_good(scores: Array, own: float) -> Array:
@@ -365,7 +359,8 @@ class BestScores:
 
     def of(self, orders: Array) -> Array:
         """For each order of the targets the best score."""
-        return self._labels(orders) if self.base.classes is not None else self._numbers(orders)
+        classes = self.base.classes
+        return self._numbers(orders) if classes is None else self._labels(orders, classes)
 
     def _numbers(self, orders: Array) -> Array:
         base = self.base
@@ -375,21 +370,21 @@ class BestScores:
         table = many.run(self.kernels, self.alphas, many.plan(self.kernels, self.alphas))
         return self._best(table.mean.reshape(-1, Y.shape[1]), many.failures)
 
-    def _labels(self, orders: Array) -> Array:
-        base, classes = self.base, self.base.classes
-        assert classes is not None  # noqa: S101 - looked at by the caller
-        columns = [label_targets(classes.numbers[order], len(classes.labels)) for order in orders]
+    def _labels(self, orders: Array, classes: Classes) -> Array:
+        base, permuted = self.base, [Classes(classes.labels, classes.numbers[order]) for order in orders]
+        columns = [each.targets() for each in permuted]
         width = columns[0].shape[1]
         many = Search(base.rows, base.y, replace(base.problem, Y=np.hstack(columns)), base.folds, base.scoring, classes)
-        plan = many.plan(self.kernels, self.alphas)
-        found, failures = [], list[str]()
-        for _, _, held in many.all_held_out(self.kernels, self.alphas, plan):
+        source = many.pooled_truth if many.pool_only else many.truth
+        scores, failures = [], list[str]()
+        for _, _, held in many.all_held_out(self.kernels, self.alphas, many.plan(self.kernels, self.alphas)):
             row = np.empty(len(orders))
-            for place, truth in enumerate(self._truths(many, orders)):
+            for place, (order, own) in enumerate(zip(orders, permuted, strict=True)):
+                truth = replace(source, y=many.y[order], classes=own)
                 values = held.values[:, place * width : (place + 1) * width]
                 row[place] = np.mean(base.scoring.by_split(truth, values, per_target=False, failures=failures))
-            found.append(row)
-        return self._best(np.array(found), failures)
+            scores.append(row)
+        return self._best(np.array(scores), failures)
 
     def _best(self, scores: Array, failures: list[str]) -> Array:
         """The best of the candidates (rows) for each order; what has no score at all counts as good as any."""
@@ -399,12 +394,3 @@ class BestScores:
             raise InputError(f"All scores of the targets as observed are NaN{why}. Use another scoring or other folds.")
         self.first = False
         return np.asarray(np.where(np.isfinite(known), known, np.inf))
-
-    def _truths(self, many: Search, orders: Array) -> Iterator[Truth]:
-        """What each order of labels is held against."""
-        classes = many.classes
-        assert classes is not None  # noqa: S101 - looked at by the caller
-        source = many.pooled_truth if many.pool_only else many.truth
-        for order in orders:
-            own = Classes(classes.labels, classes.numbers[order])
-            yield Truth(many.y[order], source.removals, own, source.fits, source.centre, None)

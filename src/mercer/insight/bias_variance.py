@@ -23,7 +23,7 @@ from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
-from mercer.text import Shown, plain, text_table
+from mercer.text import Shown, counted, plain, text_table
 
 PARTS = ("bias_squared", "variance", "noise", "risk")
 _METHODS = ("auto", "exact", "monte_carlo")
@@ -134,13 +134,13 @@ class BiasVariance(Shown):
         return BiasVarianceDisplay.from_result(self, ax=ax)
 
     def __str__(self) -> str:
-        columns = self.table()
-        names = [name for name in columns if not name.endswith("_error")]
-        rows = [[self._cell(name, i) for name in names] for i in range(len(columns["risk"]))]
-        header = [name.replace("_", " ") for name in names]
-        m = self.risk_at.shape[-1]
-        title = f"Expected squared loss at {m} test row{'' if m == 1 else 's'}, {self.how}:"
-        return "\n".join([title, text_table(header, rows)])
+        columns = self._columns()
+        for name in self.standard_errors or {}:
+            pairs = zip(columns[name], columns.pop(f"{name}_error"), strict=True)
+            columns[name] = [f"{value:.4g} +- {error:.2g}" for value, error in pairs]
+        header, rows = [name.replace("_", " ") for name in columns], list(zip(*columns.values(), strict=True))
+        where = counted(self.risk_at.shape[-1], "test row")
+        return f"Expected squared loss at {where}, {self.how}:\n{text_table(header, rows)}"
 
     def __repr__(self) -> str:
         found = {name: np.atleast_1d(getattr(self, name)) for name in PARTS}
@@ -148,12 +148,6 @@ class BiasVariance(Shown):
         at = "" if self.alphas is None or len(found["risk"]) == 1 else f" at alpha {plain(float(self.alphas[best]), 3)}"
         said = ", ".join(f"{name.replace('_', ' ')} {plain(float(values[best]), 3)}" for name, values in found.items())
         return f"<BiasVariance: {'least risk' + at + ': ' if at else ''}{said}>"
-
-    def _cell(self, name: str, i: int) -> Any:
-        value = float(self.table()[name][i])
-        if self.standard_errors is None or name not in self.standard_errors:
-            return value
-        return f"{value:.4g} +- {float(np.atleast_1d(self.standard_errors[name])[i]):.2g}"
 
 
 def _average(values: Array) -> Any:
@@ -177,34 +171,26 @@ class Setting:
 
     X: Any
     X_test: Any
-    truth: Array | None
+    truth: Any
     truth_test: Array
-    noise: Array | None
+    noise: Any
     noise_test: Array
 
-    @staticmethod
-    def validate(X: Any, X_test: Any, truth: Any, noise: Any, *, training: bool) -> Setting:
-        """Validate truth and noise; `training` says whether they are needed at X besides X_test."""
-        test = X if X_test is None else X_test
-        f, f_test = _at_both("truth", truth, X, X_test, training=training)
-        s, s_test = _at_both("noise", noise, X, X_test, training=training)
-        f_test, s_test = _one_each("truth", f_test, test), _one_each("noise", s_test, test)
-        if not training:
-            return Setting(X, test, None, f_test, None, s_test)
-        return Setting(X, test, _one_each("truth", f, X), f_test, _one_each("noise", s, X), s_test)
 
-
-def _at_both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> tuple[Any, Any]:
-    """Values at X and at X_test of a function, a number or values."""
-    if callable(given):
-        at_test = given(X if X_test is None else X_test)
-        return (given(X) if training and X_test is not None else at_test), at_test
-    if X_test is None or not training or (name == "noise" and (np.isscalar(given) or getattr(given, "ndim", 1) == 0)):
-        return given, given
-    if not isinstance(given, list | tuple) or len(given) != 2 or 0 in (np.ndim(given[0]), np.ndim(given[1])):
-        must_be = "a function, or a pair: its values at X and its values at X_test"
-        raise InputError(sentence(name, must_be, type(given).__name__, f"Pass ({name} at X, {name} at X_test)."))
-    return given[0], given[1]
+def _at_both(name: str, given: Any, X: Any, X_test: Any, *, training: bool) -> tuple[Array | None, Array]:
+    """Values at X, None unless `training` needs them, and at X_test of a function, a number or values."""
+    test, differ = X if X_test is None else X_test, training and X_test is not None
+    single = name == "noise" and (np.isscalar(given) or getattr(given, "ndim", 1) == 0)
+    at = at_test = given(test) if callable(given) else given
+    if differ and callable(given):
+        at = given(X)
+    elif differ and not single:
+        if not isinstance(given, list | tuple) or len(given) != 2 or 0 in (np.ndim(given[0]), np.ndim(given[1])):
+            must_be = "a function, or a pair: its values at X and its values at X_test"
+            raise InputError(sentence(name, must_be, type(given).__name__, f"Pass ({name} at X, {name} at X_test)."))
+        at, at_test = given
+    at_test = _one_each(name, at_test, test)
+    return (_one_each(name, at, X) if training else None), at_test
 
 
 def _one_each(name: str, values: Any, X: Any) -> Array:
@@ -299,20 +285,22 @@ def bias_variance(
         1       0.00943   0.01016   0.09  0.1096
        10        0.1616  0.002032   0.09  0.2537
     """
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
 
     if method not in _METHODS:
         raise InputError(sentence("method of bias_variance", f"one of {', '.join(_METHODS)}", repr(method)))
     if is_classifier(estimator):
         raise InputError(sentence("The estimator of bias_variance", "a regressor", type(estimator).__name__))
     _refuse_contradictions(estimator, method, sampler, sample_weight)
-    setting = Setting.validate(X, X_test, truth, noise, training=sampler is None)
+    f, f_test = _at_both("truth", truth, X, X_test, training=sampler is None)
+    s, s_test = _at_both("noise", noise, X, X_test, training=sampler is None)
+    setting = Setting(X, X if X_test is None else X_test, f, f_test, s, s_test)
     ladder = None if alphas is None else _ladder(estimator, alphas)
     if method == "exact" or (method == "auto" and sampler is None and is_smoother(estimator)):
         return _exact(estimator, setting, ladder, sample_weight)
     if not isinstance(draws, numbers.Integral) or isinstance(draws, bool) or draws < 3:
         raise InputError(sentence("draws of bias_variance", "an integer of at least 3", repr(draws)))
-    models = [estimator] if ladder is None else [_with_alpha(estimator, alpha) for alpha in ladder]
+    models = [estimator] if ladder is None else [clone(estimator).set_params(alpha=float(alpha)) for alpha in ladder]
     count, rng = int(draws), np.random.default_rng(random_state)
     sets = _training_sets(setting, sampler, sample_weight, count, rng)
     found = _deviations(models, setting, sets, count, verbose)
@@ -345,16 +333,13 @@ def _ladder(estimator: Any, alphas: Any) -> Array:
     if "alpha" not in estimator.get_params():
         what = "None for an estimator without an alpha"
         raise InputError(sentence("alphas of bias_variance", what, f"{type(estimator).__name__} and alphas"))
-    count = np.size(alphas)
-    if np.ndim(alphas) != 1 or not count:
+    if np.ndim(alphas) != 1 or not np.size(alphas):
         raise InputError(sentence("alphas of bias_variance", "a list of numbers", repr(alphas)))
-    return check_alpha(type(estimator).__name__, alphas, count)
+    return check_alpha(type(estimator).__name__, alphas, np.size(alphas))
 
 
 def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight: Any) -> BiasVariance:
     """Mean predictions from a fit to the truth itself, one target per alpha; variances from the smoother's weights."""
-    assert setting.truth is not None  # noqa: S101 - a sampler is refused before
-    assert setting.noise is not None  # noqa: S101 - likewise
     model = smoother(estimator, setting.X, setting.truth, ladder, sample_weight)
     m = len(setting.truth_test)
     bias = model.predict(setting.X_test).reshape(m, -1).T - setting.truth_test
@@ -363,7 +348,7 @@ def _exact(estimator: Any, setting: Setting, ladder: Array | None, sample_weight
         spread = setting.noise[model.fitted_.numbers][:, None] * weights
         variance[mine[:, None], part] = np.einsum("ij,ij->j", spread, spread)
     noise = np.broadcast_to(setting.noise_test**2, bias.shape)
-    at = 0 if ladder is None else slice(None)
+    at = slice(None) if ladder is not None else 0
     return BiasVariance((bias**2)[at], variance[at], noise[at], ladder, how="exact at the given rows")
 
 
@@ -379,12 +364,6 @@ def smoother(estimator: Any, X: Any, y: Array, ladder: Array | None, sample_weig
     return model.fit(X, np.repeat(y[:, None], len(ladder), axis=1), sample_weight)
 
 
-def _with_alpha(estimator: Any, alpha: float) -> Any:
-    from sklearn.base import clone
-
-    return clone(estimator).set_params(alpha=float(alpha))
-
-
 def _training_sets(
     setting: Setting, sampler: Any, sample_weight: Any, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[Any, Array, dict[str, Array]]]:
@@ -392,8 +371,6 @@ def _training_sets(
     more = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     for _ in range(draws):
         if sampler is None:
-            assert setting.truth is not None  # noqa: S101 - there are values where there is no sampler
-            assert setting.noise is not None  # noqa: S101 - likewise
             yield setting.X, setting.truth + setting.noise * rng.normal(size=len(setting.truth)), more
             continue
         drawn = sampler(rng)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import worst_asymmetry
 from mercer.data.rows import Array, Rows, Seed, as_rows
 from mercer.errors import InputError, sentence
-from mercer.insight.spectrum import GramSpectrum, as_matrix, worst_asymmetry
+from mercer.insight.spectrum import GramSpectrum, as_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.certificate import Certificate, Witness
-from mercer.text import Shown
+from mercer.text import Shown, counted
 
 # Values of a kernel are right to about this share; see _TOLERANCES of kernels/pair.py.
 _KERNEL_PRECISION = 1e-12
@@ -114,7 +115,8 @@ def check_mercer(
     >>> found.valid, found.witness.rows
     (False, array([[0.]]))
     """
-    if precision is not None and not (_is_number(precision) and 0 <= precision < 1):
+    real = isinstance(precision, numbers.Real) and not isinstance(precision, bool)
+    if precision is not None and not (real and 0 <= precision < 1):
         raise InputError(sentence("precision of check_mercer", "a number from 0 to below 1", repr(precision)))
     if not isinstance(kernel_or_matrix, Kernel):
         if X is not None:
@@ -134,13 +136,12 @@ def _measure(K: Array, precision: float, name: str, rows: Any = None, proof: Cer
     spectrum = GramSpectrum(K, precision)
     gap, (i, j) = worst_asymmetry(K)
     lopsided = gap > spectrum.tolerance
+    violated = lopsided or spectrum.negative
     witness = spectrum.witness(rows) if spectrum.negative else None
-    n = len(K)
-    limit = (
-        f"{-spectrum.tolerance:.2g}.\n"
-        f"That is what rounding can do: {n} row{'s' * (n > 1)} x {precision:.2g} x the largest |eigenvalue|."
-    )
-    span = f"of {n} eigenvalue{'s' * (n > 1)} from {spectrum.smallest:.4g} to {spectrum.largest:.4g} the smallest is"
+    many = f"{counted(len(K), 'row')} x {precision:.2g} x the largest |eigenvalue|"
+    limit = f"{-spectrum.tolerance:.2g}.\nThat is what rounding can do: {many}."
+    ends = f"from {spectrum.smallest:.4g} to {spectrum.largest:.4g}"
+    span = f"of {counted(len(K), 'eigenvalue')} {ends} the smallest is"
     if lopsided:
         said = f"{name} is not symmetric: K[{i}, {j}] = {K[i, j]:.6g} and K[{j}, {i}] = {K[j, i]:.6g}."
         if spectrum.negative:
@@ -151,29 +152,23 @@ def _measure(K: Array, precision: float, name: str, rows: Any = None, proof: Cer
         said = f"{name} is positive semi-definite: {span} not below {limit}\nIts rank is {spectrum.rank}."
     if witness is not None:
         said += f"\nWitness: {witness}."
-    return MercerCheck(
-        not (lopsided or spectrum.negative),
-        said + _beside(proof, violated=lopsided or spectrum.negative),
-        spectrum.smallest,
-        spectrum.largest,
-        spectrum.tolerance,
-        spectrum.rank,
-        witness,
-        (i, j) if lopsided else None,
-        proof,
-    )
+    said += _beside(proof, violated=violated)
+    return MercerCheck(not violated, said, *_sizes(spectrum), witness, (i, j) if lopsided else None, proof)
+
+
+def _sizes(spectrum: GramSpectrum) -> tuple[float, float, float, int]:
+    """Smallest and largest eigenvalue, tolerance and rank."""
+    return spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
 
 
 def _beside(proof: Certificate | None, *, violated: bool) -> str:
     """What the certificate adds to what was measured."""
-    if proof is None:
+    if proof is None or (violated and proof.valid is not True):
         return ""
-    if proof.valid is True and violated:
+    if violated:
         return "\nThis refutes the certificate, or rounding is worse than assumed (see precision)."
     if proof.valid is True:
         return "\nThe certificate proves this for all rows."
-    if violated:
-        return ""
     other = "the certificate gives rows that violate it" if proof.valid is False else "other rows may violate it"
     return f"\nThis holds for these rows; {other}."
 
@@ -198,28 +193,20 @@ def _without_rows(kernel: Kernel, columns: Sequence[int], rng: np.random.Generat
         return MercerCheck(True, f"{kernel!r} is a Mercer kernel: proved, whatever the rows.", certificate=proof)
     if proof.witness is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness: {proof.witness}."
-        return _refute(proof, said, proof.witness, GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION))
+        spectrum = GramSpectrum(kernel(proof.witness.rows), _KERNEL_PRECISION)
+        return MercerCheck(False, said, *_sizes(spectrum), proof.witness, None, proof)
     known = "is not a Mercer kernel, by its certificate" if proof.valid is False else "is unknown"
     if kernel.kind not in ("vectors", "any"):
         return MercerCheck(proof.valid, f"{kernel!r} {known}.\nPass X to check it on your rows.", certificate=proof)
     found = search(kernel, columns, rng)
     if found.witness is not None and found.spectrum is not None:
         said = f"{kernel!r} is not a Mercer kernel.\nWitness, found by search: {found.witness}."
-        return _refute(proof, said, found.witness, found.spectrum)
+        return MercerCheck(False, said, *_sizes(found.spectrum), found.witness, None, proof)
     if found.tried:
         said = f"{kernel!r} {known}: none of {found.tried} small tables refutes it, which is not a proof."
     else:
         said = f"{kernel!r} {known}: no table that was tried could be evaluated ({found.problem})."
     return MercerCheck(proof.valid, f"{said}\nPass X to check it on your rows.", certificate=proof)
-
-
-def _refute(proof: Certificate, said: str, witness: Witness, spectrum: GramSpectrum) -> MercerCheck:
-    measured = spectrum.smallest, spectrum.largest, spectrum.tolerance, spectrum.rank
-    return MercerCheck(False, said, *measured, witness, None, proof)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _widths(columns: Any) -> list[int]:
@@ -248,57 +235,45 @@ _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 1e-3, 1e3, 1e-8, 1e8)
 _DRAWS, _CLIMBS, _STEPS = 60, 6, 80
 
 
-@dataclass(frozen=True, eq=False)
+def search(
+    kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS
+) -> CounterexampleSearch:
+    """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
+    found = CounterexampleSearch(kernel, rng)
+    for tables in (_simple, partial(_random_tables, rng)):
+        for width in columns:
+            if any(map(found.look, tables(width))):
+                return found
+    for width in columns:
+        starts = sorted((seen for seen in found.seen if seen[1].shape[1] == width), key=lambda seen: seen[0])
+        if any(found.climb(*start) for start in starts[:climbs]):
+            return found
+    return found
+
+
 class CounterexampleSearch:
-    """What came of a search.
+    """A search for rows that refute a kernel, and what came of it.
 
     Attributes
     ----------
     witness : Witness or None
-        What was found.
+        The counterexample.
     spectrum : GramSpectrum or None
         The eigenvalues of the matrix of the witness.
     tried : int
         Tables that could be evaluated.
     problem : str
         What the first table that could not be evaluated was refused with; empty where all could.
+    seen : list of tuple
+        Small tables with their smallest eigenvalue, as a share of the largest.
     """
-
-    witness: Witness | None
-    spectrum: GramSpectrum | None
-    tried: int
-    problem: str
-
-
-def search(
-    kernel: Kernel, columns: Sequence[int], rng: np.random.Generator, climbs: int = _CLIMBS
-) -> CounterexampleSearch:
-    """Try simple tables, then draw some, then climb down from the most promising ones, so many for each width."""
-    climber = _Climber(kernel, rng)
-    for tables in (_simple, partial(_random_tables, rng)):
-        for width in columns:
-            if any(map(climber.look, tables(width))):
-                return climber.result()
-    for width in columns:
-        starts = sorted((seen for seen in climber.seen if seen[1].shape[1] == width), key=lambda seen: seen[0])
-        for start in starts[:climbs]:
-            if climber.climb(*start):
-                return climber.result()
-    return climber.result()
-
-
-class _Climber:
-    """Tables seen so far with their smallest eigenvalue, as a share of the largest."""
 
     def __init__(self, kernel: Kernel, rng: np.random.Generator) -> None:
         self.kernel, self.rng = kernel, rng
         self.seen: list[tuple[float, Array]] = []
         self.tried, self.problem = 0, ""
-        self.caught: tuple[Witness, GramSpectrum] | None = None
-
-    def result(self) -> CounterexampleSearch:
-        witness, spectrum = self.caught or (None, None)
-        return CounterexampleSearch(witness, spectrum, self.tried, self.problem)
+        self.witness: Witness | None = None
+        self.spectrum: GramSpectrum | None = None
 
     def look(self, X: Array) -> bool:
         """Whether this table is a counterexample; remembered where it may lead to one."""
@@ -307,7 +282,7 @@ class _Climber:
             return False
         if 2 <= len(X) <= 8 and np.abs(X).max(initial=0.0) <= _LARGE:
             self.seen.append((share, X))
-        return self.caught is not None
+        return self.witness is not None
 
     def climb(self, best: float, X: Array) -> bool:
         """Change rows at random, and keep what makes the smallest eigenvalue smaller."""
@@ -316,7 +291,7 @@ class _Climber:
             mask = self.rng.random((len(X), 1)) < 0.5
             moved = X + step * mask * self.rng.normal(size=X.shape)
             share = self.share(moved)
-            if self.caught is not None:
+            if self.witness is not None:
                 return True
             if share is not None and share < best:
                 best, X, step = share, moved, 1.5 * step
@@ -350,9 +325,10 @@ class _Climber:
                 return
         shown = alone.witness(Rows(few))
         if shown is not None:
-            self.caught = Witness(shown.rows, shown.vector, shown.value), alone
+            self.witness, self.spectrum = replace(shown, places=None), alone
 
     def evaluate(self, X: Array) -> GramSpectrum | None:
+        """The spectrum of the kernel matrix of a table; None where the kernel refuses or is not finite."""
         try:
             with np.errstate(all="ignore"):
                 K = np.asarray(self.kernel(X))

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import IllConditionedWarning, warn
-from mercer.insight.intervals import relative_error
+from mercer.insight.intervals import ranks, relative_error
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, column_numbers, underflow_is_zero
@@ -104,11 +104,10 @@ class Augmented:
         self.rows, n = self._centre(rows), len(rows)
         count = None if rows.sparse and not isinstance(kernel, Linear) else kernel.count_features(rows)
         self.primal = choose(solver, n, count).name == "primal"
-        solved: list[Penalized]
         sizes = np.ones(n)
         if self.primal:
             explicit = PrimalSystem(self._features(self.rows), None, intercept=intercept)
-            solved = [explicit.at(float(alpha)) for alpha in alphas]
+            solved: list[Penalized] = [explicit.at(float(alpha)) for alpha in alphas]
         else:
             promise(40 * n * n, f"Full conformal sets of {n} rows", WAY_OUT)
             K = training_matrix(kernel, self.rows)
@@ -248,7 +247,7 @@ def conformal_sets(
         quadratics = np.stack([one.quadratic() for one in residuals])
         for place in range(len(new[part])):
             kept = np.ones(len(y), dtype=bool) if alike is None else alike[start + place]
-            needed = math.floor(round((1.0 - confidence) * (kept.sum() + 1), 9))  # of the training rows
+            needed, _ = ranks(int(kept.sum()), confidence)  # of the training rows
             intervals = []
             for low, high, chosen in _open_pieces(quadratics[:, :, place], residuals, place):
                 whole, error = residuals[chosen].intervals(place, kept, needed)
@@ -299,25 +298,21 @@ def pieces(quadratics: Array) -> list[tuple[float, float, int]]:
     [(-inf, -1.0, 1), (-1.0, 1.0, 0), (1.0, inf, 1)]
     """
     order = np.lexsort((np.arange(len(quadratics)), quadratics[:, 0], -quadratics[:, 1], quadratics[:, 2]))
-    current, low, found = int(order[0]), -math.inf, []
-    while True:
+    current, low = int(order[0]), -math.inf
+    found: list[tuple[float, float, int]] = []
+    while len(found) <= 4 * len(quadratics):
         difference = quadratics - quadratics[current]
         falls = _first_fall(difference, low)
         falls[current] = math.inf
-        nearest = falls.min()
-        if not np.isfinite(nearest):
-            found.append((low, math.inf, current))
-            return found
+        nearest = float(falls.min())
+        if not math.isfinite(nearest):
+            break
         # of those that are lowest from there on, the one that is lowest just after
         touching = np.flatnonzero(falls <= nearest + 1e-12 * max(1.0, abs(nearest)))
-        slope = difference[touching, 1] + 2 * nearest * difference[touching, 2]
-        bend = difference[touching, 2]
-        best = int(touching[np.lexsort((touching, bend, slope))[0]])
-        found.append((low, float(nearest), current))
-        current, low = best, float(nearest)
-        if len(found) > 4 * len(quadratics):
-            found.append((low, math.inf, current))
-            return found
+        slope, bend = difference[touching, 1] + 2 * nearest * difference[touching, 2], difference[touching, 2]
+        found.append((low, nearest, current))
+        current, low = int(touching[np.lexsort((touching, bend, slope))[0]]), nearest
+    return [*found, (low, math.inf, current)]
 
 
 def _first_fall(difference: Array, low: float) -> Array:

@@ -21,7 +21,6 @@ from mercer.kernels.tiles import TILE, blocks, underflow_is_zero
 from mercer.runtime import promise, run
 from mercer.solvers import Penalized, PrimalSystem, Solution
 from mercer.solvers.fitted import FittedRidge
-from mercer.solvers.leave_out import LeaveOut
 from mercer.solvers.plan import EPS, Route, digits_left
 from mercer.solvers.primal import PrimalSolved
 from mercer.text import Shown
@@ -104,25 +103,11 @@ def check_method(value: Any) -> str:
     return value
 
 
-def upper_rank(n: int, confidence: float) -> int:
-    """ceil((1 - q) (n + 1)), q = 1 - confidence: which of n sorted values holds a further one with this confidence.
-
-    n + 1 means that none of them does. q (n + 1) is rounded to 1e-9 first, for in floating point (1 - 0.9) 100 is
-    less than 10.
-
-    Examples
-    --------
-    >>> from mercer.insight.intervals import upper_rank
-    >>> upper_rank(99, 0.9), upper_rank(98, 0.9), upper_rank(8, 0.9)
-    (90, 90, 9)
-    """
-    return n + 1 - math.floor(round((1.0 - confidence) * (n + 1), 9))
-
-
 def ranks(n: int, confidence: float) -> tuple[int, int]:
-    """Which of n sorted values are the ends: floor(q (n + 1)) and ceil((1 - q) (n + 1)), which add up to n + 1.
+    """Which of n sorted values are the ends: floor(q (n + 1)) and ceil((1 - q) (n + 1)), with q = 1 - confidence.
 
-    0 and n + 1 do not exist: the interval has no end there.
+    0 and n + 1 do not exist: the interval has no end there. q (n + 1) is rounded to 1e-9 first, for in floating point
+    (1 - 0.9) 100 is less than 10.
 
     Examples
     --------
@@ -130,8 +115,8 @@ def ranks(n: int, confidence: float) -> tuple[int, int]:
     >>> ranks(99, 0.9), ranks(98, 0.9), ranks(8, 0.9)
     ((10, 90), (9, 90), (0, 9))
     """
-    high = upper_rank(n, confidence)
-    return n + 1 - high, high
+    low = math.floor(round((1.0 - confidence) * (n + 1), 9))
+    return low, n + 1 - low
 
 
 def held_out_bounds(
@@ -269,34 +254,26 @@ class HeldOutModels:
         self.order = np.argsort(self.fold, kind="stable")
         self.starts = np.cumsum(counts) - counts
         self.single = fold is None
-        sets = [np.sort(rows) for rows in np.split(self.order, self.starts[1:])]
-        self.errors, good = self._errors(fitted.leave_outs[group][1], sets)
-        errors = self.errors / solved.root[:, None]
-        bad = np.flatnonzero(~good)
+        sets = np.split(self.order, self.starts[1:])
+        left, bad = fitted.leave_outs[group][1], []
+        self.errors = np.zeros_like(left.a)  # E of every row in weighted coordinates
+        for i, found in enumerate(left.residuals(sets) if len(sets) > 1 else [None]):  # one set leaves no row
+            if found is None:
+                bad.append(i)
+            else:
+                self.errors[sets[i]] = found
         promise(
             8 * len(bad) * _coefficients(self.full).size,
             f"Refitting {len(bad)} times, each time without one fold or row,",
             "Use a larger alpha: the system is then not singular, and no refits are needed.",
         )
-        self.refitted: list[tuple[int, Array, Array]] = []
-        for i in bad:
-            weights, constant = self._refit(sets[i], Y)
-            self.refitted.append((int(i), weights, constant))
+        self.residuals = self.errors / solved.root[:, None]
+        self.refitted = [(i, *self._refit(sets[i], Y)) for i in bad]
+        for i, weights, constant in self.refitted:
             new = fitted.columns(Rows(fitted.X[fitted.numbers[sets[i]]], fitted.names))
-            errors[sets[i]] = Y[sets[i]] - new.T @ weights - constant
-        self.residuals = errors
+            self.residuals[sets[i]] = Y[sets[i]] - new.T @ weights - constant
         route = self.full.route
         self.rounding = relative_error(solved, replace(route, condition=1.0) if route.singular else route)
-
-    @staticmethod
-    def _errors(left: LeaveOut, sets: list[Array]) -> tuple[Array, Array]:
-        """E of every row in weighted coordinates, and which sets have one: not those that leave no row."""
-        E, good = np.zeros_like(left.a), np.zeros(len(sets), dtype=bool)
-        if len(sets) > 1:
-            for i, found in enumerate(left.residuals(sets)):
-                if found is not None:
-                    E[sets[i]], good[i] = found, True
-        return E, good
 
     def _refit(self, rows: Array, Y: Array) -> tuple[Array, Array]:
         """Coefficients and intercept without these rows. A model of no rows predicts zero."""
@@ -312,20 +289,18 @@ class HeldOutModels:
         weights[train] = found.dual
         return weights, found.intercept
 
-    def shares(self, new: Array) -> Array:
-        """u(x0) as rows, for `predictions`."""
-        return np.ascontiguousarray(self.solved.shares(new).T)
-
-    def predictions(self, new: Array, shares: Array, target: int) -> Array:
-        """f_-S(x0) for each training row as a column, S being the fold it is in (12)."""
-        change = shares * self.errors[:, target]
-        if not self.single:
-            change = np.add.reduceat(change[:, self.order], self.starts, axis=1)
-        centre = new.T @ _coefficients(self.full)[:, target] + self.full.intercept[target]
-        values = np.subtract(centre[:, None], change, out=change)
-        for i, weights, constant in self.refitted:
-            values[:, i] = new.T @ weights[:, target] + constant[target]
-        return values if self.single else np.asarray(values[:, self.fold])
+    def predictions(self, new: Array) -> Iterator[Array]:
+        """For each target f_-S(x0) with a column for each training row, S being the fold it is in (12)."""
+        shares = np.ascontiguousarray(self.solved.shares(new).T)  # u(x0) as rows
+        for target in range(self.errors.shape[1]):
+            change = shares * self.errors[:, target]
+            if not self.single:
+                change = np.add.reduceat(change[:, self.order], self.starts, axis=1)
+            centre = new.T @ _coefficients(self.full)[:, target] + self.full.intercept[target]
+            values = np.subtract(centre[:, None], change, out=change)
+            for i, weights, constant in self.refitted:
+                values[:, i] = new.T @ weights[:, target] + constant[target]
+            yield values if self.single else values[:, self.fold]
 
 
 def _coefficients(solution: Solution) -> Array:
@@ -379,8 +354,7 @@ def interval_bounds(
     def values(part: slice) -> Iterator[tuple[int, Array]]:
         new = fitted.columns(rows[part])
         for mine, left in groups:
-            shares = left.shares(new)
-            yield from ((int(target), left.predictions(new, shares, j)) for j, target in enumerate(mine))
+            yield from zip(mine.tolist(), left.predictions(new), strict=True)
 
     lower, upper = held_out_bounds(reach, values, len(rows), confidence)
     for mine, left in groups:  # outwards by their errors, so that an end that is a target includes it

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.checks import as_numbers, check_size, refuse_not_finite
-from mercer.data.rows import Array
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
 from mercer.text import Shown
@@ -92,51 +92,34 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     >>> round(float(noise_estimate(X, y, KernelRidge(alpha=0.1, kernel=Gaussian(1.0)))), 3)
     0.284
     """
-    targets = _targets(y)
+    from sklearn.base import clone
+
+    targets = as_numbers(y)
+    if targets is None or targets.ndim != 1:
+        raise InputError(sentence("y of noise_estimate", "one finite number per row", f"shape {np.shape(y)}"))
+    refuse_not_finite("y of noise_estimate", targets)
+    check_size("y of noise_estimate", targets)
     if estimator is None:
         return _from_repeated_inputs(X, targets)
+    how = "the residuals of a fit; what it misses counts as noise"
     if not is_smoother(estimator) and hasattr(estimator, "kernels"):
-        found = _search(estimator, X, targets, sample_weight)
-        return _residual(
-            found,
-            X,
-            targets,
-            sample_weight,
-            "the residuals of the best candidate of a search, selected with the same y",
-        )
+        estimator = clone(estimator).fit(X, targets, sample_weight).best_estimator_
+        how = "the residuals of the best candidate of a search, selected with the same y"
     if not is_smoother(estimator):
         must_be = "KernelRidge, KernelRidgeCV or None"
         raise InputError(sentence("The estimator of noise_estimate", must_be, type(estimator).__name__))
-    return _residual(estimator, X, targets, sample_weight, "the residuals of a fit; what it misses counts as noise")
-
-
-def _targets(y: Any) -> Array:
-    found = as_numbers(y)
-    if found is None or found.ndim != 1:
-        raise InputError(sentence("y of noise_estimate", "one finite number per row", f"shape {np.shape(y)}"))
-    refuse_not_finite("y of noise_estimate", found)
-    check_size("y of noise_estimate", found)
-    return found
-
-
-def _search(search: Any, X: Any, y: Array, sample_weight: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(search).fit(X, y, sample_weight).best_estimator_
+    return _residual(estimator, X, targets, sample_weight, how)
 
 
 def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) -> NoiseEstimate:
     """Residual sum of squares over its expectation in units of the noise variance, where the fit has no bias."""
     model = smoother(estimator, X, y, None, sample_weight)
     used = model.fitted_.numbers
-    place = np.full(len(y), -1)
-    place[used] = np.arange(len(used))
+    rows = model.check_rows(X)
+    trained = Rows(rows.values[used], rows.names)
     degrees = float(len(used))
-    for _, part, weights in model.fitted_.shares(model.check_rows(X)):
-        numbers = np.arange(len(y))[part]
-        mine = np.flatnonzero(place[numbers] >= 0)
-        S = weights[:, mine]
-        degrees += float(np.vdot(S, S)) - 2.0 * float(S[place[numbers[mine]], np.arange(len(mine))].sum())
+    for _, part, S in model.fitted_.shares(trained):
+        degrees += float(np.vdot(S, S)) - 2.0 * float(S[part].diagonal().sum())
     rest = (y - model.predict(X))[used]
     if degrees < 1e-6 * len(used):
         way_out = "The model interpolates the targets: use a larger alpha."
@@ -147,7 +130,13 @@ def _residual(estimator: Any, X: Any, y: Array, sample_weight: Any, how: str) ->
 
 def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
     """Pooled variance within rows of equal inputs."""
-    group = _groups(X)
+    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    if values.dtype.kind in "biuf" and values.ndim == 2:
+        group = np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
+    else:
+        numbers: dict[Any, int] = {}
+        keys = [tuple(row) if values.ndim == 2 else row for row in values]
+        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
     if len(group) != len(y):
         raise InputError(sentence("y of noise_estimate", f"{len(group)} numbers, one per row", f"{len(y)}"))
     counts = np.bincount(group)
@@ -158,13 +147,3 @@ def _from_repeated_inputs(X: Any, y: Array) -> NoiseEstimate:
         )
     rest = y - (np.bincount(group, y) / counts)[group]
     return NoiseEstimate(math.sqrt(float(rest @ rest) / degrees), float(degrees), "repeated inputs")
-
-
-def _groups(X: Any) -> Array:
-    """A number for each row, the same for equal rows."""
-    values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    if values.dtype.kind in "biuf" and values.ndim == 2:
-        return np.asarray(np.unique(values, axis=0, return_inverse=True)[1]).ravel()
-    numbers: dict[Any, int] = {}
-    keys = [tuple(row) if values.ndim == 2 else row for row in values]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from mercer.data.checks import as_numbers
+from mercer.data.checks import ASYMMETRY, as_numbers, worst_asymmetry
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.certificate import Witness, witness_of
@@ -18,7 +18,6 @@ from mercer.text import Shown
 
 # Entries of a matrix that was given: their last digit, and the few operations that made them.
 _ROUNDINGS = 10.0
-_CUT = 500
 
 
 def as_matrix(K: Any) -> tuple[Array, float]:
@@ -37,7 +36,14 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         K = K.toarray()
     if np.ma.isMaskedArray(K) and np.ma.getmaskarray(K).any():
         raise InputError("K must not have missing values (masked entries). Impute them first.")
-    table, kind = _numbers(K)
+    try:
+        kind, table = np.asarray(K).dtype, as_numbers(K)
+    except (TypeError, ValueError, OverflowError):
+        kind, table = np.dtype(object), None
+    if table is None:
+        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
+        got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
+        raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
     if table.ndim != 2 or not table.size:
         got = f"shape {table.shape}" if table.ndim != 2 else f"{table.shape[0]} x {table.shape[1]}"
         raise InputError(sentence("K", "a square matrix of at least one row", got))
@@ -49,30 +55,6 @@ def as_matrix(K: Any) -> tuple[Array, float]:
         raise InputError(sentence("K", "finite", f"{table[i, j]} in row {i}, column {j}"))
     single = kind.kind == "f" and kind.itemsize < 8
     return table, _ROUNDINGS * float(np.finfo(kind if single else np.float64).eps)
-
-
-def _numbers(K: Any) -> tuple[Array, np.dtype[Any]]:
-    try:
-        kind, table = np.asarray(K).dtype, as_numbers(K)
-    except (TypeError, ValueError, OverflowError):
-        kind, table = np.dtype(object), None
-    if table is None:
-        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
-        got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
-        raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
-    return table, kind
-
-
-def worst_asymmetry(K: Array) -> tuple[float, tuple[int, int]]:
-    """The largest |K[i, j] - K[j, i]|, and where it is."""
-    worst, place = 0.0, (0, 0)
-    for start in range(0, len(K), _CUT):
-        with np.errstate(over="ignore"):
-            gap = np.abs(K[start : start + _CUT] - K[:, start : start + _CUT].T)
-        if gap.max() > worst:
-            row, column = divmod(int(gap.argmax()), len(K))
-            worst, place = float(gap.max()), (start + row, column)
-    return worst, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,30 +127,20 @@ class GramSpectrum:
 
     def witness(self, rows: Rows | None) -> Witness | None:
         """A few rows that show a negative eigenvalue: as many as it takes, by their weight in its eigenvector."""
-        n = len(self.K)
+        n, count = len(self.K), 1
         order = np.argsort(-np.abs(np.linalg.eigh(self.symmetric)[1][:, 0]), kind="stable")
-        for count in _counts(n):
+        chosen = order[:1]
+        part = self.symmetric[np.ix_(chosen, chosen)]
+        while count < n and np.linalg.eigvalsh(part)[0] >= -self.slack:
+            count = min(n, max(count + 1, count * 3 // 2))  # 1, 2, 3, 4, 6, 9, 13, ..., n
             chosen = np.sort(order[:count])
             part = self.symmetric[np.ix_(chosen, chosen)]
-            if count == n or np.linalg.eigvalsh(part)[0] < -self.slack:
-                places = tuple(int(place) for place in chosen)
-                picked = None if rows is None else Rows(rows.values[chosen], rows.names)
-                return witness_of(part * self.unit, picked, places)
-        return None  # pragma: no cover - the last count is n
-
-
-def _counts(n: int) -> list[int]:
-    """1, 2, 3, 4, 6, 9, 13, ..., n."""
-    counts = [1]
-    while counts[-1] < n:
-        counts.append(min(n, max(counts[-1] + 1, counts[-1] * 3 // 2)))
-    return counts
+        picked = None if rows is None else Rows(rows.values[chosen], rows.names)
+        return witness_of(part * self.unit, picked, tuple(chosen.tolist()))
 
 
 # How often the negative part of K is taken away.
 _TIMES = {"clip": 1.0, "flip": 2.0, "shift": 0.0}
-# Asymmetry below this share of the largest entry is noise, as for estimators.
-_NOISE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,7 +264,7 @@ def repair(K: Any, method: str = "clip", *, return_report: bool = False) -> Arra
         )
     table, precision = as_matrix(K)
     gap, (i, j) = worst_asymmetry(table)
-    if gap > _NOISE * float(np.abs(table).max()):
+    if gap > ASYMMETRY * float(np.abs(table).max()):
         got = f"K[{i}, {j}] = {table[i, j]:.6g} and K[{j}, {i}] = {table[j, i]:.6g}"
         raise InputError(sentence("K", "symmetric", got, "If the difference is rounding error, use (K + K.T) / 2."))
     report, mended = _mend(GramSpectrum(table, precision), method)
