@@ -27,25 +27,9 @@ class Sum(Chain):
         "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"
     )
     binding: ClassVar[int] = SUM
-
-    def block(self, pair: Pair) -> Array:
-        """All tiles, added."""
-        first, *others = self.parts()
-        tile = first.values(pair)
-        for part in others:
-            other = part.values(pair)
-            tile += other
-            pair.give_back(other)
-        return tile
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """log(exp(log k1) + exp(log k2)), the larger one taken out first."""
-        found = self.logarithms(pair)
-        return None if found is None else np.asarray(reduce(np.logaddexp, found))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """All diagonals, added."""
-        return reduce(np.add, (part.diagonal(rows) for part in self.parts()))
+    symbol: ClassVar[str] = " + "
+    operation: ClassVar[np.ufunc] = np.add
+    log_operation: ClassVar[np.ufunc] = np.logaddexp
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """1 for every term."""
@@ -63,10 +47,6 @@ class Sum(Chain):
         """All, one after the other."""
         return [label for part in self.parts() for label in part.feature_labels(rows)]
 
-    def __repr__(self) -> str:
-        first, *others = self.parts()
-        return " + ".join([first.bracketed(SUM), *(part.bracketed(PRODUCT) for part in others)])
-
 
 class Product(Chain):
     """k1 k2."""
@@ -75,25 +55,9 @@ class Product(Chain):
         "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"
     )
     binding: ClassVar[int] = PRODUCT
-
-    def block(self, pair: Pair) -> Array:
-        """All tiles, multiplied."""
-        first, *others = self.parts()
-        tile = first.values(pair)
-        for part in others:
-            other = part.values(pair)
-            tile *= other
-            pair.give_back(other)
-        return tile
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """All logarithms, added."""
-        found = self.logarithms(pair)
-        return None if found is None else np.asarray(reduce(np.add, found))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """All diagonals, multiplied."""
-        return reduce(np.multiply, (part.diagonal(rows) for part in self.parts()))
+    symbol: ClassVar[str] = " * "
+    operation: ClassVar[np.ufunc] = np.multiply
+    log_operation: ClassVar[np.ufunc] = np.add
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """The product of the other factors."""
@@ -114,10 +78,6 @@ class Product(Chain):
     def feature_labels(self, rows: Rows) -> list[str]:
         """All products of a name of each."""
         return reduce(products, (part.feature_labels(rows) for part in self.parts()))
-
-    def __repr__(self) -> str:
-        first, *others = self.parts()
-        return " * ".join([first.bracketed(PRODUCT), *(part.bracketed(POWER) for part in others)])
 
 
 class Scaled(Composed):

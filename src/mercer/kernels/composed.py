@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -147,6 +148,10 @@ class Chain(Composed):
     Long chains are walked and not descended into, so that a sum over hundreds of columns is as good as one of two.
     """
 
+    symbol: ClassVar[str]  # between the parts of the text
+    operation: ClassVar[np.ufunc]  # of two values
+    log_operation: ClassVar[np.ufunc]  # of the logarithms of two values
+
     k1: Kernel
     k2: Kernel
 
@@ -164,10 +169,28 @@ class Chain(Composed):
         last = len(self.parts()) - 1
         return ["__".join(["k1"] * last), *("__".join([*["k1"] * (last - i), "k2"]) for i in range(1, last + 1))]
 
-    def logarithms(self, pair: Pair) -> list[Array] | None:
-        """Logarithms of all terms or factors; None if one has none."""
-        found = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
-        return found if len(found) == len(self.parts()) else None
+    def block(self, pair: Pair) -> Array:
+        """All tiles, added or multiplied."""
+        first, *others = self.parts()
+        tile = first.values(pair)
+        for part in others:
+            other = part.values(pair)
+            self.operation(tile, other, out=tile)
+            pair.give_back(other)
+        return tile
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The logarithm of the sum or product, from those of the parts; None if one has none."""
+        logs = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
+        return reduce(self.log_operation, logs) if len(logs) == len(self.parts()) else None
+
+    def diagonal(self, rows: Rows) -> Array:
+        """All diagonals, added or multiplied."""
+        return reduce(self.operation, (part.diagonal(rows) for part in self.parts()))
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), *self.parts()
+
+    def __repr__(self) -> str:
+        first, *others = self.parts()
+        return self.symbol.join([first.bracketed(self.binding), *(part.bracketed(self.binding + 1) for part in others)])
