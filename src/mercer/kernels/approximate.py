@@ -17,7 +17,7 @@ from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum, column_products
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.value import is_real
-from mercer.kernels.views import Mapped, On
+from mercer.kernels.views import On, View
 from mercer.runtime import promise
 from mercer.text import Brief
 
@@ -237,7 +237,7 @@ class Multiple:
 class Through:
     """A map of some columns, or of f(x): of what the kernel's base sees."""
 
-    kernel: On | Mapped
+    kernel: View
     base: FeatureMap
 
     def width(self, rows: Rows) -> int:
@@ -392,7 +392,7 @@ def choose_method(kernel: Kernel, rows: Rows) -> str:
 def _has_series(kernel: Kernel, rows: Rows) -> bool:
     if _is_exact(kernel):
         return True
-    if isinstance(kernel, On | Mapped):
+    if isinstance(kernel, View):
         return _has_series(kernel.base, kernel.seen(rows))
     if isinstance(kernel, Product) and not (kernel.k1.finite or kernel.k2.finite):
         return False
@@ -428,7 +428,7 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
             return Stacked(draw(kernel.k1), draw(kernel.k2))
         case Product():
             return _pair_maps(kernel, draw(kernel.k1), draw(kernel.k2), rows)
-        case On() | Mapped():
+        case View():
             return Through(kernel, draw(kernel.base, kernel.seen(rows)))
     raise InputError(_refusal(kernel, method))
 

@@ -67,8 +67,8 @@ def _root(number: int) -> float:
     return math.sqrt(number) if number.bit_length() <= 1000 else math.exp(0.5 * math.log(number))
 
 
-def _inverse(length: Array) -> Array:
-    """1 / length, and 0 where that is 0."""
+def inverse_or_zero(length: Array) -> Array:
+    """1 / length, and 0 where the length is 0."""
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
@@ -258,8 +258,8 @@ class Cosine(Kernel):
         sparse = hasattr(values, "tocsr")
         largest = abs(values).max(axis=1)
         largest = largest.toarray().ravel() if sparse else largest
-        table = Rows(_row_scaled(values, _inverse(np.asarray(largest, dtype=np.float64))))
-        return Rows(_row_scaled(table.values, _inverse(np.sqrt(squared_norms(table)))))
+        table = Rows(_row_scaled(values, inverse_or_zero(np.asarray(largest, dtype=np.float64))))
+        return Rows(_row_scaled(table.values, inverse_or_zero(np.sqrt(squared_norms(table)))))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 for a zero row."""

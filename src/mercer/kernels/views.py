@@ -12,6 +12,7 @@ from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
+from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
 from mercer.kernels.value import ATOM, Identity, function_name, short_name, vectorized
 
@@ -28,14 +29,56 @@ def _within_base(found: Slopes) -> Slopes:
     return {f"base__{name}": value for name, value in found.items()}
 
 
-class Mapped(Composed):
+class View(Composed):
+    """The base on what it sees of the rows."""
+
+    base: Kernel
+
+    @property
+    def positive_only(self) -> bool:  # type: ignore[override]
+        """Negative numbers are allowed where the base does not see them; `check` asks the base."""
+        return False
+
+    def seen(self, rows: Rows) -> Rows:
+        """The rows that the base sees."""
+        raise NotImplementedError
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """The pair that the base sees."""
+        raise NotImplementedError
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile."""
+        return self.base.values(self.pair_seen(pair))
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's logarithms."""
+        return self.base.logarithm(self.pair_seen(pair))
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """The base's slopes."""
+        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal."""
+        return self.base.diagonal(self.seen(rows))
+
+    def check(self, rows: Rows) -> None:
+        """The base must take what it sees."""
+        self.base.check(self.seen(rows))
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features."""
+        return self.base.features(self.seen(rows))
+
+
+class Mapped(View):
     """k(f(x), f(z)) for a function f of whole tables."""
 
     because: ClassVar[str] = (
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
-    base: Kernel
     function: Callable[[Any], Any]
 
     @property
@@ -46,11 +89,6 @@ class Mapped(Composed):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """False: the input that the function supports is unknown."""
-        return False
-
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """The function decides what the base sees."""
         return False
 
     def __post_init__(self) -> None:
@@ -83,36 +121,16 @@ class Mapped(Composed):
         return rows
 
     def seen(self, rows: Rows) -> Rows:
-        """What the base sees of these rows: f(x)."""
+        """f(x)."""
         return rows.derive(self._name, self._apply)
 
-    def block(self, pair: Pair) -> Array:
-        """The base's tile of mapped rows."""
-        return self.base.values(self.pair_seen(pair))
-
     def pair_seen(self, pair: Pair) -> Pair:
-        """What the base sees."""
+        """f(x) and f(z)."""
         return pair.mapped(self._name, self._apply)
-
-    def slopes(self, pair: Pair, weights: Array) -> Slopes:
-        """The base's, of mapped rows."""
-        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """By differences: what the function does to a column is unknown."""
         return Kernel.derivative(self, x, z, columns)
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """The base's, of mapped rows."""
-        return self.base.logarithm(self.pair_seen(pair))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """The base's diagonal of mapped rows."""
-        return self.base.diagonal(self.seen(rows))
-
-    def check(self, rows: Rows) -> None:
-        """The mapped rows must suit the base."""
-        self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
         """None: the number of columns of the result is unknown."""
@@ -121,10 +139,6 @@ class Mapped(Composed):
     def count_features(self, rows: Rows) -> int | None:
         """Number of features of the base for mapped rows."""
         return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
-
-    def features(self, rows: Rows) -> Array:
-        """The base's features of mapped rows."""
-        return self.base.features(self.seen(rows))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
@@ -138,12 +152,11 @@ class Mapped(Composed):
         return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
 
 
-class On(Composed):
+class On(View):
     """A kernel on some columns only."""
 
     because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
-    base: Kernel
     columns: int | str | Sequence[int | str] = 0
 
     @property
@@ -156,18 +169,12 @@ class On(Composed):
         """Other columns may hold anything."""
         return True
 
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """Other columns may be negative."""
-        return False
-
     def __post_init__(self) -> None:
         """Refuse what names no column."""
         super().__post_init__()
         if self.base.kind == "gram":
             raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
-        wanted = self._wanted
-        if not wanted:
+        if not self._wanted:
             raise InputError(
                 sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
             )
@@ -187,8 +194,7 @@ class On(Composed):
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base."""
-        valid, _ = self.base.verdict()
-        if valid is False:
+        if self.base.verdict()[0] is False:
             return False, "it is not a Mercer kernel on these columns"
         return super().verdict()
 
@@ -202,17 +208,9 @@ class On(Composed):
         table[:, places[: inner.shape[1]]] = inner[:, : len(places)]  # other columns may be anything
         return table
 
-    def block(self, pair: Pair) -> Array:
-        """The base's tile of these columns."""
-        return self.base.values(self.pair_seen(pair))
-
     def pair_seen(self, pair: Pair) -> Pair:
-        """What the base sees."""
+        """The columns chosen of the two blocks."""
         return pair.columns(self._wanted)
-
-    def slopes(self, pair: Pair, weights: Array) -> Slopes:
-        """The base's, of these columns."""
-        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """The base's, of these columns; zero by the others."""
@@ -223,18 +221,6 @@ class On(Composed):
             return Kernel.derivative(self, x, z, columns)
         return self.base.derivative(self.seen(x), self.seen(z), tuple(places.index(column) for column in columns))
 
-    def logarithm(self, pair: Pair) -> Array | None:
-        """The base's, of these columns."""
-        return self.base.logarithm(self.pair_seen(pair))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """The base's diagonal of these columns."""
-        return self.base.diagonal(self.seen(rows))
-
-    def check(self, rows: Rows) -> None:
-        """The chosen columns must suit the base."""
-        self.base.check(self.seen(rows))
-
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
         return self.base.feature_count(len(self._wanted))
@@ -244,16 +230,12 @@ class On(Composed):
         return self.base.count_features(self.seen(rows))
 
     def seen(self, rows: Rows) -> Rows:
-        """What the base sees of these rows: the columns chosen."""
+        """The columns chosen."""
         return rows.columns(self._wanted)
 
     def places(self, rows: Rows) -> list[int]:
         """The numbers of the columns chosen."""
         return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._wanted).values[0]]
-
-    def features(self, rows: Rows) -> Array:
-        """The base's features of these columns."""
-        return self.base.features(self.seen(rows))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names of these columns, which keep their own."""
@@ -306,8 +288,7 @@ class Normalized(Composed):
     def slopes(self, pair: Pair, weights: Array) -> Slopes:
         """Through the tile, and through the lengths of both sides."""
         own = weights * self.values(pair)
-        left, right = (self.base.diagonal(rows) for rows in (pair.x, pair.z))
-        inverse = [np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) for d in (left, right)]
+        inverse = [inverse_or_zero(self.base.diagonal(rows)) for rows in (pair.x, pair.z)]
         found = self.base.slopes(pair, weights * np.sqrt(inverse[0])[:, None] * np.sqrt(inverse[1]))
         for rows, axis, by in ((pair.x, 1, inverse[0]), (pair.z, 0, inverse[1])):
             for part in blocks(len(rows), _DIAGONAL):
@@ -332,8 +313,7 @@ class Normalized(Composed):
             raise InputError(
                 sentence(f"k(x, x) of {self.base!r}", "non-negative for .normalized()", float(squared.min()))
             )
-        length = np.sqrt(squared)
-        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        return inverse_or_zero(np.sqrt(squared))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 where k(x, x) = 0."""
