@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Identity, short_name, vectorized
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 
-class Precomputed(Kernel):
+class Precomputed(BuiltIn):
     """A Gram matrix given in place of X: n x n for training, new rows x n for prediction.
 
     Examples
@@ -31,8 +31,6 @@ class Precomputed(Kernel):
 
     kind: ClassVar[str] = "gram"
     because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""
