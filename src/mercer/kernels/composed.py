@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
 
 
+def _of_all_parts(name: str) -> Any:
+    """A property: whether this property holds for every part."""
+    return property(lambda self: all(getattr(part, name) for part in self.parts()))
+
+
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
 
@@ -45,30 +50,11 @@ class Composed(Kernel):
         kinds = {member.kind for member in self.parts()} - {"any"}
         return kinds.pop() if kinds else "any"
 
-    @property
-    def trusted(self) -> bool:  # type: ignore[override]
-        """Whether every member's values can be relied on."""
-        return all(member.trusted for member in self.parts())
-
-    @property
-    def finite(self) -> bool:  # type: ignore[override]
-        """Whether every member has explicit features."""
-        return all(member.finite for member in self.parts())
-
-    @property
-    def fixed(self) -> bool:  # type: ignore[override]
-        """Whether the features of every member are the same for all rows."""
-        return all(member.fixed for member in self.parts())
-
-    @property
-    def takes_objects(self) -> bool:
-        """Whether every member takes objects."""
-        return all(member.takes_objects for member in self.parts())
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        """Whether every member takes sparse rows."""
-        return all(member.takes_sparse for member in self.parts())
+    trusted: ClassVar[Any] = _of_all_parts("trusted")
+    finite: ClassVar[Any] = _of_all_parts("finite")
+    fixed: ClassVar[Any] = _of_all_parts("fixed")
+    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
+    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
 
     @property
     def positive_only(self) -> bool:  # type: ignore[override]
