@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,8 +27,8 @@ _FLAGS, _LARGEST_SUM = 16, 1e3
 Inverse: TypeAlias = float | Array
 
 
-class Scratch:
-    """Tile-sized buffers of one thread, handed out and taken back: fresh ones cost page faults."""
+class Scratch(threading.local):
+    """Tile-sized buffers of each thread, handed out and taken back: fresh ones cost page faults."""
 
     def __init__(self) -> None:
         self._free: list[Array] = []
@@ -67,7 +68,7 @@ class Pair:
     shared : bool
         Whether more than one kernel will ask.
     scratch : Scratch
-        The thread's buffers.
+        The threads' buffers.
     """
 
     __slots__ = ("_kept", "_parts", "dtype", "same", "scratch", "shared", "x", "z")
