@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -96,14 +97,8 @@ class Scaled(Composed):
         """Refuse a negative factor."""
         super().__post_init__()
         if not is_real(self.factor) or self.factor < 0:
-            raise InputError(
-                sentence(
-                    "The factor of a kernel",
-                    "a non-negative number",
-                    repr(self.factor),
-                    "A negative multiple of a kernel is not a kernel.",
-                )
-            )
+            hint = "A negative multiple of a kernel is not a kernel."
+            raise InputError(sentence("The factor of a kernel", "a non-negative number", repr(self.factor), hint))
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base: scaling changes no sign."""
@@ -197,20 +192,14 @@ class Power(Composed):
         single = self.base.features(rows)
         if single.shape[1] == 1:
             return np.asarray(single ** int(self.exponent))
-        result = single
-        for _ in range(int(self.exponent) - 1):
-            result = column_products(result, single)
-        return result
+        return reduce(column_products, repeat(single, int(self.exponent)))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """All products of as many names as the exponent says."""
         single = self.base.feature_labels(rows)
         if len(single) == 1:
             return [Label.of(single[0]).raised(int(self.exponent))]
-        result = single
-        for _ in range(int(self.exponent) - 1):
-            result = products(result, single)
-        return result
+        return reduce(products, repeat(single, int(self.exponent)))
 
     def __repr__(self) -> str:
         return f"{self.base.bracketed(ATOM)} ** {int(self.exponent)}"

@@ -43,13 +43,9 @@ class Precomputed(BuiltIn):
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
         if len(rows) != rows.width:
+            hint = "For new rows, pass their k(x, x) as diag= to the method of the model."
             raise InputError(
-                sentence(
-                    "The matrix for Precomputed().diag",
-                    "square",
-                    f"{len(rows)} x {rows.width}",
-                    "For new rows, pass their k(x, x) as diag= to the method of the model.",
-                )
+                sentence("The matrix for Precomputed().diag", "square", f"{len(rows)} x {rows.width}", hint)
             )
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
@@ -107,9 +103,8 @@ def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
-        raise InputError(
-            sentence(f"The result of {owner!r}", f"a table of {count} rows, one per row of X", f"shape {table.shape}")
-        )
+        must_be = f"a table of {count} rows, one per row of X"
+        raise InputError(sentence(f"The result of {owner!r}", must_be, f"shape {table.shape}"))
     if not np.isfinite(table).all():
         raise InputError(sentence(f"Every feature of {owner!r}", "finite", "NaN or infinity"))
     return table
@@ -145,10 +140,6 @@ class FromFeatures(Kernel):
         """Refuse what cannot be called."""
         vectorized(self, "phi", self.phi)
 
-    def mapped(self, rows: Rows) -> Rows:
-        """The features of these rows; of a table they are computed once."""
-        return rows.derive(("phi", Identity(self.phi)), self._table)
-
     def _table(self, values: Any) -> Rows:
         return Rows(_feature_table(self, self.phi(values), values.shape[0]))
 
@@ -162,8 +153,8 @@ class FromFeatures(Kernel):
         return np.asarray(np.einsum("ij,ij->i", table, table))
 
     def features(self, rows: Rows) -> Array:
-        """phi(x)."""
-        return np.asarray(self.mapped(rows).values)
+        """phi(x), computed once for a table."""
+        return np.asarray(rows.derive(("phi", Identity(self.phi)), self._table).values)
 
 
 class Outer(Kernel):
@@ -197,13 +188,9 @@ class Outer(Kernel):
     def _column(self, values: Any) -> Rows:
         table = _feature_table(self, self.f(values), values.shape[0])
         if table.shape[1] != 1:
+            hint = "For several features, use FromFeatures."
             raise InputError(
-                sentence(
-                    f"The result of {self!r}",
-                    "one number per row",
-                    f"{table.shape[1]} numbers per row",
-                    "For several features, use FromFeatures.",
-                )
+                sentence(f"The result of {self!r}", "one number per row", f"{table.shape[1]} numbers per row", hint)
             )
         return Rows(table)
 
