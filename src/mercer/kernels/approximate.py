@@ -446,10 +446,10 @@ def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Ge
 def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
     """Features of the last table, and bounds for all pairs of rows of all tables."""
     rows = tables[-1]
-    promise(16 * max(len(rows), 1) * drawn.width, f"A table of {len(rows)} x {drawn.width} features", _HINT)
+    count, n = drawn.width, sum(map(len, tables))
+    promise(16 * max(len(rows), 1) * count, f"A table of {len(rows)} x {count} features", _HINT)
     limits = drawn.limits(tables)
-    n = sum(map(len, tables))
-    certain = limits.certain + EPS * (drawn.width + 16) * limits.size
+    certain = limits.certain + EPS * (count + 16) * limits.size
 
     def bound(pairs: int) -> float:
         return certain + math.sqrt(2.0 * limits.spread * math.log(2.0 * pairs / (1.0 - asked)))

@@ -336,9 +336,8 @@ class Matern(BuiltIn, Stationary):
         """Validate `width` and `nu`."""
         super().__post_init__()
         if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
-            raise InputError(
-                sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
-            )
+            hint = "For nu = infinity use Gaussian."
+            raise InputError(sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint))
 
     def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""

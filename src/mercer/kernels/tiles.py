@@ -74,14 +74,9 @@ def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:
-        raise InputError(
-            sentence(
-                f"The result of {kernel!r}",
-                f"an array of shape {pair.shape}: one row per row of X, one column per row of Z",
-                f"shape {result.shape}",
-                "A kernel takes whole blocks (X, Z), not single rows.",
-            )
-        )
+        must_be = f"an array of shape {pair.shape}: one row per row of X, one column per row of Z"
+        hint = "A kernel takes whole blocks (X, Z), not single rows."
+        raise InputError(sentence(f"The result of {kernel!r}", must_be, f"shape {result.shape}", hint))
     if not np.isfinite(result).all():
         raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity"))
     if pair.same:
@@ -167,11 +162,9 @@ def _fill(result: Array, kernel: Kernel, x: Rows, z: Rows, places: list[Tile], *
 
 
 def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
-    promise(
-        shape[0] * shape[1] * np.dtype(dtype).itemsize,
-        f"A matrix of {shape[0]} x {shape[1]} kernel values",
-        "Use dtype=numpy.float32, or fewer rows at a time.",
-    )
+    what = f"A matrix of {shape[0]} x {shape[1]} kernel values"
+    hint = "Use dtype=numpy.float32, or fewer rows at a time."
+    promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what, hint)
     return np.empty(shape, dtype=dtype)
 
 

@@ -111,13 +111,8 @@ class Mapped(View):
         except InputError as problem:
             raise InputError(f"The function in {self!r} must return a table: {problem}") from None
         if len(rows) != values.shape[0]:
-            raise InputError(
-                sentence(
-                    f"The result of {self!r}",
-                    f"a table of {values.shape[0]} rows, one per row of X",
-                    f"{len(rows)} rows",
-                )
-            )
+            must_be = f"a table of {values.shape[0]} rows, one per row of X"
+            raise InputError(sentence(f"The result of {self!r}", must_be, f"{len(rows)} rows"))
         return rows
 
     def seen(self, rows: Rows) -> Rows:
