@@ -35,10 +35,7 @@ class Precomputed(BuiltIn):
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""
         columns = pair.z.values[:, 0]
-        part = pair.x.values[:, columns[0] : columns[-1] + 1] if len(columns) else pair.x.values[:, :0]
-        tile = pair.buffer()
-        np.copyto(tile, part.toarray() if pair.x.sparse else part)
-        return tile
+        return pair.copy_of(pair.x.values[:, columns[0] : columns[-1] + 1] if len(columns) else pair.x.values[:, :0])
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""

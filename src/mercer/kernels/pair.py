@@ -104,6 +104,12 @@ class Pair:
         tile.fill(value)
         return tile
 
+    def copy_of(self, values: Any) -> Array:
+        """A tile with these values, an array or a sparse matrix."""
+        tile = self.buffer()
+        np.copyto(tile, _dense(values))
+        return tile
+
     def give_back(self, tile: Array) -> None:
         """Return a tile that is no longer needed."""
         self.scratch.give(tile)
@@ -167,9 +173,7 @@ class Pair:
             return make()
         if key not in self._kept:
             self._kept[key] = make()
-        tile = self.buffer()
-        np.copyto(tile, self._kept[key])
-        return tile
+        return self.copy_of(self._kept[key])
 
     def close(self) -> None:
         """Give every kept tile back to the thread."""
@@ -180,14 +184,9 @@ class Pair:
 
     def _dot(self) -> Array:
         if self.x.sparse or self.z.sparse:
-            return self._dense_tile(self.x.values @ self.z.values.T)
+            return self.copy_of(self.x.values @ self.z.values.T)
         x, z = self.dense()
         return np.matmul(x, z.T, out=self.buffer())
-
-    def _dense_tile(self, product: Any) -> Array:
-        tile = self.buffer()
-        np.copyto(tile, product.toarray() if hasattr(product, "toarray") else product, casting="same_kind")
-        return tile
 
     def _squared_distance(self, inverse: Inverse, *, careful: bool = False) -> Array:
         """By one matrix product; where that cancels digits that matter, from differences."""
@@ -205,7 +204,7 @@ class Pair:
         if self.x.sparse or self.z.sparse:
             x, z = (_scaled(rows, inverse) for rows in (self.x, self.z))
             x2, z2 = squared_norms(x), squared_norms(z)
-            tile = self._dense_tile(x @ z.T)
+            tile = self.copy_of(x @ z.T)
             tile *= -2.0
             tile += x2[:, None]
             tile += z2
