@@ -12,7 +12,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
-from mercer.kernels.composed import Chain, Composed
+from mercer.kernels.composed import Chain, Rule
 from mercer.kernels.labels import Label, products, scaled
 from mercer.kernels.products import integer_power
 from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
@@ -81,7 +81,7 @@ class Product(Chain):
         return reduce(products, (part.feature_labels(rows) for part in self.parts()))
 
 
-class Scaled(Composed):
+class Scaled(Rule):
     """factor k, for a factor that is not negative."""
 
     because: ClassVar[str] = (
@@ -146,7 +146,7 @@ class Scaled(Composed):
         return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
 
 
-class Power(Composed):
+class Power(Rule):
     """k^exponent, for a positive whole exponent."""
 
     because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
@@ -205,7 +205,7 @@ class Power(Composed):
         return f"{self.base.bracketed(ATOM)} ** {int(self.exponent)}"
 
 
-class Exp(Composed):
+class Exp(Rule):
     """exp(k)."""
 
     because: ClassVar[str] = (
@@ -213,12 +213,9 @@ class Exp(Composed):
         "kernels"
     )
 
-    base: Kernel
+    finite: ClassVar[bool] = False
 
-    @property
-    def finite(self) -> bool:  # type: ignore[override]
-        """Its features are infinitely many."""
-        return False
+    base: Kernel
 
     def block(self, pair: Pair) -> Array:
         """exp of the tile."""

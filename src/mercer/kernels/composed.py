@@ -28,6 +28,14 @@ def _of_all_parts(name: str) -> Any:
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
 
+    kind: ClassVar[Any] = property(lambda self: min({part.kind for part in self.parts()} - {"any"}, default="any"))
+    positive_only: ClassVar[Any] = property(lambda self: any(part.positive_only for part in self.parts()))
+    trusted: ClassVar[Any] = _of_all_parts("trusted")
+    finite: ClassVar[Any] = _of_all_parts("finite")
+    fixed: ClassVar[Any] = _of_all_parts("fixed")
+    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
+    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
+
     def __post_init__(self) -> None:
         """Refuse members that take different kinds of rows."""
         for name, member in self.items():
@@ -42,24 +50,6 @@ class Composed(Kernel):
                 f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: one takes "
                 f"{', another '.join(_INPUTS[kind] for kind in sorted(kinds))}. {way_out}"
             )
-
-    # The kind and trust of a composed kernel are those of its members.
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """What rows all members take."""
-        kinds = {member.kind for member in self.parts()} - {"any"}
-        return kinds.pop() if kinds else "any"
-
-    trusted: ClassVar[Any] = _of_all_parts("trusted")
-    finite: ClassVar[Any] = _of_all_parts("finite")
-    fixed: ClassVar[Any] = _of_all_parts("fixed")
-    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
-    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
-
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """Whether a member refuses negative numbers."""
-        return any(member.positive_only for member in self.parts())
 
     def verdict(self) -> tuple[bool | None, str]:
         """Valid where every member is; otherwise the rule says nothing."""
@@ -83,7 +73,14 @@ class Composed(Kernel):
         """The number of features, given that of each member: the base's, unless the rule says otherwise."""
         return counts[0]
 
-    # -- the chain rule, for parameters and columns alike -----------------------------------------------
+    def check(self, rows: Rows) -> None:
+        """Rows must suit every member."""
+        for member in self.parts():
+            member.check(rows)
+
+
+class Rule(Composed):
+    """A function of the values of other kernels, differentiated by the chain rule: by parameters and by columns."""
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """Derivatives of the rule by the value of each part, given these values."""
@@ -122,13 +119,8 @@ class Composed(Kernel):
                 found = found + self.second_partial(values, i, j) * left[i] * right[j]
         return np.asarray(found)
 
-    def check(self, rows: Rows) -> None:
-        """Rows must suit every member."""
-        for member in self.parts():
-            member.check(rows)
 
-
-class Chain(Composed):
+class Chain(Rule):
     """A rule of two members that may be applied many times over: k1 is then a chain itself.
 
     Long chains are walked and not descended into, so that a sum over hundreds of columns is as good as one of two.

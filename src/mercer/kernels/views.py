@@ -32,12 +32,9 @@ def _within_base(found: Slopes) -> Slopes:
 class View(Composed):
     """The base on what it sees of the rows."""
 
-    base: Kernel
+    positive_only: ClassVar[bool] = False  # negative numbers may be where the base does not see them; `check` asks it
 
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """Negative numbers are allowed where the base does not see them; `check` asks the base."""
-        return False
+    base: Kernel
 
     def seen(self, rows: Rows) -> Rows:
         """The rows that the base sees."""
@@ -79,17 +76,10 @@ class Mapped(View):
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
+    kind: ClassVar[str] = "any"  # whatever the function takes
+    takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
+
     function: Callable[[Any], Any]
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Whatever the function takes."""
-        return "any"
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        """False: the input that the function supports is unknown."""
-        return False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
@@ -123,10 +113,6 @@ class Mapped(View):
         """f(x) and f(z)."""
         return pair.mapped(self._name, self._apply)
 
-    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
-        """By differences: what the function does to a column is unknown."""
-        return Kernel.derivative(self, x, z, columns)
-
     def feature_count(self, width: int) -> int | None:
         """None: the number of columns of the result is unknown."""
         return None
@@ -152,17 +138,10 @@ class On(View):
 
     because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
+    kind: ClassVar[str] = "vectors"  # tables, whatever the chosen columns hold
+    takes_objects: ClassVar[bool] = True  # other columns may hold anything
+
     columns: int | str | Sequence[int | str] = 0
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Tables, whatever the chosen columns hold."""
-        return "vectors"
-
-    @property
-    def takes_objects(self) -> bool:
-        """Other columns may hold anything."""
-        return True
 
     def __post_init__(self) -> None:
         """Refuse what names no column."""
@@ -213,7 +192,7 @@ class On(View):
         if any(column not in places for column in columns):
             return np.zeros((len(x), len(z)))
         if len(set(places)) < len(places):  # a column that is chosen twice moves in both places
-            return Kernel.derivative(self, x, z, columns)
+            return super().derivative(x, z, columns)
         return self.base.derivative(self.seen(x), self.seen(z), tuple(places.index(column) for column in columns))
 
     def feature_count(self, width: int) -> int | None:
@@ -292,10 +271,6 @@ class Normalized(Composed):
                 for name, value in self.base.slopes(square, np.diag(m)).items():
                     found[name] = found[name] + value
         return _within_base(found)
-
-    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
-        """By differences: lengths change with the row."""
-        return Kernel.derivative(self, x, z, columns)
 
     def _inverse_length(self, rows: Rows) -> Array:
         with np.errstate(over="ignore"):
