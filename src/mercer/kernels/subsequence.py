@@ -118,16 +118,19 @@ class _Context:
         codes = _pad(symbols, texts)
         self.texts, self.places = np.nonzero(codes >= 0)
         self.codes = codes[self.texts, self.places]
-        S = np.zeros((*codes.T.shape, len(symbols.known)))
-        S[self.places, self.texts, self.codes] = 1.0
-        self.before = _accumulate(S, decay) if length > 1 else None
-        self.after = _accumulate(S[::-1], decay)[::-1] if length > 2 else None
+        self.tables: list[Array] = []
+        if length > 1:
+            S = np.zeros((*codes.T.shape, len(symbols.known)))
+            S[self.places, self.texts, self.codes] = 1.0
+            self.tables = [_accumulate(S, decay)]
+        if length > 2:
+            self.tables.append(_accumulate(S[::-1], decay)[::-1])
 
     def of(self, letter: int) -> tuple[Array, list[Array]]:
         """The texts of every occurrence of a letter, and the tables around it."""
         mine = self.codes == letter
         texts, places = self.texts[mine], self.places[mine]
-        return texts, [table[places, texts] for table in (self.before, self.after) if table is not None]
+        return texts, [table[places, texts] for table in self.tables]
 
 
 def _by_letters(symbols: Symbols, x: range, z: range, length: int, decay: float) -> Array:
