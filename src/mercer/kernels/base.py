@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mercer.kernels.certificate import Certificate
     from mercer.kernels.pair import Pair
 
-_DIAGONAL_BLOCK = 32
+DIAGONAL_BLOCK = 32  # rows of a block whose diagonal is wanted
 # As many features as no memory holds: beyond, their exact number is of no interest.
 ENDLESS = 2**62
 _NAME = 100  # bytes a feature's name takes, roughly
@@ -95,7 +95,7 @@ class Kernel(Value):
         """k(x, x) of each row; override where it is cheaper than a block."""
         from mercer.kernels.tiles import blocks, tile
 
-        cuts = [rows[part] for part in blocks(len(rows), _DIAGONAL_BLOCK)]
+        cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
         parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
         return np.concatenate(parts) if parts else np.empty(0)
 

@@ -123,9 +123,7 @@ class Pair:
 
         `careful`: short distances have their digits whatever the size of the rows, as their roots need.
         """
-        if not self.shared:
-            return self._squared_distance(inverse, careful=careful)
-        if np.ndim(inverse) == 0:
+        if self.shared and np.ndim(inverse) == 0:
             tile = self._once("squared distance", lambda: self._squared_distance(1.0, careful=True))
             tile *= float(inverse) ** 2
             return tile
@@ -139,14 +137,12 @@ class Pair:
 
     def manhattan(self, inverse: Inverse) -> Array:
         """sum_j |x_j - z_j| inverse_j."""
-        from scipy.spatial.distance import cdist
-
         if self.shared and np.ndim(inverse) == 0:
-            tile = self._once("manhattan", lambda: self._manhattan(cdist, 1.0))
+            tile = self._once("manhattan", lambda: self._manhattan(1.0))
             tile *= inverse
             return tile
         key = ("manhattan", np.asarray(inverse, dtype=np.float64).tobytes())
-        return self._once(key, lambda: self._manhattan(cdist, inverse))
+        return self._once(key, lambda: self._manhattan(inverse))
 
     def columns(self, wanted: Columns) -> Pair:
         """The pair seen through some columns only."""
@@ -267,8 +263,10 @@ class Pair:
             flat[part] = squared_norms(delta * inverse)
         return tile
 
-    def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
+    def _manhattan(self, inverse: Inverse) -> Array:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""
+        from scipy.spatial.distance import cdist
+
         x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
         flags, size = _flags(x, z, each)
@@ -276,7 +274,7 @@ class Pair:
         others = (x[:, ~flags], z[:, ~flags]) if some else (x, z)
         weights = {} if np.ndim(inverse) == 0 else {"w": each[~flags]}
         single = self.dtype != np.float64
-        tile = cdist(*others, "cityblock", out=None if single else self.buffer(), **weights)
+        tile: Array = cdist(*others, "cityblock", out=None if single else self.buffer(), **weights)
         if not weights:
             tile *= inverse
         if some:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel, Slopes
+from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
 from mercer.kernels.products import inverse_or_zero
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mercer.kernels.pair import Pair
-
-
-_DIAGONAL = 32  # rows of a block whose diagonal is wanted
 
 
 def _within_base(found: Slopes) -> Slopes:
@@ -265,7 +262,7 @@ class Normalized(Composed):
         inverse = [inverse_or_zero(self.base.diagonal(rows)) for rows in (pair.x, pair.z)]
         found = self.base.slopes(pair, weights * np.sqrt(inverse[0])[:, None] * np.sqrt(inverse[1]))
         for rows, axis, by in ((pair.x, 1, inverse[0]), (pair.z, 0, inverse[1])):
-            for part in blocks(len(rows), _DIAGONAL):
+            for part in blocks(len(rows), DIAGONAL_BLOCK):
                 some, m = rows[part], -0.5 * (own.sum(axis=axis) * by)[part]
                 square = type(pair)(some, some, same=True, shared=self.base.leaves() > 1)
                 for name, value in self.base.slopes(square, np.diag(m)).items():
