@@ -120,19 +120,19 @@ class Stationary(Kernel):
         """By the widths from the slope of the profile, by other parameters from differences."""
         if type(self).slope is Stationary.slope:
             return super().slopes(pair, weights)
-        inverse = self.inverse(pair.x.width)
         s = self.distance(pair)
         s = np.minimum(s, _LONGEST**2, out=s)
         B = weights * (-self.power * self.slope(s))
-        found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B, inverse)}
+        found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B)}
         return found | self.other_slopes(pair, weights, s)
 
     def other_slopes(self, pair: Pair, weights: Array, s: Array) -> Slopes:
         """By other parameters than the widths; s of the tile is known."""
         return self.slopes_by_differences(pair, weights, [name for name in self.tunable() if name != "width"])
 
-    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+    def _by_column(self, pair: Pair, B: Array) -> Array:
         """sum_ab B_ab s_j(a, b) of every column j: for squares by one product."""
+        inverse = self.inverse(pair.x.width)
         if self.power == 2:
             x, z = pair.scaled(inverse)
             if max(np.abs(x).max(initial=0.0), np.abs(z).max(initial=0.0)) <= _FAR:
@@ -143,9 +143,8 @@ class Stationary(Kernel):
         steps = ((x_j[:, None] - z_j) * i for x_j, z_j, i in zip(x.T, z.T, by, strict=True))
         return np.array([np.vdot(B, np.minimum(np.abs(step), _LONGEST) ** self.power) for step in steps])
 
-    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
-        """ds / dx_j, for differences delta = x_j - z_j."""
-        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
+    def column_slope(self, delta: Array, by: float) -> Array:
+        """ds / dx_j, for differences delta = x_j - z_j and 1 / width_j."""
         return np.asarray(2.0 * by**2 * delta if self.power == 2 else by * np.sign(delta))
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
@@ -157,8 +156,9 @@ class Stationary(Kernel):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             found = (self.slope, self.bend)[len(columns) - 1](self.distance(pair))
         left, right = pair.dense()
+        by = np.broadcast_to(np.asarray(self.inverse(x.width), dtype=np.float64), (x.width,))
         for column in columns:
-            found = found * self.column_slope(np.subtract.outer(left[:, column], right[:, column]), column, x.width)
+            found = found * self.column_slope(np.subtract.outer(left[:, column], right[:, column]), by[column])
         return np.asarray(found)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
@@ -469,7 +469,7 @@ class Periodic(Exponential):
         for i, x_j, z_j in zip(by, x.T, z.T, strict=True):
             yield float(i), (x_j[:, None] - z_j) * (math.pi / float(self.period))
 
-    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+    def _by_column(self, pair: Pair, B: Array) -> Array:
         """sum_ab B_ab 4 sin^2(pi delta_j / period) / width_j^2 of every column."""
         return np.array([np.vdot(B, (2.0 * i * np.sin(angle)) ** 2) for i, angle in self._angles(pair)])
 
@@ -478,9 +478,8 @@ class Periodic(Exponential):
         B = -4.0 * weights * self.slope(s)
         return {"period": np.asarray(sum(i**2 * np.vdot(B, a * np.sin(2.0 * a)) for i, a in self._angles(pair)))}
 
-    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
+    def column_slope(self, delta: Array, by: float) -> Array:
         """ds / dx_j = 4 pi / period sin(2 pi delta / period) / width_j^2."""
-        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
         turn = math.pi / float(self.period)
         return np.asarray(4.0 * turn * by**2 * np.sin(2.0 * turn * delta))
 
