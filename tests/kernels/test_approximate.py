@@ -51,6 +51,8 @@ COMPOSED = [
     Gaussian() + Linear(),
     Polynomial(2) * Gaussian(),
     Gaussian() * Linear() + Gaussian() * Matern(),
+    Linear() * Gaussian() * Laplacian(),
+    Linear() * Gaussian() * Cosine(),
     3.0 * (Gaussian().map(np.tanh) + Cosine()) * Constant(0.5),
     0.0 * Gaussian(),
 ]
@@ -310,8 +312,9 @@ def test_kernels_without_a_series_are_refused(kernel, columns):
     assert tells(ask(kernel, np.ones((2, columns)), method="taylor"), "method='taylor'", repr(kernel), "'fourier'")
 
 
-def test_a_product_of_sums_is_to_be_written_out():
-    kernel = (Gaussian() + Linear()) * (Gaussian() + Linear())
+@pytest.mark.parametrize("factor", [Gaussian() + Linear(), 3.0 * (Gaussian() + Linear())], ids=repr)
+def test_a_product_of_sums_is_to_be_written_out(factor):
+    kernel = factor * (Gaussian() + Linear()) * Linear()
     assert tells(ask(kernel, np.ones((2, 2))), f"Random features of {kernel!r}")
 
 

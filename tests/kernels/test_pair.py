@@ -1,5 +1,7 @@
 """Rows against rows: the quantities kernels are made of, and the buffers they are written in."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -222,6 +224,15 @@ def test_a_buffer_of_another_precision_has_the_right_type():
     assert tile.dtype == np.float32
     tile[:] = 1.0
     assert tile.sum() == 32.0
+
+
+def test_buffers_belong_to_a_thread():
+    scratch = Scratch()
+    mine = scratch.take((4, 4), np.float64)
+    scratch.give(mine)
+    with ThreadPoolExecutor(1) as other:
+        assert not np.shares_memory(mine, other.submit(scratch.take, (4, 4), np.float64).result())
+    assert np.shares_memory(mine, scratch.take((4, 4), np.float64))
 
 
 def test_closing_a_shared_pair_gives_its_tiles_back(rng):

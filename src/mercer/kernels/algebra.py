@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import Kernel, Slopes
-from mercer.kernels.composed import Chain, Composed
+from mercer.kernels.composed import Chain, Rule
 from mercer.kernels.labels import Label, products, scaled
 from mercer.kernels.products import integer_power
 from mercer.kernels.value import ATOM, POWER, PRODUCT, SUM, is_real, whole_number
@@ -27,25 +28,9 @@ class Sum(Chain):
         "a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)"
     )
     binding: ClassVar[int] = SUM
-
-    def block(self, pair: Pair) -> Array:
-        """All tiles, added."""
-        first, *others = self.parts()
-        tile = first.values(pair)
-        for part in others:
-            other = part.values(pair)
-            tile += other
-            pair.give_back(other)
-        return tile
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """log(exp(log k1) + exp(log k2)), the larger one taken out first."""
-        found = self.logarithms(pair)
-        return None if found is None else np.asarray(reduce(np.logaddexp, found))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """All diagonals, added."""
-        return reduce(np.add, (part.diagonal(rows) for part in self.parts()))
+    symbol: ClassVar[str] = " + "
+    operation: ClassVar[np.ufunc] = np.add
+    log_operation: ClassVar[np.ufunc] = np.logaddexp
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """1 for every term."""
@@ -63,10 +48,6 @@ class Sum(Chain):
         """All, one after the other."""
         return [label for part in self.parts() for label in part.feature_labels(rows)]
 
-    def __repr__(self) -> str:
-        first, *others = self.parts()
-        return " + ".join([first.bracketed(SUM), *(part.bracketed(PRODUCT) for part in others)])
-
 
 class Product(Chain):
     """k1 k2."""
@@ -75,25 +56,9 @@ class Product(Chain):
         "a product of Mercer kernels is a Mercer kernel (its feature map: all products of two features)"
     )
     binding: ClassVar[int] = PRODUCT
-
-    def block(self, pair: Pair) -> Array:
-        """All tiles, multiplied."""
-        first, *others = self.parts()
-        tile = first.values(pair)
-        for part in others:
-            other = part.values(pair)
-            tile *= other
-            pair.give_back(other)
-        return tile
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """All logarithms, added."""
-        found = self.logarithms(pair)
-        return None if found is None else np.asarray(reduce(np.add, found))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """All diagonals, multiplied."""
-        return reduce(np.multiply, (part.diagonal(rows) for part in self.parts()))
+    symbol: ClassVar[str] = " * "
+    operation: ClassVar[np.ufunc] = np.multiply
+    log_operation: ClassVar[np.ufunc] = np.add
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """The product of the other factors."""
@@ -115,12 +80,8 @@ class Product(Chain):
         """All products of a name of each."""
         return reduce(products, (part.feature_labels(rows) for part in self.parts()))
 
-    def __repr__(self) -> str:
-        first, *others = self.parts()
-        return " * ".join([first.bracketed(PRODUCT), *(part.bracketed(POWER) for part in others)])
 
-
-class Scaled(Composed):
+class Scaled(Rule):
     """factor k, for a factor that is not negative."""
 
     because: ClassVar[str] = (
@@ -136,14 +97,8 @@ class Scaled(Composed):
         """Refuse a negative factor."""
         super().__post_init__()
         if not is_real(self.factor) or self.factor < 0:
-            raise InputError(
-                sentence(
-                    "The factor of a kernel",
-                    "a non-negative number",
-                    repr(self.factor),
-                    "A negative multiple of a kernel is not a kernel.",
-                )
-            )
+            hint = "A negative multiple of a kernel is not a kernel."
+            raise InputError(sentence("The factor of a kernel", "a non-negative number", repr(self.factor), hint))
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base: scaling changes no sign."""
@@ -191,7 +146,7 @@ class Scaled(Composed):
         return f"{float(self.factor)!r} * {self.base.bracketed(POWER)}"
 
 
-class Power(Composed):
+class Power(Rule):
     """k^exponent, for a positive whole exponent."""
 
     because: ClassVar[str] = "a whole power of a Mercer kernel is a product of Mercer kernels"
@@ -237,26 +192,20 @@ class Power(Composed):
         single = self.base.features(rows)
         if single.shape[1] == 1:
             return np.asarray(single ** int(self.exponent))
-        result = single
-        for _ in range(int(self.exponent) - 1):
-            result = column_products(result, single)
-        return result
+        return reduce(column_products, repeat(single, int(self.exponent)))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """All products of as many names as the exponent says."""
         single = self.base.feature_labels(rows)
         if len(single) == 1:
             return [Label.of(single[0]).raised(int(self.exponent))]
-        result = single
-        for _ in range(int(self.exponent) - 1):
-            result = products(result, single)
-        return result
+        return reduce(products, repeat(single, int(self.exponent)))
 
     def __repr__(self) -> str:
         return f"{self.base.bracketed(ATOM)} ** {int(self.exponent)}"
 
 
-class Exp(Composed):
+class Exp(Rule):
     """exp(k)."""
 
     because: ClassVar[str] = (
@@ -264,12 +213,9 @@ class Exp(Composed):
         "kernels"
     )
 
-    base: Kernel
+    finite: ClassVar[bool] = False
 
-    @property
-    def finite(self) -> bool:  # type: ignore[override]
-        """Its features are infinitely many."""
-        return False
+    base: Kernel
 
     def block(self, pair: Pair) -> Array:
         """exp of the tile."""

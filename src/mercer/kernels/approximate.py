@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.algebra import Power, Product, Scaled, Sum, column_products
+from mercer.kernels.products import Constant
 from mercer.kernels.stationary import Gaussian, Stationary
 from mercer.kernels.value import is_real
-from mercer.kernels.views import Mapped, On
+from mercer.kernels.views import On, View
 from mercer.runtime import promise
 from mercer.text import Brief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mercer.kernels.base import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
+_HINT = "Use a smaller count, or the kernel itself, k(X, Z)."  # where memory does not suffice
 
 
 @dataclass(frozen=True)
@@ -43,31 +46,30 @@ class Limits:
     size: float
 
 
-class FeatureMap(Protocol):
-    """What can be asked of a map, once drawn."""
+@dataclass(frozen=True)
+class FeatureMap:
+    """A map, once drawn: its number of features, the features of any rows, and how near they are."""
 
-    def width(self, rows: Rows) -> int:
-        """Number of features."""
+    width: int
 
     def features(self, rows: Rows) -> Array:
         """phi(x) of every row."""
+        raise NotImplementedError
 
     def limits(self, tables: Sequence[Rows]) -> Limits:
         """How near it is, for pairs of rows of these tables."""
+        raise NotImplementedError
 
     def variance(self, x: Rows, z: Rows) -> Array:
-        """Variance of every phi(x)'phi(z) over draws of the map."""
+        """Variance of every phi(x)'phi(z) over draws of the map: 0 where nothing is drawn."""
+        return np.zeros((len(x), len(z)))
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(FeatureMap):
     """The features of a kernel that has finitely many."""
 
     kernel: Kernel
-
-    def width(self, rows: Rows) -> int:
-        """All there are."""
-        return self.kernel.count_features(rows) or 0
 
     def features(self, rows: Rows) -> Array:
         """The kernel's own."""
@@ -77,30 +79,21 @@ class Exact:
         """No error."""
         return Limits(0.0, 0.0, max(float(self.kernel.diagonal(rows).max(initial=0.0)) for rows in tables))
 
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """None."""
-        return np.zeros((len(x), len(z)))
-
 
 @dataclass(frozen=True)
-class Taylor:
+class Taylor(FeatureMap):
     """The power series of exp(-(x - z)^2 / (2 width^2)), cut off: exp(-u^2 / 2) u^j / sqrt(j!), u = x / width."""
 
     kernel: Gaussian
-    count: int
 
     def _scaled(self, rows: Rows) -> Array:
         return np.asarray(rows.dense() * self.kernel.inverse(1))
-
-    def width(self, rows: Rows) -> int:
-        """The number of features asked for."""
-        return self.count
 
     def features(self, rows: Rows) -> Array:
         """The first terms, by logarithms: exp(-u^2 / 2) alone may vanish where its product with u^j does not."""
         from scipy.special import gammaln, xlogy
 
-        u, j = self._scaled(rows), np.arange(self.count, dtype=np.float64)
+        u, j = self._scaled(rows), np.arange(self.width, dtype=np.float64)
         result = xlogy(j, np.abs(u))
         result -= 0.5 * (u * u + gammaln(j + 1.0))
         np.exp(result, out=result)
@@ -108,30 +101,22 @@ class Taylor:
         return np.asarray(result)
 
     def limits(self, tables: Sequence[Rows]) -> Limits:
-        """The tail of a Poisson distribution: P(N >= count) for N of mean max u^2; attained at x = z."""
+        """The tail of a Poisson distribution: P(N >= width) for N of mean max u^2; attained at x = z."""
         from scipy.special import gammainc
 
         longest = max(float(np.abs(self._scaled(rows)).max(initial=0.0)) for rows in tables)
-        terms = max(self.count, longest**2)
+        terms = max(self.width, longest**2)
         rounding = 4.0 * EPS * terms * math.log(2.0 + terms)  # of the logarithms
-        return Limits(float(gammainc(self.count, longest**2)) + rounding, 0.0, 1.0)
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """None."""
-        return np.zeros((len(x), len(z)))
+        return Limits(float(gammainc(self.width, longest**2)) + rounding, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Fourier:
+class Fourier(FeatureMap):
     """cos(w'x) and sin(w'x) of random frequencies w; k(x, z) is the amplitude times the mean of cos(w'(x - z))."""
 
     kernel: Kernel
     amplitude: float
     frequencies: Array  # one per row
-
-    def width(self, rows: Rows) -> int:
-        """Two per frequency."""
-        return 2 * len(self.frequencies)
 
     def features(self, rows: Rows) -> Array:
         """All cosines, then all sines."""
@@ -158,15 +143,11 @@ class Fourier:
 
 
 @dataclass(frozen=True)
-class Stacked:
+class Stacked(FeatureMap):
     """Two maps side by side: of a sum."""
 
     left: FeatureMap
     right: FeatureMap
-
-    def width(self, rows: Rows) -> int:
-        """Sum of the two numbers of features."""
-        return self.left.width(rows) + self.right.width(rows)
 
     def features(self, rows: Rows) -> Array:
         """The features of the two maps side by side."""
@@ -183,15 +164,11 @@ class Stacked:
 
 
 @dataclass(frozen=True)
-class Paired:
+class Paired(FeatureMap):
     """All products of a feature of a map without chance with one of any other: of a product."""
 
     fixed: FeatureMap
     other: FeatureMap
-
-    def width(self, rows: Rows) -> int:
-        """Every one with every other."""
-        return self.fixed.width(rows) * self.other.width(rows)
 
     def features(self, rows: Rows) -> Array:
         """All products of two."""
@@ -209,40 +186,11 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Multiple:
-    """A map times the square root of a factor."""
-
-    base: FeatureMap
-    factor: float
-
-    def width(self, rows: Rows) -> int:
-        """The base's."""
-        return self.base.width(rows)
-
-    def features(self, rows: Rows) -> Array:
-        """The base's, scaled."""
-        return np.asarray(math.sqrt(self.factor) * self.base.features(rows))
-
-    def limits(self, tables: Sequence[Rows]) -> Limits:
-        """The base's, scaled."""
-        base = self.base.limits(tables)
-        return Limits(self.factor * base.certain, self.factor**2 * base.spread, self.factor * base.size)
-
-    def variance(self, x: Rows, z: Rows) -> Array:
-        """The base's, times the squared factor."""
-        return np.asarray(self.factor**2 * self.base.variance(x, z))
-
-
-@dataclass(frozen=True)
-class Through:
+class Through(FeatureMap):
     """A map of some columns, or of f(x): of what the kernel's base sees."""
 
-    kernel: On | Mapped
+    kernel: View
     base: FeatureMap
-
-    def width(self, rows: Rows) -> int:
-        """The base's."""
-        return self.base.width(self.kernel.seen(rows))
 
     def features(self, rows: Rows) -> Array:
         """The base's."""
@@ -360,17 +308,18 @@ def approximate(
     if not is_real(probability) or not 0 < probability < 1:
         raise InputError(sentence("probability", "a number between 0 and 1", repr(probability)))
     if _is_exact(kernel):
-        return _judge_map(kernel, Exact(kernel), [rows], "exact", float(probability))
-    chosen = choose_method(kernel, rows) if method == "auto" else method
-    if chosen == "fourier" and count % 2:
+        method = "exact"
+    elif method == "auto":
+        method = "taylor" if has_series(kernel, rows) else "fourier"
+    if method == "fourier" and count % 2:
         must_be = "even, a cosine and a sine for each frequency"
         raise InputError(sentence("count of Fourier features", must_be, count))
-    drawn = _draw_map(kernel, rows, int(count), chosen, _generator(random_state))
-    return _judge_map(kernel, drawn, [rows], chosen, float(probability))
+    drawn = _draw_map(kernel, rows, int(count), method, _generator(random_state))
+    return _judge_map(kernel, drawn, [rows], method, float(probability))
 
 
-def choose_method(kernel: Kernel, rows: Rows) -> str:
-    """The method for a kernel on a number of columns, whatever the rows hold.
+def has_series(kernel: Kernel, rows: Rows) -> bool:
+    """Whether method="auto" takes the power series: a choice by kernel and columns, whatever the rows hold.
 
     ======== =============================================================================================
     taylor   every member with endlessly many features is a Gaussian of one column, and no two are multiplied
@@ -381,23 +330,19 @@ def choose_method(kernel: Kernel, rows: Rows) -> str:
     --------
     >>> from mercer.data import as_rows
     >>> from mercer.kernels import Gaussian, Linear
-    >>> from mercer.kernels.approximate import choose_method
+    >>> from mercer.kernels.approximate import has_series
     >>> rows = as_rows([[1.0, 2.0]])
-    >>> choose_method(Gaussian().on(0) + Linear(), rows), choose_method(Gaussian(), rows)
-    ('taylor', 'fourier')
+    >>> has_series(Gaussian().on(0) + Linear(), rows), has_series(Gaussian(), rows)
+    (True, False)
     """
-    return "taylor" if _has_series(kernel, rows) else "fourier"
-
-
-def _has_series(kernel: Kernel, rows: Rows) -> bool:
     if _is_exact(kernel):
         return True
-    if isinstance(kernel, On | Mapped):
-        return _has_series(kernel.base, kernel.seen(rows))
+    if isinstance(kernel, View):
+        return has_series(kernel.base, kernel.seen(rows))
     if isinstance(kernel, Product) and not (kernel.k1.finite or kernel.k2.finite):
         return False
     if isinstance(kernel, Sum | Product | Scaled):
-        return all(_has_series(member, rows) for member in kernel.members().values())
+        return all(has_series(member, rows) for member in kernel.members().values())
     return isinstance(kernel, Gaussian) and rows.width == 1
 
 
@@ -416,28 +361,36 @@ def _draw_map(kernel: Kernel, rows: Rows, count: int, method: str, generator: np
         return _draw_map(member, seen, count, method, generator)
 
     if _is_exact(kernel):
-        return Exact(kernel)
+        return Exact(kernel.count_features(rows) or 0, kernel)
     if method == "fourier" and _is_spectral(kernel):
-        return Fourier(kernel, _amplitude(kernel, rows), _frequencies(kernel, rows, count // 2, generator))
+        amplitude = float(kernel.diagonal(Rows(np.zeros((1, rows.width)), rows.names))[0])  # k(x, x) of every x
+        return Fourier(count, kernel, amplitude, _frequencies(kernel, rows, count // 2, generator))
     if method == "taylor" and isinstance(kernel, Gaussian) and rows.width == 1:
-        return Taylor(kernel, count)
+        return Taylor(count, kernel)
     match kernel:
         case Scaled():
-            return Multiple(draw(kernel.base), float(kernel.factor))
+            base = draw(kernel.base)
+            return Paired(base.width, Exact(1, Constant(float(kernel.factor))), base)
         case Sum():
-            return Stacked(draw(kernel.k1), draw(kernel.k2))
+            left, right = draw(kernel.k1), draw(kernel.k2)
+            return Stacked(left.width + right.width, left, right)
         case Product():
-            return _pair_maps(kernel, draw(kernel.k1), draw(kernel.k2), rows)
-        case On() | Mapped():
-            return Through(kernel, draw(kernel.base, kernel.seen(rows)))
+            left, right = map(draw, (kernel.k1, kernel.k2) if method == "taylor" else _factors(kernel, draw))
+            return Paired(left.width * right.width, left, right)
+        case View():
+            base = draw(kernel.base, kernel.seen(rows))
+            return Through(base.width, kernel, base)
     raise InputError(_refusal(kernel, method))
 
 
-def _pair_maps(kernel: Kernel, left: FeatureMap, right: FeatureMap, rows: Rows) -> Paired:
-    if left.limits([rows[:0]]).spread == 0:
-        return Paired(left, right)
-    if right.limits([rows[:0]]).spread == 0:
-        return Paired(right, left)
+def _factors(kernel: Product, draw: Callable[[Kernel], FeatureMap]) -> tuple[Kernel, Kernel]:
+    """The factors of a product that have finitely many features, and the others: only one map may be random."""
+    finite = [part for part in kernel.parts() if _is_exact(part)]
+    others = [part for part in kernel.parts() if not _is_exact(part)]
+    if finite and (len(others) == 1 or all(map(_is_spectral, others))):
+        return reduce(Product, finite), reduce(Product, others)
+    for part in others:
+        draw(part)  # raises an error if it has no map of its own
     raise InputError(
         f"Random features of {kernel!r} are not supported, because both factors of the product are approximated. "
         "Multiply it out to a sum of products of Gaussian, Laplacian, Matern or RationalQuadratic kernels."
@@ -469,19 +422,13 @@ def _is_spectral(kernel: Kernel) -> bool:
     return isinstance(kernel, Stationary) and type(kernel).frequencies is not Stationary.frequencies
 
 
-def _amplitude(kernel: Kernel, rows: Rows) -> float:
-    """k(x, x) of a spectral kernel, the same for every x."""
-    return float(kernel.diagonal(Rows(np.zeros((1, rows.width)), rows.names))[0])
-
-
 def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Generator) -> Array:
     """Random frequencies of a spectral kernel.
 
-    Those of a product are sums: the mean cosine of a sum of independent, symmetric angles is the product of
+    Frequencies of a product are sums: the mean cosine of a sum of independent, symmetric angles is the product of
     their mean cosines.
     """
-    what = f"A table of {count} frequencies for {rows.width} columns"
-    promise(16 * count * rows.width, what, "Use a smaller count, or the kernel itself, k(X, Z).")
+    promise(16 * count * rows.width, f"A table of {count} frequencies for {rows.width} columns", _HINT)
     result = np.zeros((count, rows.width))
     if isinstance(kernel, On):
         inner = _frequencies(kernel.base, kernel.seen(rows), count, generator)
@@ -499,15 +446,10 @@ def _frequencies(kernel: Kernel, rows: Rows, count: int, generator: np.random.Ge
 def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: str, asked: float) -> ApproximateFeatures:
     """Features of the last table, and bounds for all pairs of rows of all tables."""
     rows = tables[-1]
-    count = drawn.width(rows)
-    promise(
-        16 * max(len(rows), 1) * count,
-        f"A table of {len(rows)} x {count} features",
-        "Use a smaller count, or the kernel itself, k(X, Z).",
-    )
+    count, n = drawn.width, sum(map(len, tables))
+    promise(16 * max(len(rows), 1) * count, f"A table of {len(rows)} x {count} features", _HINT)
     limits = drawn.limits(tables)
-    n = sum(map(len, tables))
-    certain, random = limits.certain + EPS * (count + 16) * limits.size, limits.spread > 0
+    certain = limits.certain + EPS * (count + 16) * limits.size
 
     def bound(pairs: int) -> float:
         return certain + math.sqrt(2.0 * limits.spread * math.log(2.0 * pairs / (1.0 - asked)))
@@ -518,7 +460,7 @@ def _judge_map(kernel: Kernel, drawn: FeatureMap, tables: list[Rows], method: st
         method,
         bound(max(1, n * (n - 1) // 2)),  # k(x, x) has no error by chance: cos^2 + sin^2 = 1
         bound(1),
-        asked if random else 1.0,
+        asked if limits.spread > 0 else 1.0,
         drawn,
         tuple((table.values, table.names) for table in tables),
         asked,

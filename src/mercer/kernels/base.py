@@ -16,7 +16,7 @@ from mercer.kernels.labels import argument
 from mercer.kernels.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mercer.kernels.certificate import Certificate
     from mercer.kernels.pair import Pair
 
-_DIAGONAL_BLOCK = 32
+DIAGONAL_BLOCK = 32  # rows of a block whose diagonal is wanted
 # As many features as no memory holds: beyond, their exact number is of no interest.
 ENDLESS = 2**62
 _NAME = 100  # bytes a feature's name takes, roughly
@@ -93,9 +93,10 @@ class Kernel(Value):
 
     def diagonal(self, rows: Rows) -> Array:
         """k(x, x) of each row; override where it is cheaper than a block."""
-        from mercer.kernels.tiles import tile
+        from mercer.kernels.tiles import blocks, tile
 
-        parts = [tile(self, part, part, same=True).diagonal().copy() for part in _cut(rows, _DIAGONAL_BLOCK)]
+        cuts = [rows[part] for part in blocks(len(rows), DIAGONAL_BLOCK)]
+        parts = [tile(self, cut, cut, same=True).diagonal().copy() for cut in cuts]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def check(self, rows: Rows) -> None:
@@ -283,11 +284,8 @@ class Kernel(Value):
         if count is None:
             return
         many = str(count) if count < ENDLESS else "more than 10^18"
-        promise(
-            max(each, 8) * count,
-            what.format(many),
-            "Use the kernel itself, k(X, Z), which does not compute the features.",
-        )
+        hint = "Use the kernel itself, k(X, Z), which does not compute the features."
+        promise(max(each, 8) * count, what.format(many), hint)
 
     def approximate_features(
         self,
@@ -449,13 +447,15 @@ class Kernel(Value):
         return Normalized(self)
 
 
+class BuiltIn(Kernel):
+    """A kernel on rows of numbers, dense or sparse, by our own arithmetic: its values need no check."""
+
+    trusted: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _cut(rows: Rows, size: int) -> Iterator[Rows]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
 
 
 def _smallest(rows: Rows) -> float:

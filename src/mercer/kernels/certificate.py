@@ -48,20 +48,18 @@ class Witness:
     places: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        if len(self.vector) > _SHOWN:
-            return f"{self._names()} with a v given beside: v'Kv = {self.value:.4g}"
-        weights = ", ".join(f"{weight:.4g}" for weight in self.vector)
-        return f"{self._names()} with v = ({weights}): v'Kv = {self.value:.4g}"
-
-    def _names(self) -> str:
         count = len(self.vector)
         if count > _SHOWN:
-            return f"{count} rows"
-        tables = np.ndim(self.rows) == 2 and np.shape(self.rows)[1] <= _SHOWN
-        if tables and self.places is None:
-            names = [f"[{', '.join(f'{number:.10g}' for number in row)}]" for row in self.rows]
-        elif self.places is not None:
+            return f"{count} rows with a v given beside: v'Kv = {self.value:.4g}"
+        weights = ", ".join(f"{weight:.4g}" for weight in self.vector)
+        return f"{self._names(count)} with v = ({weights}): v'Kv = {self.value:.4g}"
+
+    def _names(self, count: int) -> str:
+        """The rows in words: numbers if given rows, cells if few, otherwise how many."""
+        if self.places is not None:
             names = [str(place) for place in self.places]
+        elif np.ndim(self.rows) == 2 and np.shape(self.rows)[1] <= _SHOWN:
+            names = [f"[{', '.join(f'{number:.10g}' for number in row)}]" for row in self.rows]
         else:
             return "one row" if count == 1 else f"{count} rows"
         return f"the row {names[0]}" if count == 1 else f"the rows {', '.join(names[:-1])} and {names[-1]}"
@@ -103,20 +101,16 @@ class Certificate(Shown):
 
     def steps(self, depth: int = 0) -> list[tuple[int, Certificate]]:
         """The steps of the argument, this one first, each with its depth in the tree."""
-        return [(depth, self), *(each for part in self.parts for each in part.steps(depth + 1))]
+        return [(depth, self), *(step for part in self.parts for step in part.steps(depth + 1))]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines_at(0))
-
-    def lines_at(self, depth: int) -> list[str]:
-        """The proof tree as lines, this far inside another one."""
-        pad = "  " * depth
-        lines = [f"{pad}{_WORDS[self.valid]}: {self.kernel!r}", f"{pad}  because {self.reason}"]
-        if self.witness is not None:
-            lines.append(f"{pad}  witness: {self.witness}")
-        for part in self.parts:
-            lines += part.lines_at(depth + 1)
-        return lines
+        lines = []
+        for depth, step in self.steps():
+            pad = "  " * depth
+            lines += [f"{pad}{_WORDS[step.valid]}: {step.kernel!r}", f"{pad}  because {step.reason}"]
+            if step.witness is not None:
+                lines.append(f"{pad}  witness: {step.witness}")
+        return "\n".join(lines)
 
 
 def certify(kernel: Kernel) -> Certificate:

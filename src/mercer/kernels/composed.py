@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +20,21 @@ if TYPE_CHECKING:
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
 
 
+def _of_all_parts(name: str) -> Any:
+    """A property: whether this property holds for every part."""
+    return property(lambda self: all(getattr(part, name) for part in self.parts()))
+
+
 class Composed(Kernel):
     """A kernel made of others: it takes the rows they take, and is valid where the rule says so."""
+
+    kind: ClassVar[Any] = property(lambda self: min({part.kind for part in self.parts()} - {"any"}, default="any"))
+    positive_only: ClassVar[Any] = property(lambda self: any(part.positive_only for part in self.parts()))
+    trusted: ClassVar[Any] = _of_all_parts("trusted")
+    finite: ClassVar[Any] = _of_all_parts("finite")
+    fixed: ClassVar[Any] = _of_all_parts("fixed")
+    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
+    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
 
     def __post_init__(self) -> None:
         """Refuse members that take different kinds of rows."""
@@ -36,43 +50,6 @@ class Composed(Kernel):
                 f"{' and '.join(repr(member) for member in self.members().values())} cannot be combined: one takes "
                 f"{', another '.join(_INPUTS[kind] for kind in sorted(kinds))}. {way_out}"
             )
-
-    # The kind and trust of a composed kernel are those of its members.
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """What rows all members take."""
-        kinds = {member.kind for member in self.parts()} - {"any"}
-        return kinds.pop() if kinds else "any"
-
-    @property
-    def trusted(self) -> bool:  # type: ignore[override]
-        """Whether every member's values can be relied on."""
-        return all(member.trusted for member in self.parts())
-
-    @property
-    def finite(self) -> bool:  # type: ignore[override]
-        """Whether every member has explicit features."""
-        return all(member.finite for member in self.parts())
-
-    @property
-    def fixed(self) -> bool:  # type: ignore[override]
-        """Whether the features of every member are the same for all rows."""
-        return all(member.fixed for member in self.parts())
-
-    @property
-    def takes_objects(self) -> bool:
-        """Whether every member takes objects."""
-        return all(member.takes_objects for member in self.parts())
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        """Whether every member takes sparse rows."""
-        return all(member.takes_sparse for member in self.parts())
-
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """Whether a member refuses negative numbers."""
-        return any(member.positive_only for member in self.parts())
 
     def verdict(self) -> tuple[bool | None, str]:
         """Valid where every member is; otherwise the rule says nothing."""
@@ -96,7 +73,14 @@ class Composed(Kernel):
         """The number of features, given that of each member: the base's, unless the rule says otherwise."""
         return counts[0]
 
-    # -- the chain rule, for parameters and columns alike -----------------------------------------------
+    def check(self, rows: Rows) -> None:
+        """Rows must suit every member."""
+        for member in self.parts():
+            member.check(rows)
+
+
+class Rule(Composed):
+    """A function of the values of other kernels, differentiated by the chain rule: by parameters and by columns."""
 
     def partials(self, values: list[Array]) -> list[Array | float]:
         """Derivatives of the rule by the value of each part, given these values."""
@@ -135,17 +119,16 @@ class Composed(Kernel):
                 found = found + self.second_partial(values, i, j) * left[i] * right[j]
         return np.asarray(found)
 
-    def check(self, rows: Rows) -> None:
-        """Rows must suit every member."""
-        for member in self.parts():
-            member.check(rows)
 
-
-class Chain(Composed):
+class Chain(Rule):
     """A rule of two members that may be applied many times over: k1 is then a chain itself.
 
     Long chains are walked and not descended into, so that a sum over hundreds of columns is as good as one of two.
     """
+
+    symbol: ClassVar[str]  # between the parts of the text
+    operation: ClassVar[np.ufunc]  # of two values
+    log_operation: ClassVar[np.ufunc]  # of the logarithms of two values
 
     k1: Kernel
     k2: Kernel
@@ -164,10 +147,28 @@ class Chain(Composed):
         last = len(self.parts()) - 1
         return ["__".join(["k1"] * last), *("__".join([*["k1"] * (last - i), "k2"]) for i in range(1, last + 1))]
 
-    def logarithms(self, pair: Pair) -> list[Array] | None:
-        """Logarithms of all terms or factors; None if one has none."""
-        found = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
-        return found if len(found) == len(self.parts()) else None
+    def block(self, pair: Pair) -> Array:
+        """All tiles, added or multiplied."""
+        first, *others = self.parts()
+        tile = first.values(pair)
+        for part in others:
+            other = part.values(pair)
+            self.operation(tile, other, out=tile)
+            pair.give_back(other)
+        return tile
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The logarithm of the sum or product, from those of the parts; None if one has none."""
+        logs = [log for part in self.parts() if (log := part.logarithm(pair)) is not None]
+        return reduce(self.log_operation, logs) if len(logs) == len(self.parts()) else None
+
+    def diagonal(self, rows: Rows) -> Array:
+        """All diagonals, added or multiplied."""
+        return reduce(self.operation, (part.diagonal(rows) for part in self.parts()))
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), *self.parts()
+
+    def __repr__(self) -> str:
+        first, *others = self.parts()
+        return self.symbol.join([first.bracketed(self.binding), *(part.bracketed(self.binding + 1) for part in others)])

@@ -23,18 +23,25 @@ if TYPE_CHECKING:
 _DENSE, _WIDEST = 0.05, 20_000
 
 
-class Counts(Kernel):
-    """k(x, z) from counts: a kernel says what is counted, as a sparse table of its own."""
+class ObjectKernel(Kernel):
+    """A Mercer kernel of our own on texts, lists or sets."""
 
     kind: ClassVar[str] = "objects"
     mercer: ClassVar[bool | None] = True
-    finite: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
-    @property
-    def fixed(self) -> bool:  # type: ignore[override]
-        """What is counted depends on the rows at hand, and so do the columns of phi."""
-        return False
+    def check(self, rows: Rows) -> None:
+        """Refuse tables of numbers."""
+        if not rows.objects:
+            what, hint = f"Rows of {type(self).__name__}", "Choose a column of a DataFrame with .on('column')."
+            raise InputError(sentence(what, "objects such as texts", f"a table of {rows.width} columns", hint))
+
+
+class Counts(ObjectKernel):
+    """k(x, z) from counts: a kernel says what is counted, as a sparse table of its own."""
+
+    finite: ClassVar[bool] = True
+    fixed: ClassVar[bool] = False  # what is counted depends on the rows at hand, and so do the columns of phi
 
     def _table(self, values: Any) -> csr_matrix:
         """phi of these objects, one column for each thing that occurs in them."""
@@ -75,23 +82,6 @@ class Counts(Kernel):
     def feature_labels(self, rows: Rows) -> list[str]:
         """What each column counts."""
         return self._labels(rows.values)
-
-    def check(self, rows: Rows) -> None:
-        """Refuse tables of numbers."""
-        only_objects(self, rows)
-
-
-def only_objects(kernel: Kernel, rows: Rows) -> None:
-    """Refuse what is no sequence of objects, in a sentence."""
-    if not rows.objects:
-        raise InputError(
-            sentence(
-                f"Rows of {type(kernel).__name__}",
-                "objects such as texts",
-                f"a table of {rows.width} columns",
-                "Choose a column of a DataFrame with .on('column').",
-            )
-        )
 
 
 class Words(Counts):

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import BuiltIn, Kernel
 from mercer.kernels.labels import argument
 from mercer.kernels.value import Identity, short_name, vectorized
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 
-class Precomputed(Kernel):
+class Precomputed(BuiltIn):
     """A Gram matrix given in place of X: n x n for training, new rows x n for prediction.
 
     Examples
@@ -31,27 +31,18 @@ class Precomputed(Kernel):
 
     kind: ClassVar[str] = "gram"
     because: ClassVar[str] = "a precomputed matrix does not determine the kernel on other rows"
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The part of the matrix that belongs to this tile."""
         columns = pair.z.values[:, 0]
-        part = pair.x.values[:, columns[0] : columns[-1] + 1] if len(columns) else pair.x.values[:, :0]
-        tile = pair.buffer()
-        np.copyto(tile, part.toarray() if pair.x.sparse else part)
-        return tile
+        return pair.copy_of(pair.x.values[:, columns[0] : columns[-1] + 1] if len(columns) else pair.x.values[:, :0])
 
     def diagonal(self, rows: Rows) -> Array:
         """The diagonal of a square matrix."""
         if len(rows) != rows.width:
+            hint = "For new rows, pass their k(x, x) as diag= to the method of the model."
             raise InputError(
-                sentence(
-                    "The matrix for Precomputed().diag",
-                    "square",
-                    f"{len(rows)} x {rows.width}",
-                    "For new rows, pass their k(x, x) as diag= to the method of the model.",
-                )
+                sentence("The matrix for Precomputed().diag", "square", f"{len(rows)} x {rows.width}", hint)
             )
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()
 
@@ -109,9 +100,8 @@ def _feature_table(owner: Kernel, values: Any, count: int) -> Array:
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or len(table) != count:
-        raise InputError(
-            sentence(f"The result of {owner!r}", f"a table of {count} rows, one per row of X", f"shape {table.shape}")
-        )
+        must_be = f"a table of {count} rows, one per row of X"
+        raise InputError(sentence(f"The result of {owner!r}", must_be, f"shape {table.shape}"))
     if not np.isfinite(table).all():
         raise InputError(sentence(f"Every feature of {owner!r}", "finite", "NaN or infinity"))
     return table
@@ -147,10 +137,6 @@ class FromFeatures(Kernel):
         """Refuse what cannot be called."""
         vectorized(self, "phi", self.phi)
 
-    def mapped(self, rows: Rows) -> Rows:
-        """The features of these rows; of a table they are computed once."""
-        return rows.derive(("phi", Identity(self.phi)), self._table)
-
     def _table(self, values: Any) -> Rows:
         return Rows(_feature_table(self, self.phi(values), values.shape[0]))
 
@@ -164,8 +150,8 @@ class FromFeatures(Kernel):
         return np.asarray(np.einsum("ij,ij->i", table, table))
 
     def features(self, rows: Rows) -> Array:
-        """phi(x)."""
-        return np.asarray(self.mapped(rows).values)
+        """phi(x), computed once for a table."""
+        return np.asarray(rows.derive(("phi", Identity(self.phi)), self._table).values)
 
 
 class Outer(Kernel):
@@ -199,13 +185,9 @@ class Outer(Kernel):
     def _column(self, values: Any) -> Rows:
         table = _feature_table(self, self.f(values), values.shape[0])
         if table.shape[1] != 1:
+            hint = "For several features, use FromFeatures."
             raise InputError(
-                sentence(
-                    f"The result of {self!r}",
-                    "one number per row",
-                    f"{table.shape[1]} numbers per row",
-                    "For several features, use FromFeatures.",
-                )
+                sentence(f"The result of {self!r}", "one number per row", f"{table.shape[1]} numbers per row", hint)
             )
         return Rows(table)
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import BuiltIn
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import positive_number, real_number
 
 
-class AdditiveChi2(Kernel):
+class AdditiveChi2(BuiltIn):
     """-sum_j (x_j - z_j)^2 / (x_j + z_j), as scikit-learn's additive_chi2: for histograms.
 
     Conditionally positive definite only; `Chi2` is the Mercer kernel made of it.
@@ -30,8 +30,6 @@ class AdditiveChi2(Kernel):
     mercer: ClassVar[bool | None] = False
     because: ClassVar[str] = "k(x, x) = 0 for every x while other values are not 0: eigenvalues of both signs"
     positive_only: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def counterexample(self) -> Any:
         """Any two rows that differ."""
@@ -56,7 +54,7 @@ class AdditiveChi2(Kernel):
         return np.zeros(len(rows))
 
 
-class Chi2(Kernel):
+class Chi2(BuiltIn):
     """exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), as scikit-learn's chi2: for histograms.
 
     Parameters
@@ -75,8 +73,6 @@ class Chi2(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "the chi-squared distance is conditionally negative definite (Schoenberg)"
     positive_only: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     gamma: float = 1.0
 
@@ -137,7 +133,7 @@ def _worst_pair(lengths: Array, scale: float, offset: float) -> tuple[float, tup
     return float(smallest.min()), (float(lengths[i]), float(lengths[j]))
 
 
-class Sigmoid(Kernel):
+class Sigmoid(BuiltIn):
     """tanh(scale x'z + offset): not a Mercer kernel, though often called one.
 
     Parameters
@@ -152,9 +148,6 @@ class Sigmoid(Kernel):
     array([[0.7616, 0.964 ],
            [0.964 , 0.9993]])
     """
-
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     scale: float = 1.0
     offset: float = 0.0
@@ -195,7 +188,7 @@ class Sigmoid(Kernel):
         return np.asarray(np.tanh(float(self.scale) * squared_norms(rows) + float(self.offset)))
 
 
-class SquaredDistance(Kernel):
+class SquaredDistance(BuiltIn):
     """||x - z||^2: a distance and no similarity, here so that the checks can say why.
 
     Examples
@@ -210,8 +203,6 @@ class SquaredDistance(Kernel):
     because: ClassVar[str] = (
         "k(x, x) = 0, so every kernel matrix has trace 0 and eigenvalues of both signs (or all are 0)"
     )
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def counterexample(self) -> Any:
         """Any two rows that differ."""

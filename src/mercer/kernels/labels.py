@@ -23,8 +23,8 @@ class Label(str):
     >>> from mercer.kernels.labels import Label
     >>> Label.make(2**0.5, [("x1", 1), ("x2", 2)])
     'sqrt2*x1*x2^2'
-    >>> Label.of("x1").times(Label.of("a + b"), 3.0)
-    '3*x1*(a + b)'
+    >>> Label.of("x1").times(Label.of("a + b"))
+    'x1*(a + b)'
     """
 
     __slots__ = ("factor", "powers")
@@ -45,12 +45,12 @@ class Label(str):
         """A plain name as a product of one."""
         return name if isinstance(name, Label) else cls.make(1.0, [(name, 1)])
 
-    def times(self, other: Label, factor: float = 1.0) -> Label:
-        """The product of both and a factor, like with like."""
+    def times(self, other: Label) -> Label:
+        """The product of the two, like with like."""
         powers = dict(self.powers)
         for name, exponent in other.powers:
             powers[name] = powers.get(name, 0) + exponent
-        return Label.make(factor * self.factor * other.factor, powers.items())
+        return Label.make(self.factor * other.factor, powers.items())
 
     def raised(self, exponent: int) -> Label:
         """A whole power."""
@@ -64,8 +64,7 @@ def products(left: Sequence[str], right: Sequence[str]) -> list[str]:
 
 def scaled(factor: float, names: Sequence[str]) -> list[str]:
     """A factor in front of every name."""
-    labels = map(Label.of, names)
-    return [Label.make(factor * label.factor, label.powers) for label in labels]
+    return products([Label.make(factor, ())], names)
 
 
 def column_names(rows: Rows) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +15,6 @@ from mercer.kernels import counts, indefinite, products, stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.subsequence import Subsequence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _LONGEST = 10_000
 _WRITABLE: tuple[type[Kernel], ...] = (
@@ -38,13 +37,13 @@ _WRITABLE: tuple[type[Kernel], ...] = (
     counts.Jaccard,
     Subsequence,
 )
-_METHODS = ("exp", "normalized", "on", "from_gamma")
-_ARGUMENTS = {
+_METHODS = {
     "exp": ".exp() takes no arguments.",
     "normalized": ".normalized() takes no arguments.",
     "on": ".on(...) takes columns, such as .on('age').",
     "from_gamma": "from_gamma takes one number, gamma.",
 }
+_OPERATORS: dict[Any, Any] = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Pow: operator.pow}
 _WITH_FUNCTIONS = ("custom", "fromfeatures", "outer")
 
 
@@ -153,17 +152,9 @@ def _value(node: ast.expr, text: str) -> Any:
 
 def _combine(left: Any, op: ast.operator, right: Any, text: str) -> Any:
     # Two plain numbers are not worked out: 9**9**9 must not keep anyone waiting.
-    if isinstance(left, Kernel) or isinstance(right, Kernel):
-        rules: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-            ast.Add: lambda a, b: a + b,
-            ast.Mult: lambda a, b: a * b,
-            ast.Pow: lambda a, b: a**b,
-        }
-        if type(op) in rules:
-            try:
-                return rules[type(op)](left, right)
-            except TypeError:
-                pass
+    if type(op) in _OPERATORS and (isinstance(left, Kernel) or isinstance(right, Kernel)):
+        with suppress(TypeError):
+            return _OPERATORS[type(op)](left, right)
     if all(isinstance(each, int | float) for each in (left, right)):
         raise KernelTextError(
             f"The kernel expression {_short(text)!r} is invalid: arithmetic with numbers is not supported. Write the "
@@ -203,7 +194,7 @@ def _usage(make: Any) -> str:
     if isinstance(make, type) and issubclass(make, Kernel):
         names = [name for name, _ in make().items()]
         return f"its parameters are {', '.join(names)}." if names else "it takes no parameters."
-    return _ARGUMENTS.get(getattr(make, "__name__", ""), "see the documentation of this method.")
+    return _METHODS.get(getattr(make, "__name__", ""), "see the documentation of this method.")
 
 
 def _class(name: str) -> type[Kernel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,8 +27,8 @@ _FLAGS, _LARGEST_SUM = 16, 1e3
 Inverse: TypeAlias = float | Array
 
 
-class Scratch:
-    """Tile-sized buffers of one thread, handed out and taken back: fresh ones cost page faults."""
+class Scratch(threading.local):
+    """Tile-sized buffers of each thread, handed out and taken back: fresh ones cost page faults."""
 
     def __init__(self) -> None:
         self._free: list[Array] = []
@@ -67,7 +68,7 @@ class Pair:
     shared : bool
         Whether more than one kernel will ask.
     scratch : Scratch
-        The thread's buffers.
+        The threads' buffers.
     """
 
     __slots__ = ("_kept", "_parts", "dtype", "same", "scratch", "shared", "x", "z")
@@ -103,6 +104,12 @@ class Pair:
         tile.fill(value)
         return tile
 
+    def copy_of(self, values: Any) -> Array:
+        """A tile with these values, an array or a sparse matrix."""
+        tile = self.buffer()
+        np.copyto(tile, _dense(values))
+        return tile
+
     def give_back(self, tile: Array) -> None:
         """Return a tile that is no longer needed."""
         self.scratch.give(tile)
@@ -116,9 +123,7 @@ class Pair:
 
         `careful`: short distances have their digits whatever the size of the rows, as their roots need.
         """
-        if not self.shared:
-            return self._squared_distance(inverse, careful=careful)
-        if np.ndim(inverse) == 0:
+        if self.shared and np.ndim(inverse) == 0:
             tile = self._once("squared distance", lambda: self._squared_distance(1.0, careful=True))
             tile *= float(inverse) ** 2
             return tile
@@ -132,14 +137,12 @@ class Pair:
 
     def manhattan(self, inverse: Inverse) -> Array:
         """sum_j |x_j - z_j| inverse_j."""
-        from scipy.spatial.distance import cdist
-
         if self.shared and np.ndim(inverse) == 0:
-            tile = self._once("manhattan", lambda: self._manhattan(cdist, 1.0))
+            tile = self._once("manhattan", lambda: self._manhattan(1.0))
             tile *= inverse
             return tile
         key = ("manhattan", np.asarray(inverse, dtype=np.float64).tobytes())
-        return self._once(key, lambda: self._manhattan(cdist, inverse))
+        return self._once(key, lambda: self._manhattan(inverse))
 
     def columns(self, wanted: Columns) -> Pair:
         """The pair seen through some columns only."""
@@ -166,9 +169,7 @@ class Pair:
             return make()
         if key not in self._kept:
             self._kept[key] = make()
-        tile = self.buffer()
-        np.copyto(tile, self._kept[key])
-        return tile
+        return self.copy_of(self._kept[key])
 
     def close(self) -> None:
         """Give every kept tile back to the thread."""
@@ -179,14 +180,9 @@ class Pair:
 
     def _dot(self) -> Array:
         if self.x.sparse or self.z.sparse:
-            return self._dense_tile(self.x.values @ self.z.values.T)
+            return self.copy_of(self.x.values @ self.z.values.T)
         x, z = self.dense()
         return np.matmul(x, z.T, out=self.buffer())
-
-    def _dense_tile(self, product: Any) -> Array:
-        tile = self.buffer()
-        np.copyto(tile, product.toarray() if hasattr(product, "toarray") else product, casting="same_kind")
-        return tile
 
     def _squared_distance(self, inverse: Inverse, *, careful: bool = False) -> Array:
         """By one matrix product; where that cancels digits that matter, from differences."""
@@ -204,7 +200,7 @@ class Pair:
         if self.x.sparse or self.z.sparse:
             x, z = (_scaled(rows, inverse) for rows in (self.x, self.z))
             x2, z2 = squared_norms(x), squared_norms(z)
-            tile = self._dense_tile(x @ z.T)
+            tile = self.copy_of(x @ z.T)
             tile *= -2.0
             tile += x2[:, None]
             tile += z2
@@ -267,8 +263,10 @@ class Pair:
             flat[part] = squared_norms(delta * inverse)
         return tile
 
-    def _manhattan(self, cdist: Callable[..., Array], inverse: Inverse) -> Array:
+    def _manhattan(self, inverse: Inverse) -> Array:
         """From the differences of the rows as they are: moving or scaling rows first would round them."""
+        from scipy.spatial.distance import cdist
+
         x, z = (_dense(rows.values).astype(np.float64, copy=False) for rows in (self.x, self.z))
         each = np.broadcast_to(np.asarray(inverse, dtype=np.float64), x.shape[1:])
         flags, size = _flags(x, z, each)
@@ -276,7 +274,7 @@ class Pair:
         others = (x[:, ~flags], z[:, ~flags]) if some else (x, z)
         weights = {} if np.ndim(inverse) == 0 else {"w": each[~flags]}
         single = self.dtype != np.float64
-        tile = cdist(*others, "cityblock", out=None if single else self.buffer(), **weights)
+        tile: Array = cdist(*others, "cityblock", out=None if single else self.buffer(), **weights)
         if not weights:
             tile *= inverse
         if some:

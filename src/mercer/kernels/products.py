@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import ENDLESS, Kernel, Slopes
+from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
 from mercer.kernels.labels import Label, bracketed, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import real_number, whole_number
@@ -67,8 +67,8 @@ def _root(number: int) -> float:
     return math.sqrt(number) if number.bit_length() <= 1000 else math.exp(0.5 * math.log(number))
 
 
-def _inverse(length: Array) -> Array:
-    """1 / length, and 0 where that is 0."""
+def inverse_or_zero(length: Array) -> Array:
+    """1 / length, and 0 where the length is 0."""
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
@@ -76,7 +76,7 @@ def _row_scaled(values: Any, by: Array) -> Any:
     return values.multiply(by[:, None]).tocsr() if hasattr(values, "tocsr") else values * by[:, None]
 
 
-class Linear(Kernel):
+class Linear(BuiltIn):
     """x'z: the scalar product; kernel ridge regression with it is ridge regression.
 
     Examples
@@ -90,8 +90,6 @@ class Linear(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the scalar product itself (its feature map is the identity)"
     finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """x z'."""
@@ -118,7 +116,7 @@ class Linear(Kernel):
         return column_names(rows)
 
 
-class Polynomial(Kernel):
+class Polynomial(BuiltIn):
     """(scale x'z + offset)^degree: all monomials up to (offset > 0) or exactly of (offset = 0) the degree.
 
     Parameters
@@ -143,8 +141,6 @@ class Polynomial(Kernel):
         "its features are all monomials, each multiplied by the square root of a multinomial coefficient"
     )
     finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     degree: int = 2
     offset: float = 1.0
@@ -226,7 +222,7 @@ class Polynomial(Kernel):
         return labels
 
 
-class Cosine(Kernel):
+class Cosine(BuiltIn):
     """x'z / (||x|| ||z||), and 0 where a row is zero.
 
     Examples
@@ -242,8 +238,6 @@ class Cosine(Kernel):
         "it is the scalar product of rows scaled to length one, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
     finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     def block(self, pair: Pair) -> Array:
         """The scalar product of rows of length one."""
@@ -258,8 +252,8 @@ class Cosine(Kernel):
         sparse = hasattr(values, "tocsr")
         largest = abs(values).max(axis=1)
         largest = largest.toarray().ravel() if sparse else largest
-        table = Rows(_row_scaled(values, _inverse(np.asarray(largest, dtype=np.float64))))
-        return Rows(_row_scaled(table.values, _inverse(np.sqrt(squared_norms(table)))))
+        table = Rows(_row_scaled(values, inverse_or_zero(np.asarray(largest, dtype=np.float64))))
+        return Rows(_row_scaled(table.values, inverse_or_zero(np.sqrt(squared_norms(table)))))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 for a zero row."""
@@ -278,7 +272,7 @@ class Cosine(Kernel):
         return [f"{bracketed(name)}/|x|" for name in column_names(rows)]
 
 
-class Constant(Kernel):
+class Constant(BuiltIn):
     """One value for every two rows; added to another kernel, a penalized intercept.
 
     Parameters
@@ -298,8 +292,6 @@ class Constant(Kernel):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its one feature is the square root of the value"
     finite: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     value: float = 1.0
 

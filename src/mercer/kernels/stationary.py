@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel, Slopes
+from mercer.kernels.base import BuiltIn, Kernel, Slopes
 from mercer.kernels.pair import Inverse, Pair
 from mercer.kernels.value import (
     Width,
@@ -120,19 +120,19 @@ class Stationary(Kernel):
         """By the widths from the slope of the profile, by other parameters from differences."""
         if type(self).slope is Stationary.slope:
             return super().slopes(pair, weights)
-        inverse = self.inverse(pair.x.width)
         s = self.distance(pair)
         s = np.minimum(s, _LONGEST**2, out=s)
         B = weights * (-self.power * self.slope(s))
-        found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B, inverse)}
+        found = {"width": np.asarray(np.vdot(B, s)) if np.ndim(self.width) == 0 else self._by_column(pair, B)}
         return found | self.other_slopes(pair, weights, s)
 
     def other_slopes(self, pair: Pair, weights: Array, s: Array) -> Slopes:
         """By other parameters than the widths; s of the tile is known."""
         return self.slopes_by_differences(pair, weights, [name for name in self.tunable() if name != "width"])
 
-    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+    def _by_column(self, pair: Pair, B: Array) -> Array:
         """sum_ab B_ab s_j(a, b) of every column j: for squares by one product."""
+        inverse = self.inverse(pair.x.width)
         if self.power == 2:
             x, z = pair.scaled(inverse)
             if max(np.abs(x).max(initial=0.0), np.abs(z).max(initial=0.0)) <= _FAR:
@@ -143,9 +143,8 @@ class Stationary(Kernel):
         steps = ((x_j[:, None] - z_j) * i for x_j, z_j, i in zip(x.T, z.T, by, strict=True))
         return np.array([np.vdot(B, np.minimum(np.abs(step), _LONGEST) ** self.power) for step in steps])
 
-    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
-        """ds / dx_j, for differences delta = x_j - z_j."""
-        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
+    def column_slope(self, delta: Array, by: float) -> Array:
+        """ds / dx_j, for differences delta = x_j - z_j and 1 / width_j."""
         return np.asarray(2.0 * by**2 * delta if self.power == 2 else by * np.sign(delta))
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
@@ -157,8 +156,9 @@ class Stationary(Kernel):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             found = (self.slope, self.bend)[len(columns) - 1](self.distance(pair))
         left, right = pair.dense()
+        by = np.broadcast_to(np.asarray(self.inverse(x.width), dtype=np.float64), (x.width,))
         for column in columns:
-            found = found * self.column_slope(np.subtract.outer(left[:, column], right[:, column]), column, x.width)
+            found = found * self.column_slope(np.subtract.outer(left[:, column], right[:, column]), by[column])
         return np.asarray(found)
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
@@ -171,34 +171,35 @@ class Stationary(Kernel):
         fits_columns(self, self.width, rows.width)
 
 
-class GaussianProfile(Stationary):
-    """exp(-s / 2) of any s."""
+class Exponential(BuiltIn, Stationary):
+    """exp(-rate s)."""
 
     smooth: ClassVar[bool] = True
+    rate: ClassVar[float] = 0.5
 
     def log_profile(self, s: Array) -> Array:
-        """-s / 2, in place."""
-        return np.multiply(s, -0.5, out=s)
+        """-rate s, in place."""
+        return np.multiply(s, -self.rate, out=s)
 
     def profile(self, s: Array) -> Array:
-        """exp(-s / 2), in place."""
+        """exp(-rate s), in place."""
         return np.exp(self.log_profile(s), out=s)
 
+    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
+        """The slope is the profile times -rate."""
+        k = np.exp(-self.rate * s)
+        return k, -self.rate * k
+
     def slope(self, s: Array) -> Array:
-        """-exp(-s / 2) / 2."""
-        return np.asarray(-0.5 * np.exp(-0.5 * s))
+        """-rate exp(-rate s)."""
+        return self.profile_and_slope(s)[1]
 
     def bend(self, s: Array) -> Array:
-        """exp(-s / 2) / 4."""
-        return np.asarray(0.25 * np.exp(-0.5 * s))
-
-    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
-        """The slope is the profile times -1/2."""
-        k = np.exp(-0.5 * s)
-        return k, -0.5 * k
+        """rate^2 exp(-rate s)."""
+        return np.asarray(self.rate**2 * np.exp(-self.rate * s))
 
 
-class Gaussian(GaussianProfile):
+class Gaussian(Exponential):
     """exp(-r2 / 2): infinitely smooth.
 
     Three conventions are in use for its width, and all can be said: ``Gaussian(w)`` divides the squared
@@ -225,8 +226,6 @@ class Gaussian(GaussianProfile):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is the limit of sums of products of scalar products (its power series)"
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     per_dimension: bool = False
 
@@ -252,7 +251,7 @@ class Gaussian(GaussianProfile):
         return np.asarray(generator.standard_normal((count, columns)) * self.inverse(columns))
 
 
-class RationalQuadratic(Stationary):
+class RationalQuadratic(BuiltIn, Stationary):
     """(1 + r2 / (2 shape))^-shape: a mixture of Gaussians of many widths.
 
     Parameters
@@ -273,8 +272,6 @@ class RationalQuadratic(Stationary):
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "it is a mixture of Gaussian kernels over widths, and each is a Mercer kernel"
     smooth: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     shape: float = 1.0
 
@@ -309,7 +306,7 @@ class RationalQuadratic(Stationary):
         return np.asarray(normal * np.sqrt(precision))
 
 
-class Matern(Stationary):
+class Matern(BuiltIn, Stationary):
     """Smooth as `nu` says: functions with nu - 1/2 derivatives.
 
     With r = sqrt(r2): nu = 0.5 gives exp(-r), the l2 exponential; 1.5 gives (1 + sqrt3 r) exp(-sqrt3 r);
@@ -332,8 +329,6 @@ class Matern(Stationary):
 
     mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = "its Fourier transform, a power of 1 / (1 + frequency^2), is positive (Bochner)"
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     nu: float = 1.5
 
@@ -341,9 +336,8 @@ class Matern(Stationary):
         """Validate `width` and `nu`."""
         super().__post_init__()
         if not is_real(self.nu) or self.nu not in (0.5, 1.5, 2.5):
-            raise InputError(
-                sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), "For nu = infinity use Gaussian.")
-            )
+            hint = "For nu = infinity use Gaussian."
+            raise InputError(sentence("nu of Matern", "0.5, 1.5 or 2.5", repr(self.nu), hint))
 
     def _distance_and_decay(self, s: Array) -> tuple[Array, Array]:
         """sqrt(2 nu) r, and exp of minus it; distances are cut where infinity times 0 would be no number."""
@@ -364,7 +358,7 @@ class Matern(Stationary):
         return t
 
     def slope(self, s: Array) -> Array:
-        """-exp(-t) / (2 r), -3/2 exp(-t) or -5/6 (1 + t) exp(-t)."""
+        """-exp(-t) / (2 t), -3/2 exp(-t) or -5/6 (1 + t) exp(-t)."""
         t, decay = self._distance_and_decay(s)
         if self.nu == 0.5:  # at distance 0 the mean of both sides
             return np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
@@ -381,7 +375,7 @@ class Matern(Stationary):
     def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
         """Profile and slope from one exponential."""
         t, decay = self._distance_and_decay(s)
-        if self.nu == 0.5:
+        if self.nu == 0.5:  # at distance 0 the mean of both sides
             return decay, np.divide(-0.5 * decay, t, out=np.zeros_like(t), where=t > 0)
         first = (1.0 + t) * decay
         return (first, -1.5 * decay) if self.nu == 1.5 else (first + t * t * decay / 3.0, -5.0 / 6.0 * first)
@@ -399,7 +393,7 @@ class Matern(Stationary):
         return np.asarray(normal / np.sqrt(generator.chisquare(freedom, size=(count, 1)) / freedom))
 
 
-class Laplacian(Stationary):
+class Laplacian(Exponential):
     """exp(-sum_j |delta_j| / width_j): the l1 exponential, a product of one exponential per column.
 
     Parameters
@@ -420,37 +414,14 @@ class Laplacian(Stationary):
         "it is a product over columns of exp(-|x - z| / width), whose Fourier transform is positive"
     )
     power: ClassVar[int] = 1
-    smooth: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
-
-    def log_profile(self, s: Array) -> Array:
-        """-s, in place."""
-        return np.negative(s, out=s)
-
-    def profile(self, s: Array) -> Array:
-        """exp(-s), in place."""
-        return np.exp(self.log_profile(s), out=s)
-
-    def slope(self, s: Array) -> Array:
-        """-exp(-s)."""
-        return -np.exp(-s)
-
-    def bend(self, s: Array) -> Array:
-        """exp(-s)."""
-        return np.asarray(np.exp(-s))
-
-    def profile_and_slope(self, s: Array) -> tuple[Array, Array]:
-        """The slope is minus the profile."""
-        k = np.exp(-s)
-        return k, -k
+    rate: ClassVar[float] = 1.0
 
     def frequencies(self, columns: int, count: int, generator: np.random.Generator) -> Array:
         """Cauchy, of scale 1 / width, column by column."""
         return np.asarray(generator.standard_cauchy((count, columns)) * self.inverse(columns))
 
 
-class Periodic(GaussianProfile):
+class Periodic(Exponential):
     """exp(-2 sum_j sin^2(pi delta_j / period) / width_j^2): what repeats every `period`.
 
     It is the Gaussian kernel after every column has been wound round a circle, which is how it is
@@ -477,8 +448,6 @@ class Periodic(GaussianProfile):
     because: ClassVar[str] = (
         "it is the Gaussian kernel of (cos, sin) of every column, and a Mercer kernel of mapped rows is a Mercer kernel"
     )
-    trusted: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
 
     period: float = 1.0
 
@@ -500,7 +469,7 @@ class Periodic(GaussianProfile):
         for i, x_j, z_j in zip(by, x.T, z.T, strict=True):
             yield float(i), (x_j[:, None] - z_j) * (math.pi / float(self.period))
 
-    def _by_column(self, pair: Pair, B: Array, inverse: Inverse) -> Array:
+    def _by_column(self, pair: Pair, B: Array) -> Array:
         """sum_ab B_ab 4 sin^2(pi delta_j / period) / width_j^2 of every column."""
         return np.array([np.vdot(B, (2.0 * i * np.sin(angle)) ** 2) for i, angle in self._angles(pair)])
 
@@ -509,9 +478,8 @@ class Periodic(GaussianProfile):
         B = -4.0 * weights * self.slope(s)
         return {"period": np.asarray(sum(i**2 * np.vdot(B, a * np.sin(2.0 * a)) for i, a in self._angles(pair)))}
 
-    def column_slope(self, delta: Array, column: int, columns: int) -> Array:
+    def column_slope(self, delta: Array, by: float) -> Array:
         """ds / dx_j = 4 pi / period sin(2 pi delta / period) / width_j^2."""
-        by = np.broadcast_to(np.asarray(self.inverse(columns), dtype=np.float64), (columns,))[column]
         turn = math.pi / float(self.period)
         return np.asarray(4.0 * turn * by**2 * np.sin(2.0 * turn * delta))
 

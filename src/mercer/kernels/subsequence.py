@@ -17,8 +17,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.data.tokens import Symbols, letters
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel
-from mercer.kernels.counts import only_objects
+from mercer.kernels.counts import ObjectKernel
 from mercer.kernels.pair import Pair
 from mercer.kernels.value import is_real, whole_number
 from mercer.runtime import run
@@ -28,7 +27,7 @@ _CELLS = 2_000_000
 _PAIR_CELLS = 400_000
 
 
-class Subsequence(Kernel):
+class Subsequence(ObjectKernel):
     """Shared subsequences of letters, each weighing decay to the power of the stretch it spans.
 
     Lists and tuples are taken element by element. Cost: |s| |t| for each pair of texts.
@@ -49,13 +48,10 @@ class Subsequence(Kernel):
            [0.1016, 0.1406, 0.2227]])
     """
 
-    kind: ClassVar[str] = "objects"
-    mercer: ClassVar[bool | None] = True
     because: ClassVar[str] = (
         "it is a scalar product of explicit features: for each sequence of letters, the sum over its occurrences of "
         "decay^(length of the text it spans)"
     )
-    trusted: ClassVar[bool] = True
 
     length: int = 3
     decay: float = 0.5
@@ -65,10 +61,6 @@ class Subsequence(Kernel):
         whole_number(self, "length", self.length)
         if not is_real(self.decay) or not 1e-3 <= self.decay <= 1:
             raise InputError(sentence("decay of Subsequence", "a number from 0.001 to 1", repr(self.decay)))
-
-    def check(self, rows: Rows) -> None:
-        """Refuse tables of numbers."""
-        only_objects(self, rows)
 
     def block(self, pair: Pair) -> Array:
         """Short subsequences by products, longer ones by the recursion over pairs."""
@@ -119,33 +111,26 @@ def _pad(symbols: Symbols, texts: range | Array) -> Array:
     return table
 
 
-def _decay(codes: Array, width: int, decay: float) -> Array:
-    """T S of every text: for each letter, decay^distance summed over its occurrences before each position."""
-    texts, longest = codes.shape
-    table = np.zeros((texts, longest, width))
-    for place in range(1, longest):
-        before = table[:, place - 1].copy()
-        some = np.flatnonzero(codes[:, place - 1] >= 0)
-        before[some, codes[some, place - 1]] += 1.0
-        np.multiply(before, decay, out=table[:, place])
-    return table
-
-
 class _Context:
     """Where each letter stands in some texts, and what stands before and after it."""
 
     def __init__(self, symbols: Symbols, texts: range, length: int, decay: float) -> None:
-        codes, width = _pad(symbols, texts), len(symbols.known)
+        codes = _pad(symbols, texts)
         self.texts, self.places = np.nonzero(codes >= 0)
         self.codes = codes[self.texts, self.places]
-        self.before = _decay(codes, width, decay) if length > 1 else None
-        self.after = _decay(codes[:, ::-1], width, decay)[:, ::-1] if length > 2 else None
+        self.tables: list[Array] = []
+        if length > 1:
+            S = np.zeros((*codes.T.shape, len(symbols.known)))
+            S[self.places, self.texts, self.codes] = 1.0
+            self.tables = [_accumulate(S, decay)]
+        if length > 2:
+            self.tables.append(_accumulate(S[::-1], decay)[::-1])
 
     def of(self, letter: int) -> tuple[Array, list[Array]]:
         """The texts of every occurrence of a letter, and the tables around it."""
         mine = self.codes == letter
         texts, places = self.texts[mine], self.places[mine]
-        return texts, [table[texts, places] for table in (self.before, self.after) if table is not None]
+        return texts, [table[places, texts] for table in self.tables]
 
 
 def _by_letters(symbols: Symbols, x: range, z: range, length: int, decay: float) -> Array:

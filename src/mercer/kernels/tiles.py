@@ -6,9 +6,7 @@ exponential. Nothing larger than a tile is ever held beside the result.
 
 from __future__ import annotations
 
-import threading
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,34 +17,29 @@ from mercer.kernels.pair import Pair, Scratch, squared_norms
 from mercer.runtime import promise, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import DTypeLike
 
     from mercer.kernels.base import Kernel
 
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
+Tile: TypeAlias = tuple[slice, slice]  # rows and columns
 
 TILE = 500
 # Asymmetry of a user's kernel below this share of its values, in units of the precision, is rounding.
 _SYMMETRY = 1e5
 
-
-def underflow_is_zero(work: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """The function with underflows taken as zero, whatever the caller's np.errstate says of them."""
-
-    @wraps(work)
-    def quiet(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        with np.errstate(under="ignore"):
-            return work(*args, **kwargs)
-
-    return quiet
+# Decorator of functions that take underflows as zero, whatever the caller's np.errstate says of them.
+underflow_is_zero = np.errstate(under="ignore")
 
 
 def blocks(n: int, size: int = TILE) -> list[slice]:
     """The rows 0..n-1 in slices of at most `size`."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def upper_tiles(n: int) -> list[Tile]:
+    """The tiles on and above the diagonal of an n x n matrix."""
+    cuts = blocks(n)
+    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
 
 
 def tile(
@@ -81,14 +74,9 @@ def checked(kernel: Kernel, values: Any, pair: Pair) -> Array:
     """The values of a kernel that is not our own: of the right shape, finite and symmetric."""
     result = np.asarray(values, dtype=pair.dtype)
     if result.shape != pair.shape:
-        raise InputError(
-            sentence(
-                f"The result of {kernel!r}",
-                f"an array of shape {pair.shape}: one row per row of X, one column per row of Z",
-                f"shape {result.shape}",
-                "A kernel takes whole blocks (X, Z), not single rows.",
-            )
-        )
+        must_be = f"an array of shape {pair.shape}: one row per row of X, one column per row of Z"
+        hint = "A kernel takes whole blocks (X, Z), not single rows."
+        raise InputError(sentence(f"The result of {kernel!r}", must_be, f"shape {result.shape}", hint))
     if not np.isfinite(result).all():
         raise InputError(sentence(f"Every value of {kernel!r}", "finite", "NaN or infinity"))
     if pair.same:
@@ -138,69 +126,46 @@ def column_numbers(x: Rows) -> Rows:
     return Rows(np.arange(x.width)[:, None])
 
 
-def gram(kernel: Kernel, x: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None) -> Array:
+def gram(kernel: Kernel, x: Rows, *, dtype: DTypeLike = np.float64) -> Array:
     """k(X, X), exactly symmetric: tiles on and above the diagonal are computed and mirrored."""
-    n = len(x)
-    result = _result((n, n), dtype) if out is None else out
-    cuts = blocks(n)
-    jobs = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
-    scratch = per_thread()
-
-    def fill(job: tuple[slice, slice]) -> None:
-        rows, columns = job
-        same = rows == columns
-        buffers = scratch()
-        values = tile(kernel, x[rows], x[columns], same=same, dtype=dtype, scratch=buffers)
-        if same:  # a + b = b + a to the last bit, so the mean of both halves is symmetric
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.add(values, values.T, out=result[rows, rows])
-            result[rows, rows] *= 0.5
-        else:
-            result[rows, columns] = values
-            result[columns, rows] = values.T
-        buffers.give(values)
-
-    run(fill, jobs)
+    result = _result((len(x), len(x)), dtype)
+    _fill(result, kernel, x, x, upper_tiles(len(x)), mirrored=True)
     return result
 
 
 def between(kernel: Kernel, x: Rows, z: Rows, *, dtype: DTypeLike = np.float64, out: Array | None = None) -> Array:
     """k(X, Z) of two sets of rows."""
     result = _result((len(x), len(z)), dtype) if out is None else out
-    jobs = [(rows, columns) for rows in blocks(len(x)) for columns in blocks(len(z))]
-    scratch = per_thread()
-
-    def fill(job: tuple[slice, slice]) -> None:
-        rows, columns = job
-        buffers = scratch()
-        values = tile(kernel, x[rows], z[columns], dtype=dtype, scratch=buffers)
-        result[rows, columns] = values
-        buffers.give(values)
-
-    run(fill, jobs)
+    _fill(result, kernel, x, z, [(rows, columns) for rows in blocks(len(x)) for columns in blocks(len(z))])
     return result
 
 
+def _fill(result: Array, kernel: Kernel, x: Rows, z: Rows, places: list[Tile], *, mirrored: bool = False) -> None:
+    """Write these tiles of k(X, Z), and where they are `mirrored` also those below the diagonal."""
+    scratch = Scratch()
+
+    def fill(place: Tile) -> None:
+        rows, columns = place
+        same = mirrored and rows == columns
+        values = tile(kernel, x[rows], z[columns], same=same, dtype=result.dtype, scratch=scratch)
+        if same:  # a + b = b + a to the last bit, so the mean of both halves is symmetric
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.add(values, values.T, out=result[rows, rows])
+            result[rows, rows] *= 0.5
+        else:
+            result[rows, columns] = values
+            if mirrored:
+                result[columns, rows] = values.T
+        scratch.give(values)
+
+    run(fill, places)
+
+
 def _result(shape: tuple[int, int], dtype: DTypeLike) -> Array:
-    promise(
-        shape[0] * shape[1] * np.dtype(dtype).itemsize,
-        f"A matrix of {shape[0]} x {shape[1]} kernel values",
-        "Use dtype=numpy.float32, or fewer rows at a time.",
-    )
+    what = f"A matrix of {shape[0]} x {shape[1]} kernel values"
+    hint = "Use dtype=numpy.float32, or fewer rows at a time."
+    promise(shape[0] * shape[1] * np.dtype(dtype).itemsize, what, hint)
     return np.empty(shape, dtype=dtype)
-
-
-def per_thread() -> Callable[[], Scratch]:
-    """A function that gives each thread its own buffers."""
-    local = threading.local()
-
-    def mine() -> Scratch:
-        if not hasattr(local, "scratch"):
-            local.scratch = Scratch()
-        held: Scratch = local.scratch
-        return held
-
-    return mine
 
 
 # Steps of differences of fourth order by one column and by two, in spreads of the column or widths of the kernel there,
@@ -223,15 +188,14 @@ def gradient(kernel: Kernel, rows: Rows, weights: Array) -> Slopes:
     weights : ndarray of shape (n, n)
         M, of which the upper triangle counts.
     """
-    cuts = blocks(len(rows))
-    jobs = [(left, right) for i, left in enumerate(cuts) for right in cuts[i:]]
+    jobs = upper_tiles(len(rows))
     tiles: list[Slopes] = [{} for _ in jobs]
-    scratch = per_thread()
+    scratch = Scratch()
 
     def add(number: int) -> None:
         left, right = jobs[number]
         same = left == right
-        pair = Pair(rows[left], rows[right], same=same, shared=kernel.leaves() > 1, scratch=scratch())
+        pair = Pair(rows[left], rows[right], same=same, shared=kernel.leaves() > 1, scratch=scratch)
         M = weights[left, right]
         M = np.triu(M) + np.triu(M, 1).T if same else 2.0 * M
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -249,13 +249,7 @@ def fits_columns(owner: object, value: Width, columns: int, name: str = "width")
     """A width per column needs as many widths as there are columns."""
     array = np.asarray(value)
     if array.ndim == 1 and len(array) != columns:
-        raise InputError(
-            sentence(
-                f"{name} of {type(owner).__name__}",
-                "one number" if columns == 1 else f"one number, or {columns} numbers (one per column of X)",
-                f"{len(array)} numbers",
-                "Choose columns with .on(...)."
-                if columns == 1
-                else f"Use {columns} numbers, or choose columns with .on(...).",
-            )
-        )
+        must_be = "one number" if columns == 1 else f"one number, or {columns} numbers (one per column of X)"
+        choose = f"Use {columns} numbers, or choose columns with .on(...)."
+        hint = "Choose columns with .on(...)." if columns == 1 else choose
+        raise InputError(sentence(f"{name} of {type(owner).__name__}", must_be, f"{len(array)} numbers", hint))

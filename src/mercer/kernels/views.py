@@ -9,9 +9,10 @@ import numpy as np
 
 from mercer.data.rows import Array, Columns, Rows, as_rows
 from mercer.errors import InputError, sentence
-from mercer.kernels.base import Kernel, Slopes
+from mercer.kernels.base import DIAGONAL_BLOCK, Kernel, Slopes
 from mercer.kernels.composed import Composed
 from mercer.kernels.labels import argument, column_names
+from mercer.kernels.products import inverse_or_zero
 from mercer.kernels.tiles import blocks
 from mercer.kernels.value import ATOM, Identity, function_name, short_name, vectorized
 
@@ -21,37 +22,61 @@ if TYPE_CHECKING:
     from mercer.kernels.pair import Pair
 
 
-_DIAGONAL = 32  # rows of a block whose diagonal is wanted
-
-
 def _within_base(found: Slopes) -> Slopes:
     return {f"base__{name}": value for name, value in found.items()}
 
 
-class Mapped(Composed):
+class View(Composed):
+    """The base on what it sees of the rows."""
+
+    positive_only: ClassVar[bool] = False  # negative numbers may be where the base does not see them; `check` asks it
+
+    base: Kernel
+
+    def seen(self, rows: Rows) -> Rows:
+        """The rows that the base sees."""
+        raise NotImplementedError
+
+    def pair_seen(self, pair: Pair) -> Pair:
+        """The pair that the base sees."""
+        raise NotImplementedError
+
+    def block(self, pair: Pair) -> Array:
+        """The base's tile."""
+        return self.base.values(self.pair_seen(pair))
+
+    def logarithm(self, pair: Pair) -> Array | None:
+        """The base's logarithms."""
+        return self.base.logarithm(self.pair_seen(pair))
+
+    def slopes(self, pair: Pair, weights: Array) -> Slopes:
+        """The base's slopes."""
+        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
+
+    def diagonal(self, rows: Rows) -> Array:
+        """The base's diagonal."""
+        return self.base.diagonal(self.seen(rows))
+
+    def check(self, rows: Rows) -> None:
+        """The base must take what it sees."""
+        self.base.check(self.seen(rows))
+
+    def features(self, rows: Rows) -> Array:
+        """The base's features."""
+        return self.base.features(self.seen(rows))
+
+
+class Mapped(View):
     """k(f(x), f(z)) for a function f of whole tables."""
 
     because: ClassVar[str] = (
         "a Mercer kernel of mapped rows is a Mercer kernel (its feature map: that of the kernel after the function)"
     )
 
-    base: Kernel
+    kind: ClassVar[str] = "any"  # whatever the function takes
+    takes_sparse: ClassVar[bool] = False  # what the function takes is unknown
+
     function: Callable[[Any], Any]
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Whatever the function takes."""
-        return "any"
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        """False: the input that the function supports is unknown."""
-        return False
-
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """The function decides what the base sees."""
-        return False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
@@ -73,46 +98,17 @@ class Mapped(Composed):
         except InputError as problem:
             raise InputError(f"The function in {self!r} must return a table: {problem}") from None
         if len(rows) != values.shape[0]:
-            raise InputError(
-                sentence(
-                    f"The result of {self!r}",
-                    f"a table of {values.shape[0]} rows, one per row of X",
-                    f"{len(rows)} rows",
-                )
-            )
+            must_be = f"a table of {values.shape[0]} rows, one per row of X"
+            raise InputError(sentence(f"The result of {self!r}", must_be, f"{len(rows)} rows"))
         return rows
 
     def seen(self, rows: Rows) -> Rows:
-        """What the base sees of these rows: f(x)."""
+        """f(x)."""
         return rows.derive(self._name, self._apply)
 
-    def block(self, pair: Pair) -> Array:
-        """The base's tile of mapped rows."""
-        return self.base.values(self.pair_seen(pair))
-
     def pair_seen(self, pair: Pair) -> Pair:
-        """What the base sees."""
+        """f(x) and f(z)."""
         return pair.mapped(self._name, self._apply)
-
-    def slopes(self, pair: Pair, weights: Array) -> Slopes:
-        """The base's, of mapped rows."""
-        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
-
-    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
-        """By differences: what the function does to a column is unknown."""
-        return Kernel.derivative(self, x, z, columns)
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """The base's, of mapped rows."""
-        return self.base.logarithm(self.pair_seen(pair))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """The base's diagonal of mapped rows."""
-        return self.base.diagonal(self.seen(rows))
-
-    def check(self, rows: Rows) -> None:
-        """The mapped rows must suit the base."""
-        self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
         """None: the number of columns of the result is unknown."""
@@ -121,10 +117,6 @@ class Mapped(Composed):
     def count_features(self, rows: Rows) -> int | None:
         """Number of features of the base for mapped rows."""
         return self.base.count_features(self.seen(rows)) if self.finite and len(rows) else None
-
-    def features(self, rows: Rows) -> Array:
-        """The base's features of mapped rows."""
-        return self.base.features(self.seen(rows))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names, of f(x)1, f(x)2, ... unless the function names its columns."""
@@ -138,36 +130,22 @@ class Mapped(Composed):
         return f"{self.base.bracketed(ATOM)}.map(<{function_name(self.function)}>)"
 
 
-class On(Composed):
+class On(View):
     """A kernel on some columns only."""
 
     because: ClassVar[str] = "choosing columns is a map, and a Mercer kernel of mapped rows is a Mercer kernel"
 
-    base: Kernel
+    kind: ClassVar[str] = "vectors"  # tables, whatever the chosen columns hold
+    takes_objects: ClassVar[bool] = True  # other columns may hold anything
+
     columns: int | str | Sequence[int | str] = 0
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Tables, whatever the chosen columns hold."""
-        return "vectors"
-
-    @property
-    def takes_objects(self) -> bool:
-        """Other columns may hold anything."""
-        return True
-
-    @property
-    def positive_only(self) -> bool:  # type: ignore[override]
-        """Other columns may be negative."""
-        return False
 
     def __post_init__(self) -> None:
         """Refuse what names no column."""
         super().__post_init__()
         if self.base.kind == "gram":
             raise InputError("Precomputed() has no columns to choose from. Remove .on(...).")
-        wanted = self._wanted
-        if not wanted:
+        if not self._wanted:
             raise InputError(
                 sentence("The columns of .on(...)", "a number, a name, or a list of them", repr(self.columns))
             )
@@ -187,8 +165,7 @@ class On(Composed):
 
     def verdict(self) -> tuple[bool | None, str]:
         """The verdict of the base."""
-        valid, _ = self.base.verdict()
-        if valid is False:
+        if self.base.verdict()[0] is False:
             return False, "it is not a Mercer kernel on these columns"
         return super().verdict()
 
@@ -202,17 +179,9 @@ class On(Composed):
         table[:, places[: inner.shape[1]]] = inner[:, : len(places)]  # other columns may be anything
         return table
 
-    def block(self, pair: Pair) -> Array:
-        """The base's tile of these columns."""
-        return self.base.values(self.pair_seen(pair))
-
     def pair_seen(self, pair: Pair) -> Pair:
-        """What the base sees."""
+        """The columns chosen of the two blocks."""
         return pair.columns(self._wanted)
-
-    def slopes(self, pair: Pair, weights: Array) -> Slopes:
-        """The base's, of these columns."""
-        return _within_base(self.base.slopes(self.pair_seen(pair), weights))
 
     def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
         """The base's, of these columns; zero by the others."""
@@ -220,20 +189,8 @@ class On(Composed):
         if any(column not in places for column in columns):
             return np.zeros((len(x), len(z)))
         if len(set(places)) < len(places):  # a column that is chosen twice moves in both places
-            return Kernel.derivative(self, x, z, columns)
+            return super().derivative(x, z, columns)
         return self.base.derivative(self.seen(x), self.seen(z), tuple(places.index(column) for column in columns))
-
-    def logarithm(self, pair: Pair) -> Array | None:
-        """The base's, of these columns."""
-        return self.base.logarithm(self.pair_seen(pair))
-
-    def diagonal(self, rows: Rows) -> Array:
-        """The base's diagonal of these columns."""
-        return self.base.diagonal(self.seen(rows))
-
-    def check(self, rows: Rows) -> None:
-        """The chosen columns must suit the base."""
-        self.base.check(self.seen(rows))
 
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""
@@ -244,16 +201,12 @@ class On(Composed):
         return self.base.count_features(self.seen(rows))
 
     def seen(self, rows: Rows) -> Rows:
-        """What the base sees of these rows: the columns chosen."""
+        """The columns chosen."""
         return rows.columns(self._wanted)
 
     def places(self, rows: Rows) -> list[int]:
         """The numbers of the columns chosen."""
         return [int(j) for j in Rows(np.arange(rows.width)[None], rows.names).columns(self._wanted).values[0]]
-
-    def features(self, rows: Rows) -> Array:
-        """The base's features of these columns."""
-        return self.base.features(self.seen(rows))
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """The base's names of these columns, which keep their own."""
@@ -306,20 +259,15 @@ class Normalized(Composed):
     def slopes(self, pair: Pair, weights: Array) -> Slopes:
         """Through the tile, and through the lengths of both sides."""
         own = weights * self.values(pair)
-        left, right = (self.base.diagonal(rows) for rows in (pair.x, pair.z))
-        inverse = [np.divide(1.0, d, out=np.zeros_like(d), where=d > 0) for d in (left, right)]
+        inverse = [inverse_or_zero(self.base.diagonal(rows)) for rows in (pair.x, pair.z)]
         found = self.base.slopes(pair, weights * np.sqrt(inverse[0])[:, None] * np.sqrt(inverse[1]))
         for rows, axis, by in ((pair.x, 1, inverse[0]), (pair.z, 0, inverse[1])):
-            for part in blocks(len(rows), _DIAGONAL):
+            for part in blocks(len(rows), DIAGONAL_BLOCK):
                 some, m = rows[part], -0.5 * (own.sum(axis=axis) * by)[part]
                 square = type(pair)(some, some, same=True, shared=self.base.leaves() > 1)
                 for name, value in self.base.slopes(square, np.diag(m)).items():
                     found[name] = found[name] + value
         return _within_base(found)
-
-    def derivative(self, x: Rows, z: Rows, columns: tuple[int, ...]) -> Array:
-        """By differences: lengths change with the row."""
-        return Kernel.derivative(self, x, z, columns)
 
     def _inverse_length(self, rows: Rows) -> Array:
         with np.errstate(over="ignore"):
@@ -332,8 +280,7 @@ class Normalized(Composed):
             raise InputError(
                 sentence(f"k(x, x) of {self.base!r}", "non-negative for .normalized()", float(squared.min()))
             )
-        length = np.sqrt(squared)
-        return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        return inverse_or_zero(np.sqrt(squared))
 
     def diagonal(self, rows: Rows) -> Array:
         """1, or 0 where k(x, x) = 0."""

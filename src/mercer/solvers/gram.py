@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from mercer.kernels.products import Constant, Linear
 from mercer.kernels.stationary import Stationary
 from mercer.kernels.tiles import (
     TILE,
+    Tile,
     between,
     blocks,
     column_numbers,
     gram,
     log_tile,
-    per_thread,
     tile,
     underflow_is_zero,
+    upper_tiles,
 )
 from mercer.runtime import run, thread_count
 
@@ -74,8 +75,6 @@ def _may_move(kernel: Kernel, intercept: bool) -> bool:
     return isinstance(kernel, Stationary) or (isinstance(kernel, Linear) and intercept)
 
 
-Tile: TypeAlias = tuple[slice, slice]
-
 # Sums that a symmetric product is gathered in; a fixed number, so that threads do not change the order of additions.
 SUMS = 8
 
@@ -95,14 +94,13 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
            [14.]])
     """
     result = np.zeros((len(x), V.shape[1]))
-    scratch = per_thread()
+    scratch = Scratch()
 
     def add(rows: slice) -> None:
-        buffers = scratch()
         for columns in blocks(len(z)):
-            values = tile(kernel, x[rows], z[columns], scratch=buffers)
+            values = tile(kernel, x[rows], z[columns], scratch=scratch)
             result[rows] += values @ V[columns]
-            buffers.give(values)
+            scratch.give(values)
 
     run(add, blocks(len(x)))
     return result
@@ -137,34 +135,28 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.
            [6.]])
     """
 
-    def values(_: int, place: Tile, buffers: Scratch) -> Array:
+    def values(_: int, place: Tile, scratch: Scratch) -> Array:
         rows, columns = place
-        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=buffers)
+        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=scratch)
 
     return gathered(upper_tiles(len(x)), values, V.astype(dtype, copy=False))
-
-
-def upper_tiles(n: int) -> list[Tile]:
-    """The tiles on and above the diagonal of an n x n matrix."""
-    cuts = blocks(n)
-    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
 
 
 def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Array], V: Array) -> Array:
     """A V in float64 for a symmetric A whose upper tiles are given, one at a time, by `values`."""
     count = min(max(SUMS, thread_count()), len(places))
     sums = np.zeros((count, *V.shape))
-    scratch = per_thread()
+    scratch = Scratch()
 
     def add(which: int) -> None:
-        total, buffers = sums[which], scratch()
+        total = sums[which]
         for number in range(which, len(places), count):
             rows, columns = places[number]
-            block = values(number, places[number], buffers)
+            block = values(number, places[number], scratch)
             total[rows] += block @ V[columns]
             if rows != columns:
                 total[columns] += block.T @ V[rows]
-            buffers.give(block)
+            scratch.give(block)
 
     run(add, range(count))
     return np.asarray(sums.sum(axis=0))
@@ -233,14 +225,13 @@ class KeptTiles:
 
     def _fill(self) -> None:
         """In single precision from the start: measured as close as rounded values, in a third of the time."""
-        scratch = per_thread()
+        scratch = Scratch()
 
         def fill(jobs: slice) -> None:
-            buffers = scratch()
             for number in range(jobs.start, jobs.stop):
-                values = self._computed(self._places[number], buffers, np.float32)
+                values = self._computed(self._places[number], scratch, np.float32)
                 self._kept(number)[...] = values
-                buffers.give(values)
+                scratch.give(values)
 
         run(fill, blocks(self._count, 16))
 
@@ -250,16 +241,16 @@ class KeptTiles:
         shape = rows.stop - rows.start, columns.stop - columns.start
         return self._store[end - shape[0] * shape[1] : end].reshape(shape)
 
-    def _computed(self, place: Tile, buffers: Scratch, dtype: type[np.floating]) -> Array:
+    def _computed(self, place: Tile, scratch: Scratch, dtype: type[np.floating]) -> Array:
         x, z = (self.rows[part] for part in place)
-        return tile(self.kernel, x, z, same=place[0] == place[1], dtype=dtype, scratch=buffers)
+        return tile(self.kernel, x, z, same=place[0] == place[1], dtype=dtype, scratch=scratch)
 
     def __call__(self, V: Array) -> Array:
         """k(X, X) V, as good as single precision is."""
         dtype = np.float32 if self.single else np.float64
 
-        def values(number: int, place: Tile, buffers: Scratch) -> Array:
-            return self._kept(number) if number < self._count else self._computed(place, buffers, dtype)
+        def values(number: int, place: Tile, scratch: Scratch) -> Array:
+            return self._kept(number) if number < self._count else self._computed(place, scratch, dtype)
 
         scale = np.maximum(np.abs(V).max(axis=0, initial=0.0), 1e-300)  # so that nothing leaves the range of float32
         return np.asarray(gathered(self._places, values, (V / scale).astype(dtype)) * scale)
@@ -293,25 +284,24 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     """
     numbers = np.empty((len(x), count), dtype=np.intp)
     gaps = np.empty((len(x), count))
-    scratch = per_thread()
+    scratch = Scratch()
 
     alike = bool((diagonal == diagonal[0]).all())
     kernel, constant = _varying(kernel) if alike else (kernel, 0.0)
     undecided, underflows = np.zeros(len(x), dtype=bool), kernel.kind == "vectors" and not kernel.finite
 
     def search(rows: slice) -> None:
-        buffers = scratch()
         best = np.empty((rows.stop - rows.start, 0))
         where = np.empty(best.shape, dtype=np.intp)
         for columns in blocks(len(z)):
-            logs = log_tile(kernel, x[rows], z[columns], buffers) if alike else None
-            values = tile(kernel, x[rows], z[columns], scratch=buffers) if logs is None else logs
+            logs = log_tile(kernel, x[rows], z[columns], scratch) if alike else None
+            values = tile(kernel, x[rows], z[columns], scratch=scratch) if logs is None else logs
             values *= -1.0 if alike else -2.0
             if not alike:
                 values += diagonal[columns]
             here = np.broadcast_to(np.arange(columns.start, columns.stop), values.shape)
             best, where = _keep(np.hstack([best, values]), np.hstack([where, here]), count)
-            buffers.give(values)
+            scratch.give(values)
         if alike:
             undecided[rows] = (best[:, -1] == 0.0) if logs is None and underflows else False
             best = diagonal[0] - 2.0 * (constant + (-best if logs is None else np.exp(-best)))
