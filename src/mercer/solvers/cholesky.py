@@ -130,10 +130,6 @@ class Cholesky:
         potri(G)
         return G
 
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
-
     def condition(self) -> float:
         """The 2-norm condition number, exact for a few rows and estimated otherwise."""
         if self._condition is None:
@@ -267,10 +263,6 @@ class Mixed:
     def route(self) -> Route:
         """How it was factored."""
         return Route("mixed", self.reason, self.condition, self.n, self.n)
-
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
 
 
 def _lengths(B: Array) -> Array:

@@ -234,10 +234,6 @@ class Conjugate:
         """Whether the residual is what was asked for."""
         return self.tally.residual <= 1.001 * self.tolerance
 
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
-
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"

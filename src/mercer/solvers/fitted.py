@@ -11,19 +11,19 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, MercerError
+from mercer.errors import InputError
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, underflow_is_zero
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.conjugate import StreamedSystem
-from mercer.solvers.dual import DualSolved, DualSystem, Penalized, Solution, SpectralInverse, likelihood
+from mercer.solvers.dual import DualSystem, Solution, likelihood
 from mercer.solvers.gram import columns_against, times, training_matrix
 from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
 from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.plan import Route, SolverChoice
-from mercer.solvers.primal import PrimalSolved, PrimalSystem
+from mercer.solvers.primal import Penalized, PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
@@ -349,15 +349,11 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
-    if not isinstance(solved, DualSolved):
-        raise MercerError(f"Internal error: no leave-one-out predictions for {type(solved).__name__}.")
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
-    if isinstance(inverse, SpectralInverse):
-        U = inverse.spectrum.vectors
-        return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
-    raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
+    U = inverse.spectrum.vectors
+    return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
 
 
 def _solve_system(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:

@@ -231,15 +231,6 @@ def _rows_that_fit(memory: int) -> int:
     return low
 
 
-def promise_spectrum(n: int) -> None:
-    """Memory for an eigendecomposition in place of a Cholesky factor that does not exist."""
-    promise(
-        int(17.6 * n * n),
-        f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})",
-        "Use a larger alpha.",
-    )
-
-
 def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
     """Raise a MemoryRefusal before anything is allocated, with the number of rows that would fit."""
     there = available_bytes()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
-from mercer.solvers.dual import Solution
+from mercer.solvers.dual import DualSolved, Solution
 from mercer.solvers.plan import EPS, Route
 
 # Past this condition the normal equations lose digits that the singular values still have.
@@ -305,3 +305,7 @@ class PrimalSolved:
         if system.intercept:
             result = result + self.alpha / system.total
         return np.asarray(np.maximum(result, 0.0))
+
+
+# A system with its alpha in place.
+Penalized: TypeAlias = DualSolved | PrimalSolved
