@@ -235,25 +235,24 @@ class Mixed:
         self.condition = max(1.0, self.largest / smallest)
 
     def _precondition(self, R: Array) -> Array:
-        lengths = np.sqrt(np.einsum("ij,ij->j", R, R))
+        lengths = np.linalg.norm(R, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
         solved, _ = spotrs(self._factor, np.asfortranarray(R / scale, dtype=np.float32), lower=1)
         return np.asarray(solved, dtype=np.float64) * scale
 
     def solve(self, B: Array) -> Array:
         """G B, to double-precision backward error: ||b - A x|| at most sqrt(n) eps ||A|| ||x||."""
-        X = np.zeros_like(B)
-        R = B.copy()
-        Z = self._precondition(R)
-        D = Z.copy()
-        rz = np.einsum("ij,ij->j", R, Z)
+        X, R = np.zeros_like(B), B.copy()
+        D = self._precondition(R)
+        rz = np.einsum("ij,ij->j", R, D)
         for _ in range(_REFINEMENTS):
             AD = self._K @ D + self.alpha * D
             curvature = np.einsum("ij,ij->j", D, AD)
             step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
             X += step * D
             R -= step * AD
-            if (_lengths(R) <= np.sqrt(self.n) * EPS * self.largest * _lengths(X)).all():
+            goal = np.sqrt(self.n) * EPS * self.largest * np.linalg.norm(X, axis=0)
+            if (np.linalg.norm(R, axis=0) <= goal).all():
                 return X
             Z = self._precondition(R)
             before, rz = rz, np.einsum("ij,ij->j", R, Z)
@@ -263,7 +262,3 @@ class Mixed:
     def route(self) -> Route:
         """How it was factored."""
         return Route("mixed", self.reason, self.condition, self.n, self.n)
-
-
-def _lengths(B: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", B, B)))
