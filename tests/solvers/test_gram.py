@@ -25,7 +25,6 @@ from mercer.kernels import (
 from mercer.kernels.tiles import column_numbers
 from mercer.solvers.gram import (
     KeptTiles,
-    columns_against,
     kept_bytes,
     nearest_rows,
     symmetric_times,
@@ -123,18 +122,6 @@ def test_a_given_matrix_is_multiplied_by_tiles_too(rng):
     K, V = rng.normal(size=(700, 1100)), rng.normal(size=(1100, 2))
     rows = as_rows(K)
     np.testing.assert_allclose(times(Precomputed(), rows, column_numbers(rows), V), K @ V, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernel", TILED, ids=repr)
-def test_columns_come_block_after_block_and_cover_every_row(kernel, rng):
-    X, Z = rng.normal(size=(1203, 3)), rng.normal(size=(30, 3))
-    found = np.empty((30, 1203))
-    seen = []
-    for rows, columns in columns_against(kernel, as_rows(X), as_rows(Z)):
-        found[:, rows] = columns
-        seen += range(rows.start, rows.stop)
-    assert seen == list(range(1203))
-    np.testing.assert_allclose(found, kernel(Z, X), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -1,12 +1,12 @@
 """The Gram matrix by tiles: in full, times something, and the rows nearest to others; it is never held twice.
 
-`training_matrix` is what is factored; `times` and `columns_against` are what predictions are made of; `KeptTiles` are
-for products again and again; `nearest_rows` ranks.
+`training_matrix` is what is factored; `times` is what predictions are made of; `KeptTiles` are for products
+again and again; `nearest_rows` ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -168,12 +168,6 @@ def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Arra
 
     run(add, range(count))
     return np.asarray(sums.sum(axis=0))
-
-
-def columns_against(kernel: Kernel, x: Rows, z: Rows) -> Iterator[tuple[slice, Array]]:
-    """k(Z, X) for one block of rows of X after the other, as columns."""
-    for rows in blocks(len(x)):
-        yield rows, between(kernel, x[rows], z).T
 
 
 # Kernel values that single precision can hold and multiply; beyond, products are made in double precision.

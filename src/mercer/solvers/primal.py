@@ -145,9 +145,13 @@ class PrimalSystem:
             self._singular = U, s, Vt
         return self._singular
 
-    def at(self, alpha: float) -> PrimalSolved:
+    def at(self, alpha: float, solver: str = "primal") -> PrimalSolved:
         """The system with penalty alpha."""
         return PrimalSolved(self, alpha)
+
+    def solve(self, Y: Array, alpha: float, solver: str = "primal") -> Solution:
+        """Weights, intercept and dual coefficients for targets Y (n x t)."""
+        return self.at(alpha).solve(Y)
 
 
 class PrimalSolved:
