@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import ConvergenceWarning, InputError, sentence, warn
+from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.dual import DualSolved, DualSystem, Solution, bordered, solve_bordered
-from mercer.solvers.gram import SUMS, KeptTiles, symmetric_times, training_matrix
+from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
 from mercer.solvers.plan import EPS, Route, SolverChoice, pivots, room_for_tiles, worth_products
 
@@ -271,17 +271,6 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
     return replace(found, route=replace(route, cancelled=G.lost(found.dual / root[:, None])))
 
 
-def warn_if_short(G: Conjugate) -> None:
-    """Warn if the iteration did not reach its tolerance."""
-    if not G.converged:
-        tally = G.tally
-        warn(
-            f"Conjugate gradients did not converge: relative residual {tally.residual:.1e} (tolerance "
-            f"{G.tolerance:.0e}) after {tally.products} matrix products. Use a larger alpha, or solver='cholesky'.",
-            ConvergenceWarning,
-        )
-
-
 def _share(missing: float, *, exact: bool) -> float:
     """What one round must leave of the residual: all at once in double precision, else the same share each round."""
     rounds = 1 if exact else max(1, math.ceil(math.log(missing) / math.log(1 / _AT_A_TIME)))
@@ -349,7 +338,8 @@ class StreamedSystem:
     ) -> None:
         self.kernel, self.rows, self.intercept, self.choice = kernel, rows, intercept, choice
         self.n = len(rows)
-        _refuse_infinite(kernel, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            refuse_infinite(kernel, kernel.diagonal(rows))
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
         self.weighted = weights is not None
         self._factored: DualSystem | None = None
@@ -375,12 +365,8 @@ class StreamedSystem:
             raise InputError(
                 "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
-        needed = 8 * self.n * targets * (SUMS + _TABLES)
-        promise(
-            needed,
-            f"The conjugate gradient method on {self.n} rows and {targets} targets",
-            "Fit fewer targets at a time.",
-        )
+        what = f"The conjugate gradient method on {self.n} rows and {targets} targets"
+        promise(8 * self.n * targets * (SUMS + _TABLES), what, "Fit fewer targets at a time.")
         quick = self.quick if self.tiles.single else self.exact
         nearby = LowRank(self.F, self.inner, alpha)
         return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)
@@ -398,7 +384,13 @@ class StreamedSystem:
             if not G.converged and self.choice.replaceable:
                 self._factored = self._replaced(G)
             if self._factored is None:
-                warn_if_short(G)
+                if not G.converged:
+                    warn(
+                        f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
+                        f"{G.tolerance:.0e}) after {G.tally.products} matrix products. Use a larger alpha, or "
+                        "solver='cholesky'.",
+                        ConvergenceWarning,
+                    )
                 return solution
         return self._factored.solve(Y, alpha, "cholesky")
 
@@ -417,15 +409,4 @@ class StreamedSystem:
             "Standard deviations, evidence and degrees of freedom need a factorization of the "
             f"{self.n} x {self.n} kernel matrix; this model was fitted with solver='cg'. Use solver='cholesky', or "
             "fewer rows."
-        )
-
-
-def _refuse_infinite(kernel: Kernel, rows: Rows) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        diagonal = kernel.diagonal(rows)
-    bad = np.flatnonzero(~np.isfinite(diagonal))
-    if len(bad):
-        row = int(bad[0])
-        raise InputError(
-            sentence(f"k(x, x) of {kernel!r}", "finite", f"{diagonal[row]} in row {row}", "Scale the columns of X.")
         )

@@ -6,9 +6,9 @@ again and again; `nearest_rows` ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerWarning, sentence, warn
 from mercer.kernels.algebra import Product, Scaled, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.pair import Scratch
 from mercer.kernels.products import Constant, Linear
 from mercer.kernels.stationary import Stationary
 from mercer.kernels.tiles import (
@@ -49,12 +48,17 @@ def training_matrix(kernel: Kernel, rows: Rows) -> Array:
            [2., 4.]])
     """
     K = between(kernel, rows, column_numbers(rows)) if kernel.kind == "gram" else gram(kernel, rows)
-    if not np.isfinite(K.diagonal()).all():
-        row = int(np.flatnonzero(~np.isfinite(K.diagonal()))[0])
-        raise InputError(
-            sentence(f"k(x, x) of {kernel!r}", "finite", f"{K[row, row]} in row {row}", "Scale the columns of X.")
-        )
+    refuse_infinite(kernel, K.diagonal())
     return K
+
+
+def refuse_infinite(kernel: Kernel, diagonal: Array) -> None:
+    """Raise an InputError if k(x, x) of some row is not finite."""
+    finite = np.isfinite(diagonal)
+    if not finite.all():
+        row = int(finite.argmin())
+        got = f"{diagonal[row]} in row {row}"
+        raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", got, "Scale the columns of X."))
 
 
 def centre_of(kernel: Kernel, rows: Rows, *, intercept: bool) -> Array | None:
@@ -73,8 +77,6 @@ def _may_move(kernel: Kernel, intercept: bool) -> bool:
         return _may_move(kernel.base, intercept)
     return isinstance(kernel, Stationary) or (isinstance(kernel, Linear) and intercept)
 
-
-Tile: TypeAlias = tuple[slice, slice]
 
 # Sums that a symmetric product is gathered in; a fixed number, so that threads do not change the order of additions.
 SUMS = 8
@@ -108,7 +110,9 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
     return result
 
 
-def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64) -> Array:
+def symmetric_times(
+    kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64, kept: Sequence[Array] = ()
+) -> Array:
     """k(X, X) V, each tile above the diagonal computed once and used for both of its sides.
 
     Parameters
@@ -121,6 +125,8 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.
         What is multiplied.
     dtype : dtype, default=float64
         Precision of the tiles and of their products; sums are always of float64.
+    kept : sequence of ndarray, default=()
+        The first of the tiles, where they are there already; the others are computed.
 
     Returns
     -------
@@ -136,22 +142,7 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.
     array([[3.],
            [6.]])
     """
-
-    def values(_: int, place: Tile, buffers: Scratch) -> Array:
-        rows, columns = place
-        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=buffers)
-
-    return gathered(upper_tiles(len(x)), values, V.astype(dtype, copy=False))
-
-
-def upper_tiles(n: int) -> list[Tile]:
-    """The tiles on and above the diagonal of an n x n matrix."""
-    cuts = blocks(n)
-    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
-
-
-def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Array], V: Array) -> Array:
-    """A V in float64 for a symmetric A whose upper tiles are given, one at a time, by `values`."""
+    places, V = upper_tiles(len(x)), V.astype(dtype, copy=False)
     count = min(max(SUMS, thread_count()), len(places))
     sums = np.zeros((count, *V.shape))
     scratch = per_thread()
@@ -160,7 +151,10 @@ def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Arra
         total, buffers = sums[which], scratch()
         for number in range(which, len(places), count):
             rows, columns = places[number]
-            block = values(number, places[number], buffers)
+            if number < len(kept):
+                block = kept[number]
+            else:
+                block = tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=buffers)
             total[rows] += block @ V[columns]
             if rows != columns:
                 total[columns] += block.T @ V[rows]
@@ -168,6 +162,12 @@ def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Arra
 
     run(add, range(count))
     return np.asarray(sums.sum(axis=0))
+
+
+def upper_tiles(n: int) -> list[tuple[slice, slice]]:
+    """The tiles on and above the diagonal of an n x n matrix."""
+    cuts = blocks(n)
+    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
 
 
 # Kernel values that single precision can hold and multiply; beyond, products are made in double precision.
@@ -215,48 +215,31 @@ class KeptTiles:
 
     def __init__(self, kernel: Kernel, rows: Rows, room: int) -> None:
         self.kernel, self.rows = kernel, rows
-        self._places = upper_tiles(len(rows))
         largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
         self.single = largest == 0 or _LEAST < largest < _MOST
-        sizes = np.array([(r.stop - r.start) * (c.stop - c.start) for r, c in self._places], dtype=np.int64)
-        self._ends = np.cumsum(sizes)
-        self._count = int(np.searchsorted(4 * self._ends, max(0, room), side="right")) if self.single else 0
-        self.share = self._count / len(self._places)
-        self._store = np.empty(int(self._ends[self._count - 1]) if self._count else 0, dtype=np.float32)
-        self._fill()
-
-    def _fill(self) -> None:
-        """In single precision from the start: measured as close as rounded values, in a third of the time."""
+        places = upper_tiles(len(rows))
+        shapes = [(left.stop - left.start, right.stop - right.start) for left, right in places]
+        ends = np.cumsum([height * width for height, width in shapes], dtype=np.int64)
+        count = int(np.searchsorted(4 * ends, max(0, room), side="right")) if self.single else 0
+        self.share = count / len(places)
+        store = np.split(np.empty(int(ends[count - 1]) if count else 0, dtype=np.float32), ends[:count])
+        self._tiles = [part.reshape(shape) for part, shape in zip(store, shapes[:count], strict=False)]
         scratch = per_thread()
 
-        def fill(jobs: slice) -> None:
-            buffers = scratch()
-            for number in range(jobs.start, jobs.stop):
-                values = self._computed(self._places[number], buffers, np.float32)
-                self._kept(number)[...] = values
-                buffers.give(values)
+        def fill(number: int) -> None:
+            """In single precision from the start: measured as close as rounded values, in a third of the time."""
+            (left, right), buffers = places[number], scratch()
+            values = tile(kernel, rows[left], rows[right], same=left == right, dtype=np.float32, scratch=buffers)
+            self._tiles[number][...] = values
+            buffers.give(values)
 
-        run(fill, blocks(self._count, 16))
-
-    def _kept(self, number: int) -> Array:
-        rows, columns = self._places[number]
-        end = int(self._ends[number])
-        shape = rows.stop - rows.start, columns.stop - columns.start
-        return self._store[end - shape[0] * shape[1] : end].reshape(shape)
-
-    def _computed(self, place: Tile, buffers: Scratch, dtype: type[np.floating]) -> Array:
-        x, z = (self.rows[part] for part in place)
-        return tile(self.kernel, x, z, same=place[0] == place[1], dtype=dtype, scratch=buffers)
+        run(fill, range(count))
 
     def __call__(self, V: Array) -> Array:
         """k(X, X) V, as good as single precision is."""
         dtype = np.float32 if self.single else np.float64
-
-        def values(number: int, place: Tile, buffers: Scratch) -> Array:
-            return self._kept(number) if number < self._count else self._computed(place, buffers, dtype)
-
         scale = np.maximum(np.abs(V).max(axis=0, initial=0.0), 1e-300)  # so that nothing leaves the range of float32
-        return np.asarray(gathered(self._places, values, (V / scale).astype(dtype)) * scale)
+        return np.asarray(symmetric_times(self.kernel, self.rows, V / scale, dtype=dtype, kept=self._tiles) * scale)
 
 
 def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) -> tuple[Array, Array]:
