@@ -216,7 +216,7 @@ class PrimalSolved:
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
-    def spanned(self, rows: Array | None = None) -> Array:
+    def spanned(self, rows: Array | slice | None = None) -> Array:
         """Z with F C^-1 F' = Z Z'; of a sparse table that was solved by Cholesky, these rows of it."""
         if self.cholesky is None:
             U, s, _ = self.system.singular()
