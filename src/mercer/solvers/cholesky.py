@@ -16,7 +16,7 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run
-from mercer.solvers.lapack import potri
+from mercer.solvers.lapack import mirror, potri
 from mercer.solvers.plan import EPS, SINGULAR, Route
 
 _POWER_STEPS = 3  # each is worth about a factor of two
@@ -82,11 +82,8 @@ class Cholesky:
 
     def release(self) -> Array:
         """K as it was given: the lower triangle still holds it, and its diagonal was kept."""
+        mirror(self._held)
         K = self._held.T
-        for rows in blocks(self.n):
-            K[rows, rows.stop :] = K[rows.stop :, rows].T
-            lower = np.tril(K[rows, rows], -1)
-            K[rows, rows] = lower + lower.T
         K.flat[:: self.n + 1] = self._diagonal
         return K
 
@@ -116,13 +113,8 @@ class Cholesky:
 
     def diagonal(self) -> Array:
         """diag G: squared column lengths of L^-1."""
-        inverse, _ = dtrtri(self._held, lower=1)
-        result = np.empty(self.n)
-        for columns in blocks(self.n):
-            below = inverse[columns.start :, columns]
-            below[: columns.stop - columns.start] = np.tril(below[: columns.stop - columns.start])
-            result[columns] = np.einsum("ij,ij->j", below, below)
-        return result
+        columns = dtrtri(self._held, lower=1)[0].T
+        return np.array([column[i:] @ column[i:] for i, column in enumerate(columns)])
 
     def inverse(self) -> Array:
         """G in a new array, of which the upper triangle counts."""
