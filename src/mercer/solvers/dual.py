@@ -258,7 +258,6 @@ class DualSystem:
         self.n = len(K)
         self.intercept, self.reason, self.certified = intercept, reason, certified
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
-        self.weighted = weights is not None
         if weights is not None:
             K *= self.root[:, None]
             K *= self.root

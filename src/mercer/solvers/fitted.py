@@ -329,7 +329,7 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     if isinstance(solved, PrimalSolved):
         system = solved.system
         problem = Problem(Y, system.root**2, system.intercept).centred()
-        U, s, _ = system.singular() if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
+        U, s, _ = system.singular if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
         reached = s > 0
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)

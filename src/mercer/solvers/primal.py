@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,8 +67,6 @@ class PrimalSystem:
         self.features, self.sparse = features, not dense
         with np.errstate(over="ignore", invalid="ignore"):  # features that large are refused when they are weighted
             self.mean, self.constant = self._mean(), self._constant()
-        self._normal: Array | None = None
-        self._singular: tuple[Array, Array, Array] | None = None
 
     def _mean(self) -> Array:
         if not self.intercept:
@@ -114,12 +113,11 @@ class PrimalSystem:
         F *= self.root[:, None]
         return np.asarray(F)
 
+    @cached_property
     def normal(self) -> Array:
         """F'F."""
-        if self._normal is None:
-            total: Any = sum(F.T @ F for _, F in self.blocks())
-            self._normal = np.ascontiguousarray(total if isinstance(total, np.ndarray) else total.toarray())
-        return self._normal
+        total: Any = sum(F.T @ F for _, F in self.blocks())
+        return np.ascontiguousarray(total if isinstance(total, np.ndarray) else total.toarray())
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
@@ -135,15 +133,14 @@ class PrimalSystem:
         """These rows of F, of a sparse table."""
         return self.centred(rows) * self.root[rows, None]
 
+    @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
-        if self._singular is None:
-            from scipy.linalg import svd
+        from scipy.linalg import svd
 
-            U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
-            s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
-            self._singular = U, s, Vt
-        return self._singular
+        U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+        s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
+        return U, s, Vt
 
     def at(self, alpha: float, solver: str = "primal") -> PrimalSolved:
         """The system with penalty alpha."""
@@ -160,14 +157,14 @@ class PrimalSolved:
     def __init__(self, system: PrimalSystem, alpha: float) -> None:
         self.system, self.alpha, self.root = system, alpha, system.root
         self.cholesky = self._factor_normal() if alpha > 0 else None
-        s = system.singular()[1] if self.cholesky is None else np.empty(0)
+        s = system.singular[1] if self.cholesky is None else np.empty(0)
         self.kept = s * s + alpha > 0
         self.inverse = np.divide(1.0, s * s + alpha, out=np.zeros_like(s), where=self.kept)
 
     def _factor_normal(self) -> Cholesky | None:
         """Cholesky factor of C; None where its condition is too large."""
         try:
-            factor = Cholesky(self.system.normal().copy(), self.alpha, self.system.reason)
+            factor = Cholesky(self.system.normal.copy(), self.alpha, self.system.reason)
         except NotPositiveDefinite:
             return None
         return None if factor.condition() > _NORMAL_EQUATIONS else factor
@@ -184,7 +181,7 @@ class PrimalSolved:
             w = self.cholesky.solve(np.asarray(sum(F.T @ y[rows] for rows, F in system.blocks())))
             dual = (y - self._fitted(w)) / self.alpha
         else:
-            U, s, Vt = system.singular()
+            U, s, Vt = system.singular
             along = U.T @ y
             w = Vt.T @ ((s * self.inverse)[:, None] * along)
             dual = U @ (self.inverse[:, None] * along)
@@ -211,7 +208,7 @@ class PrimalSolved:
             if self.cholesky is not None:  # F'y and F'F are rounded before they are divided
                 fit = fit * max(1.0, math.sqrt(self.cholesky.condition()) / 4)
             else:  # directions of small singular values are turned a little, and those beside them with these
-                s = self.system.singular()[1]
+                s = self.system.singular[1]
                 fit = fit * max(1.0, float((s.max(initial=0.0) * s * self.inverse).max(initial=0.0)) / 4)
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
@@ -219,7 +216,7 @@ class PrimalSolved:
     def spanned(self, rows: Array | slice | None = None) -> Array:
         """Z with F C^-1 F' = Z Z'; of a sparse table that was solved by Cholesky, these rows of it."""
         if self.cholesky is None:
-            U, s, _ = self.system.singular()
+            U, s, _ = self.system.singular
             return np.asarray(U * (s * np.sqrt(self.inverse)))
         F = self.system.weighted() if rows is None else self.system.weighted_rows(rows)
         return self.cholesky.whitened(F.T).T
@@ -230,7 +227,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             condition = max(1.0, self.cholesky.condition())
             return Route("primal", f"{system.reason}; normal equations", condition, system.count, system.count)
-        _, s, _ = system.singular()
+        _, s, _ = system.singular
         rank = int(self.kept.sum())
         squared = s * s + self.alpha
         # constant columns are exactly 0; what else is 0 was lost to rounding, and alpha stands in its place
@@ -251,7 +248,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             inner, shift = self.cholesky.log_determinant(), float(np.vdot(m, self.cholesky.solve(m)))
         else:
-            _, s, Vt = system.singular()
+            _, s, Vt = system.singular
             inner = float(np.log(s * s + self.alpha).sum())
             inner += (system.count - len(s)) * math.log(self.alpha)
             along = Vt @ system.mean
@@ -275,7 +272,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             penalized = system.count - self.alpha * float(self.cholesky.diagonal().sum())
         else:
-            _, s, _ = system.singular()
+            _, s, _ = system.singular
             penalized = float((s * s * self.inverse).sum())
         return float(penalized + system.intercept)
 
@@ -284,7 +281,7 @@ class PrimalSolved:
         system = self.system
         phi = new - system.mean[:, None]
         if self.cholesky is None:
-            U, s, Vt = system.singular()
+            U, s, Vt = system.singular
             u = U @ ((s * self.inverse)[:, None] * (Vt @ phi))
         else:
             u = self._fitted(self.cholesky.solve(phi))
@@ -299,7 +296,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             result = self.alpha * np.einsum("ij,ij->j", phi, self.cholesky.solve(phi))
         else:
-            _, _, Vt = system.singular()
+            _, _, Vt = system.singular
             along = Vt @ phi
             weights = np.where(self.kept, self.alpha * self.inverse, 1.0)
             result = weights @ along**2
