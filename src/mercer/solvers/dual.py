@@ -247,13 +247,7 @@ class DualSystem:
     """
 
     def __init__(
-        self,
-        K: Array,
-        weights: Array | None,
-        *,
-        intercept: bool = False,
-        reason: str = "dual",
-        certified: bool = False,
+        self, K: Array, weights: Array | None, *, intercept: bool = False, reason: str = "dual", certified: bool = False
     ) -> None:
         self.n = len(K)
         self.intercept, self.reason, self.certified = intercept, reason, certified

@@ -138,13 +138,7 @@ class SolverChoice:
 
 
 def choose(
-    solver: str,
-    n: int,
-    features: int | None,
-    alphas: int = 1,
-    *,
-    memory: int | None = None,
-    iterable: bool = False,
+    solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None, iterable: bool = False
 ) -> SolverChoice:
     """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
 
