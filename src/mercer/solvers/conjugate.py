@@ -93,11 +93,6 @@ class Tally:
     error: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
-    def products(self) -> int:
-        """In either precision."""
-        return self.single + self.double
-
-    @property
     def effort(self) -> int:
         """In products of single precision, from kept tiles."""
         return self.single + _DOUBLE * self.double
@@ -385,9 +380,10 @@ class StreamedSystem:
                 self._factored = self._replaced(G)
             if self._factored is None:
                 if not G.converged:
+                    products = G.tally.single + G.tally.double
                     warn(
                         f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
-                        f"{G.tolerance:.0e}) after {G.tally.products} matrix products. Use a larger alpha, or "
+                        f"{G.tolerance:.0e}) after {products} matrix products. Use a larger alpha, or "
                         "solver='cholesky'.",
                         ConvergenceWarning,
                     )
