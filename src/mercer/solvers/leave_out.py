@@ -145,9 +145,7 @@ class LeaveOut:
             for row, i in zip(table[:, 0], members, strict=True):
                 found[i] = e[row : row + 1] if good[row] else None
             return
-        step = max(1, _BATCH_BYTES // (8 * size * size))
-        for start in range(0, len(members), step):
-            part = slice(start, start + step)
+        for part in blocks(len(members), max(1, _BATCH_BYTES // (8 * size * size))):
             P = self.blocks(table[part])
             good = self._divisible(P)
             P[~good] = np.eye(size)
