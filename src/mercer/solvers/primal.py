@@ -124,10 +124,15 @@ class PrimalSystem:
         if not self.sparse:
             yield slice(None), self.weighted()
         elif not self.intercept:
-            yield slice(None), self.features.multiply(self.root[:, None]).tocsr()
+            yield slice(None), self._scaled
         else:
             for rows in self._cuts():
                 yield rows, self.weighted_rows(rows)
+
+    @cached_property
+    def _scaled(self) -> Any:
+        """F of a sparse table from which nothing is subtracted."""
+        return self.features.multiply(self.root[:, None]).tocsr()
 
     def weighted_rows(self, rows: Any) -> Array:
         """These rows of F, of a sparse table."""
