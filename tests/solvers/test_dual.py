@@ -12,7 +12,7 @@ from mercer import KernelRidge
 from mercer.errors import IllConditionedWarning, InputError, NotMercerWarning, SingularSystemWarning
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.solvers import DualSystem
-from mercer.solvers.dual import Eigendecomposition
+from mercer.solvers.dual import Eigendecomposition, SpectralInverse
 from oracles import backward_error, kernel_ridge, with_spectrum
 from refusals import tells
 
@@ -241,7 +241,7 @@ def test_solves_determinant_and_diagonal_equal_those_of_numpy(n, seed, alpha):
     rng = np.random.default_rng(seed)
     K = with_spectrum(np.logspace(0, -6, n), rng)
     A, B = K + alpha * np.eye(n), rng.normal(size=(n, 2))
-    G = Eigendecomposition(K.copy()).at(alpha, "a test")
+    G = SpectralInverse(Eigendecomposition(K.copy()), alpha, "a test")
     np.testing.assert_allclose(G.solve(B), np.linalg.solve(A, B), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(G.log_determinant(), np.linalg.slogdet(A)[1], atol=1e-9)
     np.testing.assert_allclose(G.diagonal(), np.linalg.inv(A).diagonal(), rtol=1e-9)
@@ -257,7 +257,7 @@ def test_a_singular_matrix_gives_the_pseudo_inverse(n, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     K = with_spectrum(np.concatenate([rng.uniform(0.1, 2.0, size=rank), np.zeros(n - rank)]), rng)
     B = rng.normal(size=(n, 2))
-    G = Eigendecomposition(K.copy()).at(0.0, "a test")
+    G = SpectralInverse(Eigendecomposition(K.copy()), 0.0, "a test")
     shortest = np.linalg.lstsq(K, B, rcond=n * np.finfo(float).eps)[0] if rank else np.zeros_like(B)
     np.testing.assert_allclose(G.solve(B), shortest, rtol=1e-8, atol=1e-10)
     assert G.log_determinant() == -math.inf
@@ -270,7 +270,7 @@ def test_a_singular_matrix_gives_the_pseudo_inverse(n, data):
 def test_a_negative_eigenvalue_is_told(rng):
     K = with_spectrum([3.0, 1.0, -0.5], rng)
     B = rng.normal(size=(3, 1))
-    G = Eigendecomposition(K.copy()).at(0.1, "a test")
+    G = SpectralInverse(Eigendecomposition(K.copy()), 0.1, "a test")
     assert G.route().negative == pytest.approx(-0.4)
     np.testing.assert_allclose(G.solve(B), np.linalg.solve(K + 0.1 * np.eye(3), B), rtol=1e-10)
     assert G.log_determinant() == pytest.approx(np.linalg.slogdet(K + 0.1 * np.eye(3))[1])
@@ -278,7 +278,7 @@ def test_a_negative_eigenvalue_is_told(rng):
 
 def test_rounding_below_zero_is_not_called_negative(rng):
     K = with_spectrum([1.0, 1e-17, -1e-17, 0.5], rng)
-    assert Eigendecomposition(K).at(0.0, "a test").route().negative == 0.0
+    assert SpectralInverse(Eigendecomposition(K), 0.0, "a test").route().negative == 0.0
 
 
 def test_a_matrix_that_is_not_finite_is_refused():

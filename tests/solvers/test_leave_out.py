@@ -10,7 +10,7 @@ from sklearn.model_selection import LeaveOneOut
 from mercer import KernelRidge, cross_validate
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers.lapack import mirror
-from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral, solved_with
+from mercer.solvers.leave_out import Inverted, LeaveOut, SingularError, Spectral
 from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.primal import PrimalSystem
 from mercer.solvers.problem import Problem
@@ -159,9 +159,3 @@ def test_with_an_intercept_and_an_endless_alpha_the_mean_of_the_other_rows_is_le
     gaps = np.abs(y - means)
     np.testing.assert_allclose(lower, np.sort(means - gaps)[1], rtol=1e-13)  # floor(0.2 * 13) = 2 are cut off
     np.testing.assert_allclose(upper, np.sort(means + gaps)[-2], rtol=1e-13)
-
-
-def test_what_is_solved_for_is_not_overwritten(rng):
-    factor, v = np.linalg.cholesky(np.eye(3) + 1.0).T.copy(), np.ones((3, 1))
-    np.testing.assert_allclose(solved_with(factor, v), np.full((3, 1), 0.25))
-    assert (v == 1.0).all()

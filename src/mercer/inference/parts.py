@@ -216,7 +216,7 @@ def _refuse(fitted: FittedRidge) -> None:
 def _part(weight: float, fitted: FittedRidge, Z: Array, at: Array, *, moved: bool) -> RidgePart:
     (_, solved), (_, left), lost = fitted.systems[0], fitted.leave_outs[0], 1.0
     if isinstance(solved, PrimalSolved):  # the part of the coefficients that kernel values can see
-        U, s, _ = solved.system.singular()
+        U, s, _ = solved.system.singular
         U, s = U[:, s > 0], s[s > 0]
         P = (U / (s**2 + solved.alpha)) @ U.T
         y = fitted.targets[:, 0] - (fitted.targets.mean() if fitted.intercept else 0.0)

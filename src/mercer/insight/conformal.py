@@ -22,12 +22,12 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, column_numbers, underflow_is_zero
 from mercer.runtime import promise
-from mercer.solvers.dual import DualSystem, Penalized
+from mercer.solvers.dual import DualSystem
 from mercer.solvers.fitted import leave_out_of
 from mercer.solvers.gram import centre_of, training_matrix
 from mercer.solvers.leave_out import Inverted, Spectral
 from mercer.solvers.plan import EPS, choose
-from mercer.solvers.primal import PrimalSolved, PrimalSystem
+from mercer.solvers.primal import Penalized, PrimalSolved, PrimalSystem
 
 WAY_OUT = "Use method='jackknife+'."
 _HELD = 2**26  # bytes of residuals at once

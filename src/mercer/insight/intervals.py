@@ -217,9 +217,9 @@ def relative_error(solved: Penalized, route: Route) -> float:
     if isinstance(solved, PrimalSolved):
         system = solved.system
         if solved.cholesky is None:  # what is lost to rounding counts as zero, and alpha has no part in it
-            s = system.singular()[1]
+            s = system.singular[1]
             condition = max(1.0, float(s.max(initial=0.0) * (s * solved.inverse).max(initial=0.0)))
-        spread, offset = float(np.trace(system.normal())), system.total * float(system.mean @ system.mean)
+        spread, offset = float(np.trace(system.normal)), system.total * float(system.mean @ system.mean)
         # features that differ by rounding alone have no part in the model
         condition *= math.sqrt(max(1.0, offset / spread)) if spread > (16 * EPS) ** 2 * offset else 1.0
     return float(max(10.0 ** -digits_left(condition), EPS * (8.0 + math.sqrt(len(solved.root)))))

@@ -211,8 +211,7 @@ class Candidate:
             refits, worst = self._read_singles(left, alpha, values)
         else:
             done = self._read_groups(left, values)
-            closed = [sets.rows[i] for i in sets.closed], [sets.runs[i] for i in sets.closed]
-            E = dict(zip(sets.closed, left.residuals(*closed), strict=True))
+            E = dict(zip(sets.closed, left.residuals([sets.rows[i] for i in sets.closed]), strict=True))
             self._read_sets(left, {i: e for i, e in E.items() if e is not None}, alpha, values)
             refits, worst = 0, 1.0
             for i in range(len(removals)):

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.folds import Split
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
-from mercer.solvers.problem import Problem, Runs, as_runs
+from mercer.solvers.problem import Problem
 
 _ROUNDED = 8 * np.finfo(float).eps  # relative difference of entries of a kernel matrix that are equal but for rounding
 
@@ -162,8 +162,6 @@ class UsedSets:
     ----------
     rows : list of ndarray of int
         Each set, counted among the rows with weight.
-    runs : list of tuple of slice
-        Each set as slices of consecutive rows.
     single : bool
         Whether every row has weight and is left out alone, so that diagonals are all that is needed.
     groups : dict of int to list of int
@@ -186,7 +184,6 @@ class UsedSets:
             must_be = "positive for at least one training row of every split"
             raise InputError(sentence("sample_weight", must_be, "a split whose training rows all have weight 0"))
         self.single = removals.single and every
-        self.runs: list[Runs] = [] if self.single else [as_runs(rows) for rows in self.rows]
         self.groups: dict[int, list[int]] = {}
         for i, base in enumerate(removals.bases if removals.bases is not None and every else []):
             if base >= 0:

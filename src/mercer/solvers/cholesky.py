@@ -16,7 +16,7 @@ from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
 from mercer.runtime import run
-from mercer.solvers.lapack import potri
+from mercer.solvers.lapack import mirror, potri
 from mercer.solvers.plan import EPS, SINGULAR, Route
 
 _POWER_STEPS = 3  # each is worth about a factor of two
@@ -82,11 +82,8 @@ class Cholesky:
 
     def release(self) -> Array:
         """K as it was given: the lower triangle still holds it, and its diagonal was kept."""
+        mirror(self._held)
         K = self._held.T
-        for rows in blocks(self.n):
-            K[rows, rows.stop :] = K[rows.stop :, rows].T
-            lower = np.tril(K[rows, rows], -1)
-            K[rows, rows] = lower + lower.T
         K.flat[:: self.n + 1] = self._diagonal
         return K
 
@@ -116,23 +113,14 @@ class Cholesky:
 
     def diagonal(self) -> Array:
         """diag G: squared column lengths of L^-1."""
-        inverse, _ = dtrtri(self._held, lower=1)
-        result = np.empty(self.n)
-        for columns in blocks(self.n):
-            below = inverse[columns.start :, columns]
-            below[: columns.stop - columns.start] = np.tril(below[: columns.stop - columns.start])
-            result[columns] = np.einsum("ij,ij->j", below, below)
-        return result
+        columns = dtrtri(self._held, lower=1)[0].T
+        return np.array([column[i:] @ column[i:] for i, column in enumerate(columns)])
 
     def inverse(self) -> Array:
         """G in a new array, of which the upper triangle counts."""
         G = np.array(self._held.T, order="C")
         potri(G)
         return G
-
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
 
     def condition(self) -> float:
         """The 2-norm condition number, exact for a few rows and estimated otherwise."""
@@ -239,25 +227,24 @@ class Mixed:
         self.condition = max(1.0, self.largest / smallest)
 
     def _precondition(self, R: Array) -> Array:
-        lengths = np.sqrt(np.einsum("ij,ij->j", R, R))
+        lengths = np.linalg.norm(R, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
         solved, _ = spotrs(self._factor, np.asfortranarray(R / scale, dtype=np.float32), lower=1)
         return np.asarray(solved, dtype=np.float64) * scale
 
     def solve(self, B: Array) -> Array:
         """G B, to double-precision backward error: ||b - A x|| at most sqrt(n) eps ||A|| ||x||."""
-        X = np.zeros_like(B)
-        R = B.copy()
-        Z = self._precondition(R)
-        D = Z.copy()
-        rz = np.einsum("ij,ij->j", R, Z)
+        X, R = np.zeros_like(B), B.copy()
+        D = self._precondition(R)
+        rz = np.einsum("ij,ij->j", R, D)
         for _ in range(_REFINEMENTS):
             AD = self._K @ D + self.alpha * D
             curvature = np.einsum("ij,ij->j", D, AD)
             step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
             X += step * D
             R -= step * AD
-            if (_lengths(R) <= np.sqrt(self.n) * EPS * self.largest * _lengths(X)).all():
+            goal = np.sqrt(self.n) * EPS * self.largest * np.linalg.norm(X, axis=0)
+            if (np.linalg.norm(R, axis=0) <= goal).all():
                 return X
             Z = self._precondition(R)
             before, rz = rz, np.einsum("ij,ij->j", R, Z)
@@ -267,11 +254,3 @@ class Mixed:
     def route(self) -> Route:
         """How it was factored."""
         return Route("mixed", self.reason, self.condition, self.n, self.n)
-
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
-
-
-def _lengths(B: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", B, B)))

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-from mercer.errors import ConvergenceWarning, InputError, sentence, warn
+from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.dual import DualSolved, DualSystem, Solution, bordered, solve_bordered
-from mercer.solvers.gram import SUMS, KeptTiles, symmetric_times, training_matrix
+from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
 from mercer.solvers.plan import EPS, Route, SolverChoice, pivots, room_for_tiles, worth_products
 
@@ -91,11 +91,6 @@ class Tally:
     residual: float = 0.0
     relative: Array = field(default_factory=lambda: np.zeros(0))
     error: Array = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def products(self) -> int:
-        """In either precision."""
-        return self.single + self.double
 
     @property
     def effort(self) -> int:
@@ -234,10 +229,6 @@ class Conjugate:
         """Whether the residual is what was asked for."""
         return self.tally.residual <= 1.001 * self.tolerance
 
-    def null_part(self, B: Array) -> Array | None:
-        """A is regular."""
-        return None
-
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
@@ -273,17 +264,6 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
     return replace(found, route=replace(route, cancelled=G.lost(found.dual / root[:, None])))
-
-
-def warn_if_short(G: Conjugate) -> None:
-    """Warn if the iteration did not reach its tolerance."""
-    if not G.converged:
-        tally = G.tally
-        warn(
-            f"Conjugate gradients did not converge: relative residual {tally.residual:.1e} (tolerance "
-            f"{G.tolerance:.0e}) after {tally.products} matrix products. Use a larger alpha, or solver='cholesky'.",
-            ConvergenceWarning,
-        )
 
 
 def _share(missing: float, *, exact: bool) -> float:
@@ -353,7 +333,8 @@ class StreamedSystem:
     ) -> None:
         self.kernel, self.rows, self.intercept, self.choice = kernel, rows, intercept, choice
         self.n = len(rows)
-        _refuse_infinite(kernel, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            refuse_infinite(kernel, kernel.diagonal(rows))
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
         self.weighted = weights is not None
         self._factored: DualSystem | None = None
@@ -379,12 +360,8 @@ class StreamedSystem:
             raise InputError(
                 "solver='cg' needs alpha above 0; got 0. Use a small positive alpha, or solver='spectral'."
             )
-        needed = 8 * self.n * targets * (SUMS + _TABLES)
-        promise(
-            needed,
-            f"The conjugate gradient method on {self.n} rows and {targets} targets",
-            "Fit fewer targets at a time.",
-        )
+        what = f"The conjugate gradient method on {self.n} rows and {targets} targets"
+        promise(8 * self.n * targets * (SUMS + _TABLES), what, "Fit fewer targets at a time.")
         quick = self.quick if self.tiles.single else self.exact
         nearby = LowRank(self.F, self.inner, alpha)
         return Conjugate(quick, self.exact, nearby, self.choice.reason, self.largest + alpha, tolerance, most)
@@ -402,7 +379,14 @@ class StreamedSystem:
             if not G.converged and self.choice.replaceable:
                 self._factored = self._replaced(G)
             if self._factored is None:
-                warn_if_short(G)
+                if not G.converged:
+                    products = G.tally.single + G.tally.double
+                    warn(
+                        f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
+                        f"{G.tolerance:.0e}) after {products} matrix products. Use a larger alpha, or "
+                        "solver='cholesky'.",
+                        ConvergenceWarning,
+                    )
                 return solution
         return self._factored.solve(Y, alpha, "cholesky")
 
@@ -421,15 +405,4 @@ class StreamedSystem:
             "Standard deviations, evidence and degrees of freedom need a factorization of the "
             f"{self.n} x {self.n} kernel matrix; this model was fitted with solver='cg'. Use solver='cholesky', or "
             "fewer rows."
-        )
-
-
-def _refuse_infinite(kernel: Kernel, rows: Rows) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        diagonal = kernel.diagonal(rows)
-    bad = np.flatnonzero(~np.isfinite(diagonal))
-    if len(bad):
-        row = int(bad[0])
-        raise InputError(
-            sentence(f"k(x, x) of {kernel!r}", "finite", f"{diagonal[row]} in row {row}", "Scale the columns of X.")
         )

@@ -12,8 +12,9 @@ import numpy as np
 from mercer.data.checks import check_size
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerError
+from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky, Mixed, NotPositiveDefinite, NotRefinable
-from mercer.solvers.plan import EPS, Route, promise_spectrum
+from mercer.solvers.plan import EPS, Route
 
 
 @dataclass(frozen=True)
@@ -38,62 +39,14 @@ class Solution:
     route: Route
 
 
-class Penalized(Protocol):
-    """A system with its alpha in place.
-
-    Attributes
-    ----------
-    alpha : float
-        The penalty.
-    root : ndarray of shape (n,)
-        V, the square roots of the weights.
-    """
-
-    alpha: float
-    root: Array
-
-    def solve(self, Y: Array) -> Solution:
-        """Coefficients for targets Y."""
-
-    def log_determinant(self) -> float:
-        """log det (K + alpha W^-1)."""
-
-    def degrees_of_freedom(self) -> float:
-        """Trace of the smoother matrix."""
-
-    def variance(self, diagonal: Array, new: Array) -> Array:
-        """Posterior variance of the latent function, in units of the prior's: k(x, x), and k(X, x)
-        or phi(x) as columns.
-        """
-
-    def shares(self, new: Array) -> Array:
-        """u(x0), the shares of the weighted targets in f(x0), for k(X, x0) or phi(x0) as columns."""
-
-
 class Solvable(Protocol):
     """Whatever can apply G = (V K V + alpha I)^-1, or its pseudo-inverse where that is singular."""
-
-    alpha: float
-    n: int
 
     def solve(self, B: Array) -> Array:
         """G B."""
 
-    def null_part(self, B: Array) -> Array | None:
-        """What of B lies outside the range of A; None where A is regular."""
-
     def route(self) -> Route:
         """How it was factored."""
-
-
-class Inverse(Solvable, Protocol):
-    """G with its determinant and its diagonal."""
-
-    def log_determinant(self) -> float:
-        """log det A."""
-
-    def diagonal(self) -> Array:
-        """diag G."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +74,7 @@ class Border:
 
 def bordered(G: Solvable, h: Array) -> Border:
     """The border of the system for the unpenalized column h (n x 1)."""
-    null = G.null_part(h)
+    null = G.null_part(h) if isinstance(G, SpectralInverse) else None
     outside = null is not None and float(np.vdot(null, null)) > 1e-12 * float(np.vdot(h, h))
     left = null if null is not None and outside else G.solve(h)
     return Border(left, float(np.vdot(h, left)), outside)
@@ -138,12 +91,73 @@ def solve_bordered(G: Solvable, root: Array, border: Border | None, Y: Array) ->
     return Solution(root[:, None] * G.solve(y - root[:, None] * b), centre + b, None, G.route())
 
 
+class Eigendecomposition:
+    """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric; taken over.
+    """
+
+    def __init__(self, K: Array) -> None:
+        from scipy.linalg import eigh
+
+        if not np.isfinite(K.diagonal()).all():
+            raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
+        self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+
+
+class SpectralInverse:
+    """G = (V K V + alpha I)^-1 = U diag(1 / (d + alpha)) U' over the eigenvalues that are not rounding error."""
+
+    def __init__(self, spectrum: Eigendecomposition, alpha: float, reason: str) -> None:
+        self.spectrum, self.alpha, self.n, self.reason = spectrum, alpha, len(spectrum.values), reason
+        self.shifted = shifted = spectrum.values + alpha
+        self.largest = float(np.abs(shifted).max(initial=0.0))
+        self.cutoff = self.n * EPS * self.largest
+        self.kept = np.abs(shifted) > self.cutoff
+        self.weights = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=self.kept)
+
+    def solve(self, B: Array) -> Array:
+        """G B."""
+        U = self.spectrum.vectors
+        return np.asarray(U @ (self.weights[:, None] * (U.T @ B)))
+
+    def log_determinant(self) -> float:
+        """log det A, -inf for a singular A."""
+        if not self.kept.all():
+            return -math.inf
+        return float(np.log(np.abs(self.shifted)).sum())
+
+    def diagonal(self) -> Array:
+        """diag G."""
+        U = self.spectrum.vectors
+        return np.asarray(np.einsum("ij,j,ij->i", U, self.weights, U))
+
+    def null_part(self, B: Array) -> Array | None:
+        """What of B lies outside the range of A."""
+        if self.kept.all():
+            return None
+        U = self.spectrum.vectors[:, ~self.kept]
+        return np.asarray(U @ (U.T @ B))
+
+    def route(self) -> Route:
+        """How it was factored."""
+        rank = int(self.kept.sum())
+        smallest = float(np.abs(self.shifted).min(initial=math.inf))
+        condition = self.largest / smallest if rank == self.n and smallest > 0 else math.inf
+        lowest = float(self.shifted.min(initial=0.0))
+        negative = lowest if lowest < -self.cutoff else 0.0
+        return Route("spectral", self.reason, condition if self.n else 1.0, rank, self.n, negative)
+
+
 class DualSolved:
     """Dual system with an optional unpenalized intercept, for one alpha.
 
     Parameters
     ----------
-    inverse : Inverse
+    inverse : Cholesky or SpectralInverse
         G.
     root : ndarray of shape (n,)
         V, the square roots of the sample weights.
@@ -151,7 +165,7 @@ class DualSolved:
         Whether an unpenalized constant is part of the model.
     """
 
-    def __init__(self, inverse: Inverse, root: Array, *, intercept: bool) -> None:
+    def __init__(self, inverse: Cholesky | SpectralInverse, root: Array, *, intercept: bool) -> None:
         self.inverse, self.root, self.alpha = inverse, root, inverse.alpha
         self.border = bordered(inverse, root[:, None]) if intercept else None
 
@@ -207,79 +221,6 @@ def likelihood(Y: Array, dual: Array, log_determinant: float, *, intercept: bool
     return scale, evidence
 
 
-class Eigendecomposition:
-    """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric; taken over.
-    """
-
-    def __init__(self, K: Array) -> None:
-        from scipy.linalg import eigh
-
-        if not np.isfinite(K.diagonal()).all():
-            raise InputError("The kernel matrix must be finite; got NaN or infinity. Scale X.")
-        self.n = len(K)
-        self.values, self.vectors = eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
-
-    def at(self, alpha: float, reason: str) -> SpectralInverse:
-        """(V K V + alpha I)^-1, pseudo-inverse where it is singular."""
-        return SpectralInverse(self, alpha, reason)
-
-
-class SpectralInverse:
-    """G = U diag(1 / (d + alpha)) U' over the eigenvalues that are not rounding error."""
-
-    def __init__(self, spectrum: Eigendecomposition, alpha: float, reason: str) -> None:
-        self.spectrum, self.alpha, self.n, self.reason = spectrum, alpha, spectrum.n, reason
-        shifted = spectrum.values + alpha
-        self.largest = float(np.abs(shifted).max(initial=0.0))
-        self.cutoff = self.n * EPS * self.largest
-        self.kept = np.abs(shifted) > self.cutoff
-        self.weights = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=self.kept)
-        self.shifted = shifted
-
-    def solve(self, B: Array) -> Array:
-        """G B."""
-        U = self.spectrum.vectors
-        return np.asarray(U @ (self.weights[:, None] * (U.T @ B)))
-
-    def log_determinant(self) -> float:
-        """log det A, -inf for a singular A."""
-        if not self.kept.all():
-            return -math.inf
-        return float(np.log(np.abs(self.shifted)).sum())
-
-    def diagonal(self) -> Array:
-        """diag G."""
-        U = self.spectrum.vectors
-        return np.asarray(np.einsum("ij,j,ij->i", U, self.weights, U))
-
-    def null_part(self, B: Array) -> Array | None:
-        """What of B lies outside the range of A."""
-        if self.kept.all():
-            return None
-        U = self.spectrum.vectors[:, ~self.kept]
-        return np.asarray(U @ (U.T @ B))
-
-    def route(self) -> Route:
-        """How it was factored."""
-        rank = int(self.kept.sum())
-        smallest = float(np.abs(self.shifted).min(initial=math.inf))
-        condition = self.largest / smallest if rank == self.n and smallest > 0 else math.inf
-        negative = float(self.shifted.min(initial=0.0))
-        return Route(
-            "spectral",
-            self.reason,
-            condition if self.n else 1.0,
-            rank,
-            self.n,
-            negative if negative < -self.cutoff else 0.0,
-        )
-
-
 class DualSystem:
     """V K V for sample weights V^2, ready to be solved for any alpha.
 
@@ -306,18 +247,11 @@ class DualSystem:
     """
 
     def __init__(
-        self,
-        K: Array,
-        weights: Array | None,
-        *,
-        intercept: bool = False,
-        reason: str = "dual",
-        certified: bool = False,
+        self, K: Array, weights: Array | None, *, intercept: bool = False, reason: str = "dual", certified: bool = False
     ) -> None:
         self.n = len(K)
         self.intercept, self.reason, self.certified = intercept, reason, certified
         self.root = np.ones(self.n) if weights is None else np.sqrt(weights)
-        self.weighted = weights is not None
         if weights is not None:
             K *= self.root[:, None]
             K *= self.root
@@ -327,7 +261,14 @@ class DualSystem:
 
     def at(self, alpha: float, solver: str = "cholesky") -> DualSolved:
         """The system with alpha on its diagonal, factored by the named solver."""
-        return DualSolved(self._inverse(alpha, solver), self.root, intercept=self.intercept)
+        reason = self.reason
+        if solver != "spectral" and self._spectrum is None:
+            try:
+                self._cholesky = Cholesky(self._matrix(), alpha, reason)
+                return DualSolved(self._cholesky, self.root, intercept=self.intercept)
+            except NotPositiveDefinite:
+                reason = f"{reason}; not positive definite in double precision"
+        return DualSolved(SpectralInverse(self.spectrum(), alpha, reason), self.root, intercept=self.intercept)
 
     def solve(self, Y: Array, alpha: float, solver: str) -> Solution:
         """Coefficients alone, for which a refined single-precision factor ("mixed") is enough."""
@@ -339,15 +280,6 @@ class DualSystem:
             except NotRefinable:
                 solver = "cholesky"
         return self.at(alpha, solver).solve(Y)
-
-    def _inverse(self, alpha: float, solver: str) -> Inverse:
-        if solver == "spectral" or self._spectrum is not None:
-            return self.spectrum().at(alpha, self.reason)
-        try:
-            self._cholesky = Cholesky(self._matrix(), alpha, self.reason)
-        except NotPositiveDefinite:
-            return self.spectrum().at(alpha, f"{self.reason}; not positive definite in double precision")
-        return self._cholesky
 
     def _matrix(self) -> Array:
         """V K V, put back together if a Cholesky factor stands in one of its triangles."""
@@ -362,7 +294,9 @@ class DualSystem:
         """Eigenvalues and eigenvectors of V K V, once; the matrix is gone afterwards."""
         if self._spectrum is None:
             K = self._matrix()
-            promise_spectrum(self.n)
+            n = self.n
+            what = f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})"
+            promise(int(17.6 * n * n), what, "Use a larger alpha.")
             self._K = None
             self._spectrum = Eigendecomposition(K)
         return self._spectrum

@@ -11,19 +11,19 @@ import numpy as np
 
 from mercer.data.checks import sizes
 from mercer.data.rows import Array, Rows
-from mercer.errors import InputError, MercerError
+from mercer.errors import InputError
 from mercer.kernels.base import ENDLESS, Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import TILE, between, blocks, column_numbers, underflow_is_zero
 from mercer.runtime import promise
 from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.conjugate import StreamedSystem
-from mercer.solvers.dual import DualSolved, DualSystem, Penalized, Solution, SpectralInverse, likelihood
-from mercer.solvers.gram import columns_against, times, training_matrix
+from mercer.solvers.dual import DualSystem, likelihood
+from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, LeaveOut, Spectral
 from mercer.solvers.leave_out_primal import Explicit
 from mercer.solvers.plan import Route, SolverChoice
-from mercer.solvers.primal import PrimalSolved, PrimalSystem
+from mercer.solvers.primal import Penalized, PrimalSolved, PrimalSystem
 from mercer.solvers.problem import Problem
 
 AnySystem: TypeAlias = DualSystem | PrimalSystem | StreamedSystem
@@ -120,36 +120,34 @@ class FittedRidge:
             Whether the factor of a small system is kept: variances and intervals would make it again.
         """
         n, t = Y.shape
-        groups, places = np.unique(alphas, return_inverse=True)
         start = FittedRidge(
             kernel, X, names, weights, Y, alphas, intercept, choice, np.zeros((n, t)), np.zeros(t), None,
             Route(choice.name, choice.reason, 1.0, n, n),
         )  # fmt: skip
-        used = start.numbers
+        used, distinct = start.numbers, np.unique(alphas)
         system = start.system(used)
-        targets = [Y[np.ix_(used, places == i)] for i in range(len(groups))]
-        kept: list[tuple[Array, Penalized]] = []
-        small = len(groups) == 1 and len(used) <= _KEPT
-        if keep and small and isinstance(system, DualSystem) and choice.name == "cholesky":
-            solved = system.at(float(groups[0]), "cholesky")
-            kept, solutions = [(np.arange(t), solved)], [solved.solve(targets[0])]
-        else:
-            pairs = zip(targets, groups, strict=True)
-            solutions = [_solve_system(system, mine, float(alpha), choice.name) for mine, alpha in pairs]
-        dual, constant, first = start.dual, start.constant, solutions[0].primal
-        primal = None if first is None else np.zeros((len(first), t))
-        for i, solution in enumerate(solutions):
-            dual[np.ix_(used, places == i)] = solution.dual
-            constant[places == i] = solution.intercept
-            if primal is not None:
-                primal[:, places == i] = solution.primal
-        route = max((solution.route for solution in solutions), key=_badness)
+        keep = keep and choice.name == "cholesky" and len(distinct) == 1 and len(used) <= _KEPT
+        primal, routes = None, []
+        for alpha in distinct:
+            mine = np.flatnonzero(alphas == alpha)
+            part = np.ix_(used, mine)
+            if keep:
+                solved = system.at(float(alpha), "cholesky")
+                solution = solved.solve(Y[part])
+            else:
+                solution = system.solve(Y[part], float(alpha), choice.name)
+            start.dual[part], start.constant[mine] = solution.dual, solution.intercept
+            if solution.primal is not None:
+                primal = np.zeros((len(solution.primal), t)) if primal is None else primal
+                primal[:, mine] = solution.primal
+            routes.append(solution.route)
+        route = max(routes, key=lambda route: (-route.negative, route.singular, -route.digits, route.condition))
         if primal is None:
-            lost = count_cancelled(kernel.diagonal(start.rows(used)), dual[used], Y[used])
+            lost = count_cancelled(kernel.diagonal(start.rows(used)), start.dual[used], Y[used])
             route = replace(route, cancelled=max(route.cancelled, lost))
         found = replace(start, primal=primal, route=route)
-        if kept:
-            found.known["systems"] = kept
+        if keep:
+            found.known["systems"] = [(mine, solved)]
         return found
 
     @cached_property
@@ -207,13 +205,10 @@ class FittedRidge:
     def columns(self, rows: Rows) -> Array:
         """k(X, x) over the rows that were trained on, or phi(x) where the primal was solved, as columns."""
         if self.primal is None:
-            return self._trained_columns(between(self.kernel, rows, self.against).T)
+            K = between(self.kernel, rows, self.against).T
+            return K if len(self.numbers) == len(K) else K[self.numbers]
         phi = self.features(rows)
         return np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi).T
-
-    def _trained_columns(self, columns: Array) -> Array:
-        """The columns of the rows that were trained on."""
-        return columns if len(self.numbers) == len(columns) else columns[self.numbers]
 
     def feature_weights(self, what: str, *, fixed: bool = True) -> Array:
         """w = Phi'a (D x t): as solved for, or summed when first asked for; `what` names it in refusals.
@@ -256,14 +251,9 @@ class FittedRidge:
         """For each distinct alpha, its targets and the factored system."""
         if "systems" not in self.known:
             system, distinct = self.system(self.numbers), np.unique(self.alphas)
-            kept: list[tuple[Array, Penalized]] = []
-            for alpha in distinct:
-                if isinstance(system, PrimalSystem):
-                    solved: Penalized = system.at(float(alpha))
-                else:  # several alphas share one spectrum
-                    solved = system.at(float(alpha), "cholesky" if len(distinct) == 1 else "spectral")
-                kept.append((np.flatnonzero(self.alphas == alpha), solved))
-            self.known["systems"] = kept
+            solver = "cholesky" if len(distinct) == 1 else "spectral"  # several alphas share one spectrum
+            parts = [(np.flatnonzero(self.alphas == alpha), float(alpha)) for alpha in distinct]
+            self.known["systems"] = [(mine, system.at(alpha, solver)) for mine, alpha in parts]
         found: list[tuple[Array, Penalized]] = self.known["systems"]
         return found
 
@@ -294,13 +284,10 @@ class FittedRidge:
         `diagonal`: k(x, x) of the new rows; where the primal was solved it is not needed.
         """
         result = np.empty((len(rows), len(self.alphas)))
-        for mine, solved in self.systems:
-            if diagonal is None or self.primal is not None:
-                for part in blocks(len(rows)):
-                    result[part, mine] = solved.variance(np.empty(0), self.columns(rows[part]))[:, None]
-                continue
-            for part, new in columns_against(self.kernel, rows, self.against):
-                result[part][:, mine] = solved.variance(diagonal[part], self._trained_columns(new))[:, None]
+        for part in blocks(len(rows)):
+            new, own = self.columns(rows[part]), np.empty(0) if diagonal is None else diagonal[part]
+            for mine, solved in self.systems:
+                result[part, mine] = solved.variance(own, new)[:, None]
         return result
 
     @underflow_is_zero
@@ -309,9 +296,8 @@ class FittedRidge:
         scale, found = np.empty(len(self.alphas)), np.empty(len(self.alphas))
         for mine, solved in self.systems:
             part = np.ix_(self.numbers, mine)
-            scale[mine], found[mine] = likelihood(
-                self.targets[part], self.dual[part], solved.log_determinant(), intercept=self.intercept
-            )
+            Y, dual = self.targets[part], self.dual[part]
+            scale[mine], found[mine] = likelihood(Y, dual, solved.log_determinant(), intercept=self.intercept)
         return scale, found
 
     @underflow_is_zero
@@ -343,25 +329,17 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     if isinstance(solved, PrimalSolved):
         system = solved.system
         problem = Problem(Y, system.root**2, system.intercept).centred()
-        U, s, _ = system.singular() if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
+        U, s, _ = system.singular if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
         reached = s > 0
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
-    if not isinstance(solved, DualSolved):
-        raise MercerError(f"Internal error: no leave-one-out predictions for {type(solved).__name__}.")
     problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
-    if isinstance(inverse, SpectralInverse):
-        U = inverse.spectrum.vectors
-        return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
-    raise MercerError(f"Internal error: no leave-one-out predictions for {type(inverse).__name__}.")
-
-
-def _solve_system(system: AnySystem, Y: Array, alpha: float, solver: str) -> Solution:
-    return system.at(alpha).solve(Y) if isinstance(system, PrimalSystem) else system.solve(Y, alpha, solver)
+    U = inverse.spectrum.vectors
+    return Spectral(inverse.spectrum.values, U, U * U, None, inverse.alpha, problem)
 
 
 def count_cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
@@ -371,7 +349,3 @@ def count_cancelled(diagonal: Array, dual: Array, Y: Array) -> float:
         a = np.sqrt(np.abs(diagonal))[:, None] * (dual / unit)
         terms = np.linalg.norm(a, axis=0) * np.sqrt(np.abs(diagonal).sum())
         return float(np.nan_to_num(terms / np.linalg.norm(Y / unit, axis=0), nan=1.0).max(initial=1.0))
-
-
-def _badness(route: Route) -> tuple[float, bool, float, float]:
-    return -route.negative, route.singular, -route.digits, route.condition

@@ -1,12 +1,12 @@
 """The Gram matrix by tiles: in full, times something, and the rows nearest to others; it is never held twice.
 
-`training_matrix` is what is factored; `times` and `columns_against` are what predictions are made of; `KeptTiles` are
-for products again and again; `nearest_rows` ranks.
+`training_matrix` is what is factored; `times` is what predictions are made of; `KeptTiles` are for products
+again and again; `nearest_rows` ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from mercer.kernels.products import Constant, Linear
 from mercer.kernels.stationary import Stationary
 from mercer.kernels.tiles import (
     TILE,
-    Tile,
     between,
     blocks,
     column_numbers,
@@ -29,7 +28,6 @@ from mercer.kernels.tiles import (
     log_tile,
     tile,
     underflow_is_zero,
-    upper_tiles,
 )
 from mercer.runtime import run, thread_count
 
@@ -50,12 +48,17 @@ def training_matrix(kernel: Kernel, rows: Rows) -> Array:
            [2., 4.]])
     """
     K = between(kernel, rows, column_numbers(rows)) if kernel.kind == "gram" else gram(kernel, rows)
-    if not np.isfinite(K.diagonal()).all():
-        row = int(np.flatnonzero(~np.isfinite(K.diagonal()))[0])
-        raise InputError(
-            sentence(f"k(x, x) of {kernel!r}", "finite", f"{K[row, row]} in row {row}", "Scale the columns of X.")
-        )
+    refuse_infinite(kernel, K.diagonal())
     return K
+
+
+def refuse_infinite(kernel: Kernel, diagonal: Array) -> None:
+    """Raise an InputError if k(x, x) of some row is not finite."""
+    finite = np.isfinite(diagonal)
+    if not finite.all():
+        row = int(finite.argmin())
+        got = f"{diagonal[row]} in row {row}"
+        raise InputError(sentence(f"k(x, x) of {kernel!r}", "finite", got, "Scale the columns of X."))
 
 
 def centre_of(kernel: Kernel, rows: Rows, *, intercept: bool) -> Array | None:
@@ -106,7 +109,9 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
     return result
 
 
-def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64) -> Array:
+def symmetric_times(
+    kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.float64, kept: Sequence[Array] = ()
+) -> Array:
     """k(X, X) V, each tile above the diagonal computed once and used for both of its sides.
 
     Parameters
@@ -119,6 +124,8 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.
         What is multiplied.
     dtype : dtype, default=float64
         Precision of the tiles and of their products; sums are always of float64.
+    kept : sequence of ndarray, default=()
+        The first of the tiles, where they are there already; the others are computed.
 
     Returns
     -------
@@ -134,16 +141,7 @@ def symmetric_times(kernel: Kernel, x: Rows, V: Array, *, dtype: DTypeLike = np.
     array([[3.],
            [6.]])
     """
-
-    def values(_: int, place: Tile, scratch: Scratch) -> Array:
-        rows, columns = place
-        return tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=scratch)
-
-    return gathered(upper_tiles(len(x)), values, V.astype(dtype, copy=False))
-
-
-def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Array], V: Array) -> Array:
-    """A V in float64 for a symmetric A whose upper tiles are given, one at a time, by `values`."""
+    places, V = upper_tiles(len(x)), V.astype(dtype, copy=False)
     count = min(max(SUMS, thread_count()), len(places))
     sums = np.zeros((count, *V.shape))
     scratch = Scratch()
@@ -152,7 +150,10 @@ def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Arra
         total = sums[which]
         for number in range(which, len(places), count):
             rows, columns = places[number]
-            block = values(number, places[number], scratch)
+            if number < len(kept):
+                block = kept[number]
+            else:
+                block = tile(kernel, x[rows], x[columns], same=rows == columns, dtype=dtype, scratch=scratch)
             total[rows] += block @ V[columns]
             if rows != columns:
                 total[columns] += block.T @ V[rows]
@@ -162,10 +163,10 @@ def gathered(places: Sequence[Tile], values: Callable[[int, Tile, Scratch], Arra
     return np.asarray(sums.sum(axis=0))
 
 
-def columns_against(kernel: Kernel, x: Rows, z: Rows) -> Iterator[tuple[slice, Array]]:
-    """k(Z, X) for one block of rows of X after the other, as columns."""
-    for rows in blocks(len(x)):
-        yield rows, between(kernel, x[rows], z).T
+def upper_tiles(n: int) -> list[tuple[slice, slice]]:
+    """The tiles on and above the diagonal of an n x n matrix."""
+    cuts = blocks(n)
+    return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[i:]]
 
 
 # Kernel values that single precision can hold and multiply; beyond, products are made in double precision.
@@ -213,47 +214,31 @@ class KeptTiles:
 
     def __init__(self, kernel: Kernel, rows: Rows, room: int) -> None:
         self.kernel, self.rows = kernel, rows
-        self._places = upper_tiles(len(rows))
         largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
         self.single = largest == 0 or _LEAST < largest < _MOST
-        sizes = np.array([(r.stop - r.start) * (c.stop - c.start) for r, c in self._places], dtype=np.int64)
-        self._ends = np.cumsum(sizes)
-        self._count = int(np.searchsorted(4 * self._ends, max(0, room), side="right")) if self.single else 0
-        self.share = self._count / len(self._places)
-        self._store = np.empty(int(self._ends[self._count - 1]) if self._count else 0, dtype=np.float32)
-        self._fill()
-
-    def _fill(self) -> None:
-        """In single precision from the start: measured as close as rounded values, in a third of the time."""
+        places = upper_tiles(len(rows))
+        shapes = [(left.stop - left.start, right.stop - right.start) for left, right in places]
+        ends = np.cumsum([height * width for height, width in shapes], dtype=np.int64)
+        count = int(np.searchsorted(4 * ends, max(0, room), side="right")) if self.single else 0
+        self.share = count / len(places)
+        store = np.split(np.empty(int(ends[count - 1]) if count else 0, dtype=np.float32), ends[:count])
+        self._tiles = [part.reshape(shape) for part, shape in zip(store, shapes[:count], strict=False)]
         scratch = Scratch()
 
-        def fill(jobs: slice) -> None:
-            for number in range(jobs.start, jobs.stop):
-                values = self._computed(self._places[number], scratch, np.float32)
-                self._kept(number)[...] = values
-                scratch.give(values)
+        def fill(number: int) -> None:
+            """In single precision from the start: measured as close as rounded values, in a third of the time."""
+            left, right = places[number]
+            values = tile(kernel, rows[left], rows[right], same=left == right, dtype=np.float32, scratch=scratch)
+            self._tiles[number][...] = values
+            scratch.give(values)
 
-        run(fill, blocks(self._count, 16))
-
-    def _kept(self, number: int) -> Array:
-        rows, columns = self._places[number]
-        end = int(self._ends[number])
-        shape = rows.stop - rows.start, columns.stop - columns.start
-        return self._store[end - shape[0] * shape[1] : end].reshape(shape)
-
-    def _computed(self, place: Tile, scratch: Scratch, dtype: type[np.floating]) -> Array:
-        x, z = (self.rows[part] for part in place)
-        return tile(self.kernel, x, z, same=place[0] == place[1], dtype=dtype, scratch=scratch)
+        run(fill, range(count))
 
     def __call__(self, V: Array) -> Array:
         """k(X, X) V, as good as single precision is."""
         dtype = np.float32 if self.single else np.float64
-
-        def values(number: int, place: Tile, scratch: Scratch) -> Array:
-            return self._kept(number) if number < self._count else self._computed(place, scratch, dtype)
-
         scale = np.maximum(np.abs(V).max(axis=0, initial=0.0), 1e-300)  # so that nothing leaves the range of float32
-        return np.asarray(gathered(self._places, values, (V / scale).astype(dtype)) * scale)
+        return np.asarray(symmetric_times(self.kernel, self.rows, V / scale, dtype=dtype, kept=self._tiles) * scale)
 
 
 def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) -> tuple[Array, Array]:
@@ -285,7 +270,6 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     numbers = np.empty((len(x), count), dtype=np.intp)
     gaps = np.empty((len(x), count))
     scratch = Scratch()
-
     alike = bool((diagonal == diagonal[0]).all())
     kernel, constant = _varying(kernel) if alike else (kernel, 0.0)
     undecided, underflows = np.zeros(len(x), dtype=bool), kernel.kind == "vectors" and not kernel.finite

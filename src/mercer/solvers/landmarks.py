@@ -21,6 +21,7 @@ from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, finite_on, gram
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import times
 
 _BLOCK = 100
@@ -320,15 +321,10 @@ class Features:
         return float(np.nan_to_num(found, nan=np.inf))
 
     def least_eigenvalue(self) -> float:
-        """The smallest of K_ZZ, by inverse iteration; at most a little too large."""
-        from scipy.linalg import solve_triangular
+        """Smallest eigenvalue of K_ZZ, by inverse iteration; at most a little too large."""
+        from scipy.linalg import cho_solve
 
-        v = np.random.default_rng(0).normal(size=self.count)
-        unit = np.float64(np.abs(self.root).max(initial=0.0) or 1.0)  # so that squares exist
-        root, size = self.root / unit, 1.0
-        for _ in range(_STEPS):
-            v /= np.linalg.norm(v)
-            v = solve_triangular(root, v, trans="T", check_finite=False)
-            size = float(v @ v)  # v'K^-1 v of the vector before
-            v = solve_triangular(root, v, check_finite=False)
-        return float(unit / size * unit)
+        def inverse(B: Array) -> Array:
+            return np.asarray(cho_solve((self.root, False), B, check_finite=False))
+
+        return 1.0 / largest_eigenvalue(inverse, rich_start(self.count), _STEPS)

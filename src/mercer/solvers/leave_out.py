@@ -24,7 +24,7 @@ from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condit
 from mercer.solvers.dual import Border
 from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, potrs
 from mercer.solvers.plan import EPS, SINGULAR
-from mercer.solvers.problem import Problem, Runs, as_runs
+from mercer.solvers.problem import Problem
 
 # Blocks of I - smoother with an eigenvalue below this are not to be divided by.
 _DEGENERATE = 1e-7
@@ -70,8 +70,8 @@ class LeaveOut:
         """diag P."""
         raise NotImplementedError
 
-    def block(self, rows: Array, runs: Runs | None = None) -> Array:
-        """P_SS, of which the upper triangle counts."""
+    def block(self, rows: Array) -> Array:
+        """P_SS in a new array, of which the upper triangle counts."""
         raise NotImplementedError
 
     def blocks(self, table: Array) -> Array:
@@ -92,24 +92,17 @@ class LeaveOut:
         mirror(P)
         return P
 
-    def residuals(self, sets: Sequence[Array], runs: Sequence[Runs] | None = None) -> list[Array | None]:
-        """E_S in weighted coordinates for each set; None where P_SS cannot be divided by.
-
-        `runs`: the sets as slices (`as_runs`), where the caller has them ready.
-        """
-        found: list[Array | None] = [None] * len(sets)
+    def residuals(self, sets: Sequence[Array]) -> list[Array | None]:
+        """E_S in weighted coordinates for each set; None where P_SS cannot be divided by."""
+        found: list[Array | None] = [self.a[:0]] * len(sets)  # as an empty set has it
         sizes = np.array([len(rows) for rows in sets])
-        for size in np.unique(sizes):
+        for size in np.unique(sizes[sizes > 0]):
             members = np.flatnonzero(sizes == size)
-            if size == 0:
-                for member in members:
-                    found[int(member)] = self.a[:0]
-            elif size <= _SMALL and len(members) > 1:
+            if size <= _SMALL and len(members) > 1:
                 self._many(sets, members, found)
             else:
-                for member in members:
-                    i = int(member)
-                    found[i] = self._one(sets[i], as_runs(sets[i]) if runs is None else runs[i])
+                for i in members.tolist():
+                    found[i] = self._one(sets[i])
         return found
 
     def one_more(self, base: Array, rows: Array) -> tuple[Array, Array] | None:
@@ -152,9 +145,7 @@ class LeaveOut:
             for row, i in zip(table[:, 0], members, strict=True):
                 found[i] = e[row : row + 1] if good[row] else None
             return
-        step = max(1, _BATCH_BYTES // (8 * size * size))
-        for start in range(0, len(members), step):
-            part = slice(start, start + step)
+        for part in blocks(len(members), max(1, _BATCH_BYTES // (8 * size * size))):
             P = self.blocks(table[part])
             good = self._divisible(P)
             P[~good] = np.eye(size)
@@ -162,8 +153,8 @@ class LeaveOut:
             for place, i in enumerate(members[part]):
                 found[i] = e[place] if good[place] else None
 
-    def _one(self, rows: Array, runs: Runs) -> Array | None:
-        P = np.ascontiguousarray(self.block(rows, runs))
+    def _one(self, rows: Array) -> Array | None:
+        P = np.ascontiguousarray(self.block(rows))
         e = np.ascontiguousarray(self.a[rows].T)
         if (self.degenerate and not self._divisible(P[None])[0]) or not posv(P, e):
             return None
@@ -187,13 +178,6 @@ def solve_blocks(P: Array, right: Array) -> Array:
     size = np.sqrt(np.abs(np.diagonal(P, axis1=-2, axis2=-1)))[..., None]
     size = np.where(size > 0, size, 1.0)
     return np.asarray(np.linalg.solve(P / size / size.swapaxes(-2, -1), right / size) / size)
-
-
-def solved_with(factor: Array, v: Array) -> Array:
-    """The system's inverse times columns, from its Cholesky factor."""
-    right = np.array(v.T, order="C")  # a copy, which is overwritten
-    potrs(factor, right)
-    return right.T
 
 
 class Dual(LeaveOut):
@@ -380,7 +364,9 @@ class Inverted(Dual):
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
 
         def solve(B: Array) -> Array:
-            return solved_with(P, B)
+            right = np.array(B.T, order="C")  # a copy, which is overwritten
+            potrs(P, right)
+            return right.T
 
         left._solve(problem, new, solve)
         if exact is not None:
@@ -412,21 +398,12 @@ class Inverted(Dual):
         """diag P."""
         return np.asarray(np.diagonal(self.P))
 
-    def block(self, rows: Array, runs: Runs | None = None) -> Array:
-        """Whole runs of rows are copied from the upper triangle as they are; scattered rows are gathered."""
-        runs = as_runs(rows) if runs is None else runs
-        if len(runs) > 4 and self.mirrored:
-            return np.asarray(self.P[np.ix_(rows, rows)])
-        result = np.empty((len(rows), len(rows)))
-        top = 0
-        for i, first in enumerate(runs):
-            left = top
-            for second in runs[i:]:
-                width = second.stop - second.start
-                result[top : top + first.stop - first.start, left : left + width] = self.P[first, second]
-                left += width
-            top += first.stop - first.start
-        return result
+    def block(self, rows: Array) -> Array:
+        """P_SS: consecutive rows are copied from the upper triangle as they are, others are gathered."""
+        if len(rows) and (np.diff(rows) == 1).all():
+            run = slice(rows[0], rows[-1] + 1)
+            return self.P[run, run].copy()
+        return np.asarray(self.P[np.ix_(rows, rows)]) if self.mirrored else self.cross(rows, rows)
 
     def blocks(self, table: Array) -> Array:
         """P_SS gathered from the upper triangle."""
@@ -512,10 +489,8 @@ class Spectral(Dual):
         result = self.U2 @ self.w
         return np.asarray(result if self.border is None else result - (self.border.unit * self.border.signed)[:, 0])
 
-    def block(self, rows: Array, runs: Runs | None = None) -> Array:
+    def block(self, rows: Array) -> Array:
         """U_S W U_S', less the intercept's part."""
-        if self.P is not None:
-            return np.asarray(self.P[np.ix_(rows, rows)])
         return self.cross(rows, rows)
 
     def blocks(self, table: Array) -> Array:

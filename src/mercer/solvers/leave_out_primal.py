@@ -10,7 +10,7 @@ from mercer.kernels.tiles import blocks
 from mercer.solvers.lapack import potrf, potrs
 from mercer.solvers.leave_out import LeaveOut, SingularError
 from mercer.solvers.primal import PrimalSolved
-from mercer.solvers.problem import Problem, Runs
+from mercer.solvers.problem import Problem
 
 # A pivot of I - Z Z' is a difference from one: below this, too few of its digits are left.
 _CANCELLED = 1e-6
@@ -71,7 +71,7 @@ class Explicit(LeaveOut):
         found = self.solved.solve(problem.Y)
         return np.asarray(self.root[:, None] * (problem.Y - (self.system.features @ found.primal + found.intercept)))
 
-    def _rows(self, rows: Array) -> Array:
+    def _rows(self, rows: Array | slice) -> Array:
         """Z_S."""
         if self.Z is not None:
             return np.asarray(self.Z[rows])
@@ -79,12 +79,10 @@ class Explicit(LeaveOut):
 
     def diagonal(self) -> Array:
         """diag (I - Z Z')."""
-        everything = np.arange(len(self.y))
-        parts = [slice(None)] if self.Z is not None else blocks(len(everything))
-        pieces = (self._rows(everything[part]) for part in parts)
+        pieces = (self._rows(part) for part in ([slice(None)] if self.Z is not None else blocks(len(self.y))))
         return np.concatenate([1.0 - np.einsum("ij,ij->i", Z, Z) for Z in pieces])
 
-    def block(self, rows: Array, runs: Runs | None = None) -> Array:
+    def block(self, rows: Array) -> Array:
         """I - Z_S Z_S'."""
         part = self._rows(rows)
         result = -(part @ part.T)
@@ -100,7 +98,7 @@ class Explicit(LeaveOut):
         """-Z_S Z_C' of disjoint sets."""
         return np.asarray(-(self._rows(rows) @ self._rows(columns).T))
 
-    def _one(self, rows: Array, runs: Runs) -> Array | None:
+    def _one(self, rows: Array) -> Array | None:
         return self._divide(rows, self.a[rows])
 
     def _divide(self, rows: Array, a: Array) -> Array | None:
@@ -129,16 +127,13 @@ class Explicit(LeaveOut):
         """
         if base is not None:
             sets = [np.sort(np.append(base, row)) for row in rows]
-            residuals = self.residuals(sets)
-            pairs = zip(sets, residuals, rows, E, strict=True)
-            return np.array(
-                [
-                    self.y[row] - e if R is None else self.predictions(S, R)[np.searchsorted(S, row)]
-                    for S, R, row, e in pairs
-                ]
-            )
+            found = self.y[rows] - E
+            for i, R in enumerate(self.residuals(sets)):
+                if R is not None:
+                    found[i] = self.predictions(sets[i], R)[np.searchsorted(sets[i], rows[i])]
+            return found
         n, t = len(self.y), E.shape[1]
-        parts = [np.arange(start, min(start + _TOGETHER, n)) for start in range(0, n, _TOGETHER)]
+        parts = blocks(n, _TOGETHER)
         sums = np.stack([self._rows(part).T @ self.y[part, :t] for part in parts])
         none = np.zeros_like(sums[:1])
         before, after = np.concatenate([none, sums]), np.concatenate([none, sums[::-1]])

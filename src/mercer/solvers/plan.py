@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from mercer.errors import (
 )
 from mercer.runtime import available_bytes, promise
 from mercer.solvers.gram import kept_bytes
+from mercer.text import counted
 
 EPS = float(np.finfo(np.float64).eps)
 # Past this the smallest eigenvalue is rounding error, and "positive definite" was luck.
@@ -136,13 +138,7 @@ class SolverChoice:
 
 
 def choose(
-    solver: str,
-    n: int,
-    features: int | None,
-    alphas: int = 1,
-    *,
-    memory: int | None = None,
-    iterable: bool = False,
+    solver: str, n: int, features: int | None, alphas: int = 1, *, memory: int | None = None, iterable: bool = False
 ) -> SolverChoice:
     """The route for n rows, `features` explicit features (None: not finite) and so many distinct alphas.
 
@@ -167,9 +163,8 @@ def choose(
     ('primal', 'cholesky')
     """
     if solver not in SOLVERS:
-        raise InputError(
-            sentence("solver", f"one of {', '.join(SOLVERS)}", repr(solver), nearest(str(solver), SOLVERS))
-        )
+        must_be = f"one of {', '.join(SOLVERS)}"
+        raise InputError(sentence("solver", must_be, repr(solver), nearest(str(solver), SOLVERS)))
     there = available_bytes() if memory is None else memory
     if solver == "primal" and features is None:
         raise InputError(
@@ -177,18 +172,18 @@ def choose(
         )
     if solver == "primal" or (solver == "auto" and features is not None and features < n):
         count = features or 0
-        return SolverChoice("primal", f"{_many(count, 'feature')}, {_many(n, 'row')}", 32 * (n * count + count * count))
+        reason = f"{counted(count, 'feature')}, {counted(n, 'row')}"
+        return SolverChoice("primal", reason, 32 * (n * count + count * count))
+    dual, cholesky, mixed = f"dual, {counted(n, 'row')}", int(8.8 * n * n), int(12.8 * n * n)
     if solver == "spectral" or (solver == "auto" and alphas > _SPECTRUM):
-        return SolverChoice("spectral", f"dual, {_many(n, 'row')}, {_many(alphas, 'alpha')}", int(25.6 * n * n))
-    too_large = int(8.8 * n * n) > there
-    if solver == "cg" or (solver == "auto" and iterable and (n >= WORTH_ITERATING or too_large)):
+        return SolverChoice("spectral", f"{dual}, {counted(alphas, 'alpha')}", int(25.6 * n * n))
+    if solver == "cg" or (solver == "auto" and iterable and (n >= WORTH_ITERATING or cholesky > there)):
         if not iterable:
             raise InputError("solver='cg' does not support precomputed kernels. Use solver='auto'.")
-        return SolverChoice("cg", f"dual, {_many(n, 'row')}", cg_bytes(n, there), solver == "auto" and not too_large)
-    mixed = int(12.8 * n * n)
+        return SolverChoice("cg", dual, cg_bytes(n, there), solver == "auto" and cholesky <= there)
     if solver == "auto" and alphas == 1 and n >= _WORTH_SPLITTING and mixed <= there:
-        return SolverChoice("mixed", f"dual, {_many(n, 'row')}", mixed)
-    return SolverChoice("cholesky", f"dual, {_many(n, 'row')}", int(8.8 * n * n))
+        return SolverChoice("mixed", dual, mixed)
+    return SolverChoice("cholesky", dual, cholesky)
 
 
 def pivots(n: int) -> int:
@@ -216,45 +211,21 @@ def room_for_tiles(n: int, memory: int) -> int:
     return max(0, min(memory // 2, memory - _lean_bytes(n)))
 
 
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" + ("" if count == 1 else "s")
-
-
-def _rows_that_fit(memory: int) -> int:
-    """Rows for which conjugate gradients fit, by bisection."""
-    low, high = 0, 2
-    while _lean_bytes(high) <= memory:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _lean_bytes(middle) <= memory else (low, middle)
-    return low
-
-
-def promise_spectrum(n: int) -> None:
-    """Memory for an eigendecomposition in place of a Cholesky factor that does not exist."""
-    promise(
-        int(17.6 * n * n),
-        f"The kernel matrix plus alpha is not positive definite, and its eigendecomposition ({n} x {n})",
-        "Use a larger alpha.",
-    )
-
-
 def refuse_if_too_large(choice: SolverChoice, owner: str, n: int) -> None:
     """Raise a MemoryRefusal before anything is allocated, with the number of rows that would fit."""
-    there = available_bytes()
-    largest = int(math.sqrt(there / 8.8))
-    way_out = f"Use at most about {largest} rows"
-    if choice.name == "cg":
-        way_out = f"Use at most about {max(largest, _rows_that_fit(there))} rows"
+    there, what = available_bytes(), f"{owner} on {n} rows with solver='{choice.name}'"
     if choice.name == "primal":
         numbers = choice.bytes / 32  # D (n + D), and so many fit
         features = (math.sqrt(n * n + 4 * numbers) - n) / 2
         rows = int(there / 32 / features - features - 1)
-        way_out = f"Use fewer features{f', or at most about {rows} rows' if rows > features else ''}."
-    else:
-        way_out += (
-            ". For more rows, use NystroemRidge, or a kernel with few explicit features (Linear, a low-degree "
-            "Polynomial, FromFeatures)."
-        )
-    promise(choice.bytes, f"{owner} on {n} rows with solver='{choice.name}'", way_out)
+        fewer_rows = f", or at most about {rows} rows" if rows > features else ""
+        promise(choice.bytes, what, f"Use fewer features{fewer_rows}.")
+        return
+    largest = int(math.sqrt(there / 8.8))
+    if choice.name == "cg":
+        largest = max(largest, bisect_right(range(1, there // 2400 + 1), there, key=_lean_bytes))
+    way_out = (
+        f"Use at most about {largest} rows. For more rows, use NystroemRidge, or a kernel with few explicit features "
+        "(Linear, a low-degree Polynomial, FromFeatures)."
+    )
+    promise(choice.bytes, what, way_out)

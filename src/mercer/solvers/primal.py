@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+from mercer.kernels.tiles import blocks
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
-from mercer.solvers.dual import Solution
+from mercer.solvers.dual import DualSolved, Solution
 from mercer.solvers.plan import EPS, Route
 
 # Past this condition the normal equations lose digits that the singular values still have.
@@ -65,21 +67,23 @@ class PrimalSystem:
         self.features, self.sparse = features, not dense
         with np.errstate(over="ignore", invalid="ignore"):  # features that large are refused when they are weighted
             self.mean, self.constant = self._mean(), self._constant()
-        self._normal: Array | None = None
-        self._singular: tuple[Array, Array, Array] | None = None
 
     def _mean(self) -> Array:
         if not self.intercept:
             return np.zeros(self.count)
         w = self.root**2
         mean = np.asarray(self.features.T @ w).ravel() / self.total
-        if not self.sparse:  # once more, for what rounding left
-            mean += (w @ (self.features - mean)) / self.total
-            return mean
-        step = max(1, _BLOCK // max(self.count, 1))
-        starts = range(0, self.n, step)
-        rest = sum(w[s : s + step] @ (self.features[s : s + step].toarray() - mean) for s in starts)
+        rest = sum(w[rows] @ (self.dense(rows) - mean) for rows in self._cuts())  # what rounding left
         return np.asarray(mean + rest / self.total)
+
+    def _cuts(self) -> list[slice]:
+        """All rows, in parts that a sparse table can be made dense by."""
+        return blocks(self.n, max(1, _BLOCK // max(self.count, 1))) if self.sparse else [slice(None)]
+
+    def dense(self, rows: Any = slice(None)) -> Array:
+        """Features of these rows as a dense array."""
+        features = self.features[rows]
+        return np.asarray(features.toarray() if self.sparse else features)
 
     def _constant(self) -> Array:
         """Which columns never change: an intercept takes them up, and rounding must not be taken for a feature."""
@@ -90,70 +94,66 @@ class PrimalSystem:
             highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
         return np.asarray(highest == lowest)
 
-    def centred(self, values: Array) -> Array:
-        """Rows of features less their mean, in a new array; constant columns are 0."""
-        F = np.asarray(values - self.mean)
+    def centred(self, rows: Any = slice(None)) -> Array:
+        """Features of these rows less their mean, in a new array; constant columns are 0."""
+        F = np.asarray(self.dense(rows) - self.mean)
         F[:, self.constant] = 0.0
         return F
 
     def weighted(self) -> Array:
         """F: features less their mean, times the square roots of the weights."""
         with np.errstate(over="ignore", invalid="ignore"):
-            F = self.centred(self.features.toarray() if self.sparse else self.features)
+            F = self.centred()
             if self.intercept:  # far from the origin the mean itself is rounded; what is left of it is taken off here
                 F -= (self.root**2 @ F) / self.total
         largest = np.maximum(F.max(axis=0, initial=0.0), -F.min(axis=0, initial=0.0))
         if not (largest < _LARGEST).all():
-            raise InputError(
-                sentence(
-                    "Features",
-                    "smaller than 1e150, so that their squares are finite",
-                    f"{largest.max():.3g}",
-                    "Scale the columns of X.",
-                )
-            )
+            must_be = "smaller than 1e150, so that their squares are finite"
+            raise InputError(sentence("Features", must_be, f"{largest.max():.3g}", "Scale the columns of X."))
         F *= self.root[:, None]
         return np.asarray(F)
 
+    @cached_property
     def normal(self) -> Array:
         """F'F."""
-        if self._normal is None:
-            if self.sparse:
-                self._normal = self._sparse_normal()
-            else:
-                F = self.weighted()
-                self._normal = F.T @ F
-        return self._normal
+        total: Any = sum(F.T @ F for _, F in self.blocks())
+        return np.ascontiguousarray(total if isinstance(total, np.ndarray) else total.toarray())
 
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """F of a sparse table, a few thousand rows at a time."""
-        step = max(1, _BLOCK // max(self.count, 1))
-        for start in range(0, self.n, step):
-            rows = slice(start, start + step)
-            yield rows, self.centred(self.features[rows].toarray()) * self.root[rows, None]
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """F in parts: sparse if nothing is subtracted, a few thousand rows of a sparse table otherwise."""
+        if not self.sparse:
+            yield slice(None), self.weighted()
+        elif not self.intercept:
+            yield slice(None), self._scaled
+        else:
+            for rows in self._cuts():
+                yield rows, self.weighted_rows(rows)
 
-    def _sparse_normal(self) -> Array:
-        if not self.intercept:
-            scaled = self.features.multiply(self.root[:, None]).tocsr()
-            return np.ascontiguousarray((scaled.T @ scaled).toarray())
-        normal = np.zeros((self.count, self.count))
-        for _, F in self.blocks():
-            normal += F.T @ F
-        return normal
+    @cached_property
+    def _scaled(self) -> Any:
+        """F of a sparse table from which nothing is subtracted."""
+        return self.features.multiply(self.root[:, None]).tocsr()
 
+    def weighted_rows(self, rows: Any) -> Array:
+        """These rows of F, of a sparse table."""
+        return self.centred(rows) * self.root[rows, None]
+
+    @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
         """U, s, V' of F."""
-        if self._singular is None:
-            from scipy.linalg import svd
+        from scipy.linalg import svd
 
-            U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
-            s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
-            self._singular = U, s, Vt
-        return self._singular
+        U, s, Vt = svd(self.weighted(), full_matrices=False, overwrite_a=True, check_finite=False)
+        s[s <= EPS * max(self.n, self.count) * s.max(initial=0.0)] = 0.0  # rounding error
+        return U, s, Vt
 
-    def at(self, alpha: float) -> PrimalSolved:
+    def at(self, alpha: float, solver: str = "primal") -> PrimalSolved:
         """The system with penalty alpha."""
         return PrimalSolved(self, alpha)
+
+    def solve(self, Y: Array, alpha: float, solver: str = "primal") -> Solution:
+        """Weights, intercept and dual coefficients for targets Y (n x t)."""
+        return self.at(alpha).solve(Y)
 
 
 class PrimalSolved:
@@ -161,25 +161,18 @@ class PrimalSolved:
 
     def __init__(self, system: PrimalSystem, alpha: float) -> None:
         self.system, self.alpha, self.root = system, alpha, system.root
-        self.cholesky: Cholesky | None = None
-        self.kept = np.empty(0, dtype=bool)
-        self.inverse = np.empty(0)
-        if alpha > 0 and self._factor_normal():
-            return
-        _, s, _ = system.singular()
-        squared = s * s
+        self.cholesky = self._factor_normal() if alpha > 0 else None
+        s = system.singular[1] if self.cholesky is None else np.empty(0)
         self.kept = s * s + alpha > 0
-        self.inverse = np.divide(1.0, squared + alpha, out=np.zeros_like(s), where=self.kept)
+        self.inverse = np.divide(1.0, s * s + alpha, out=np.zeros_like(s), where=self.kept)
 
-    def _factor_normal(self) -> bool:
+    def _factor_normal(self) -> Cholesky | None:
+        """Cholesky factor of C; None where its condition is too large."""
         try:
-            factor = Cholesky(self.system.normal().copy(), self.alpha, self.system.reason)
+            factor = Cholesky(self.system.normal.copy(), self.alpha, self.system.reason)
         except NotPositiveDefinite:
-            return False
-        if factor.condition() > _NORMAL_EQUATIONS:
-            return False
-        self.cholesky = factor
-        return True
+            return None
+        return None if factor.condition() > _NORMAL_EQUATIONS else factor
 
     def solve(self, Y: Array) -> Solution:
         """Weights, intercept and the dual coefficients that belong to them."""
@@ -190,18 +183,16 @@ class PrimalSolved:
         rest = self._centre(y)  # what rounding left of the mean
         y = root * (y - rest)
         if self.cholesky is not None:
-            w = self.cholesky.solve(self._project(y))
-            dual = None
+            w = self.cholesky.solve(np.asarray(sum(F.T @ y[rows] for rows, F in system.blocks())))
+            dual = (y - self._fitted(w)) / self.alpha
         else:
-            U, s, Vt = system.singular()
+            U, s, Vt = system.singular
             along = U.T @ y
             w = Vt.T @ ((s * self.inverse)[:, None] * along)
             dual = U @ (self.inverse[:, None] * along)
             if self.alpha > 0:
                 dual += (y - U @ along) / self.alpha
         b = centre + (rest - system.mean @ w)
-        if dual is None:
-            dual = (y - self._fitted(w)) / self.alpha
         return Solution(root * dual, b, w, replace(self.route(), cancelled=self._cancelled(Y, y, w, dual)))
 
     def _centre(self, Y: Array) -> Array:
@@ -211,10 +202,6 @@ class PrimalSolved:
 
     def _fitted(self, w: Array) -> Array:
         """F w."""
-        if not self.system.sparse:
-            return np.asarray(self.system.weighted() @ w)
-        if not self.system.intercept:
-            return np.asarray(self.system.root[:, None] * (self.system.features @ w))
         return np.concatenate([F @ w for _, F in self.system.blocks()])
 
     def _cancelled(self, Y: Array, y: Array, w: Array, dual: Array) -> float:
@@ -226,38 +213,26 @@ class PrimalSolved:
             if self.cholesky is not None:  # F'y and F'F are rounded before they are divided
                 fit = fit * max(1.0, math.sqrt(self.cholesky.condition()) / 4)
             else:  # directions of small singular values are turned a little, and those beside them with these
-                s = self.system.singular()[1]
+                s = self.system.singular[1]
                 fit = fit * max(1.0, float((s.max(initial=0.0) * s * self.inverse).max(initial=0.0)) / 4)
             lost = [(fit + offset) / rest if self.alpha > 0 else 0.0 * fit, offset / np.linalg.norm(Y / unit, axis=0)]
         return float(np.nan_to_num(lost, nan=1.0, posinf=math.inf).max(initial=1.0))
 
-    def _project(self, y: Array) -> Array:
-        """F'y."""
-        if not self.system.sparse:
-            return np.asarray(self.system.weighted().T @ y)
-        if not self.system.intercept:
-            return np.asarray(self.system.features.T @ (self.system.root[:, None] * y))
-        return np.asarray(sum(F.T @ y[rows] for rows, F in self.system.blocks()))
-
-    def spanned(self, rows: Array | None = None) -> Array:
-        """Z with F C^-1 F' = Z Z', all of it or these rows."""
-        system = self.system
+    def spanned(self, rows: Array | slice | None = None) -> Array:
+        """Z with F C^-1 F' = Z Z'; of a sparse table that was solved by Cholesky, these rows of it."""
         if self.cholesky is None:
-            U, s, _ = system.singular()
-            return np.asarray((U if rows is None else U[rows]) * (s * np.sqrt(self.inverse)))
-        if rows is None:
-            return self.cholesky.whitened(system.weighted().T).T
-        some = system.features[rows]
-        F = system.centred(some.toarray() if system.sparse else some) * system.root[rows, None]
+            U, s, _ = self.system.singular
+            return np.asarray(U * (s * np.sqrt(self.inverse)))
+        F = self.system.weighted() if rows is None else self.system.weighted_rows(rows)
         return self.cholesky.whitened(F.T).T
 
     def route(self) -> Route:
         """How it was solved."""
         system = self.system
         if self.cholesky is not None:
-            found = self.cholesky.route()
-            return Route("primal", f"{system.reason}; normal equations", found.condition, system.count, system.count)
-        _, s, _ = system.singular()
+            condition = max(1.0, self.cholesky.condition())
+            return Route("primal", f"{system.reason}; normal equations", condition, system.count, system.count)
+        _, s, _ = system.singular
         rank = int(self.kept.sum())
         squared = s * s + self.alpha
         # constant columns are exactly 0; what else is 0 was lost to rounding, and alpha stands in its place
@@ -278,7 +253,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             inner, shift = self.cholesky.log_determinant(), float(np.vdot(m, self.cholesky.solve(m)))
         else:
-            _, s, Vt = system.singular()
+            _, s, Vt = system.singular
             inner = float(np.log(s * s + self.alpha).sum())
             inner += (system.count - len(s)) * math.log(self.alpha)
             along = Vt @ system.mean
@@ -293,8 +268,7 @@ class PrimalSolved:
         system = self.system
         if system.count < system.n:
             return -math.inf
-        dense = system.features.toarray() if system.sparse else system.features
-        s = svdvals(dense)
+        s = svdvals(system.dense())
         return float(2.0 * np.log(s).sum()) if s[-1] > EPS * system.count * s[0] else -math.inf
 
     def degrees_of_freedom(self) -> float:
@@ -303,7 +277,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             penalized = system.count - self.alpha * float(self.cholesky.diagonal().sum())
         else:
-            _, s, _ = system.singular()
+            _, s, _ = system.singular
             penalized = float((s * s * self.inverse).sum())
         return float(penalized + system.intercept)
 
@@ -312,7 +286,7 @@ class PrimalSolved:
         system = self.system
         phi = new - system.mean[:, None]
         if self.cholesky is None:
-            U, s, Vt = system.singular()
+            U, s, Vt = system.singular
             u = U @ ((s * self.inverse)[:, None] * (Vt @ phi))
         else:
             u = self._fitted(self.cholesky.solve(phi))
@@ -327,7 +301,7 @@ class PrimalSolved:
         if self.cholesky is not None:
             result = self.alpha * np.einsum("ij,ij->j", phi, self.cholesky.solve(phi))
         else:
-            _, _, Vt = system.singular()
+            _, _, Vt = system.singular
             along = Vt @ phi
             weights = np.where(self.kept, self.alpha * self.inverse, 1.0)
             result = weights @ along**2
@@ -337,3 +311,7 @@ class PrimalSolved:
         if system.intercept:
             result = result + self.alpha / system.total
         return np.asarray(np.maximum(result, 0.0))
+
+
+# A system with its alpha in place.
+Penalized: TypeAlias = DualSolved | PrimalSolved

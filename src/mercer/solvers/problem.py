@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
-
-Runs: TypeAlias = tuple[slice, ...]
 
 _ROUNDED = 8 * np.finfo(float).eps  # relative size below which what is left of a constant target is rounding
 
@@ -91,9 +88,3 @@ def taken(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]:
     values = rows.values[part][:, part] if problem.gram else rows.values[part]
     weights, balance = (None if given is None else given[part] for given in (problem.weights, problem.balance))
     return Rows(values, rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
-
-
-def as_runs(rows: Array) -> Runs:
-    """Ascending row numbers as slices of consecutive ones."""
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    return tuple(slice(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks) if len(part))
