@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -57,21 +58,15 @@ def downhill(
     >>> downhill(lambda alpha: -alpha, 0.1, ends=(0.01, 0.2))
     0.2
     """
-    errors: dict[float, float] = {}
+    known = cache(error)
 
     def alpha_at(place: int) -> float:
         return float(min(max(start * 10.0 ** (place / 4), ends[0]), ends[1]))
 
-    def at(place: int) -> float:
-        alpha = alpha_at(place)
-        if alpha not in errors:
-            errors[alpha] = error(alpha)
-        return errors[alpha]
-
     place = 0
     for step in (2, 1) if fine else (2,):
         for direction in (-step, step):
-            while abs(place + direction) <= _QUARTERS and at(place + direction) < at(place):
+            while abs(place + direction) <= _QUARTERS and known(alpha_at(place + direction)) < known(alpha_at(place)):
                 place += direction
     return alpha_at(place)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mercer.solvers.problem import Problem, taken
 from mercer.text import Shown, rounded
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
-from mercer.tuning.descent import Descent, Step, descend, per_column
+from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
 
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
@@ -293,19 +294,18 @@ def _shape(given: Any) -> str:
 def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
     widths = {name: value * factor for name, value in kernel.tunable().items() if name.endswith("width")}
-    return kernel.set_params(**{name: float(v) if v.ndim == 0 else v for name, v in widths.items()})
+    return with_parameters(kernel, widths)
 
 
 def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tuple[float, float]) -> tuple[float, float]:
     """The best alpha near this one, and the criterion there: what is best for a part of the rows is too large."""
-    values: dict[float, float] = {}
 
+    @cache
     def value(alpha: float) -> float:
-        values[alpha] = criterion.at(kernel, alpha, slopes=False).value
-        return values[alpha]
+        return criterion.at(kernel, alpha, slopes=False).value
 
     alpha = downhill(value, start, ends=ends, fine=False)
-    return alpha, values[alpha]
+    return alpha, value(alpha)
 
 
 def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: np.random.Generator) -> float:
