@@ -83,7 +83,7 @@ class Search:
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
-        self._sets: dict[int, tuple[Removals, tuple[Removals, UsedSets]]] = {}
+        self._sets: dict[Removals, tuple[Removals, UsedSets]] = {}
         # for each candidate the plan by which it was tried, and what it predicted, if that was kept
         self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
 
@@ -177,11 +177,11 @@ class Search:
 
     def _renumbered(self, removals: Removals) -> tuple[Removals, UsedSets]:
         """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
-        if id(removals) not in self._sets:
+        if removals not in self._sets:
             order, _, problem = self._sorted
             renumbered = removals.renumbered(order)
-            self._sets[id(removals)] = removals, (renumbered, UsedSets(problem, renumbered))
-        return self._sets[id(removals)][1]
+            self._sets[removals] = renumbered, UsedSets(problem, renumbered)
+        return self._sets[removals]
 
     def all_held_out(
         self,
