@@ -289,14 +289,14 @@ class Scoring:
         scores = self._loop(y, outcome, values, truth, failures)
         return scores[:, None] if per_target else scores
 
-    def score_rows(self, y: Array, outcome: Array, weights: Array | None = None) -> float:
+    def score_rows(self, y: Array, outcome: Array) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
             reason = f"{self.name} is not defined for a test set of one row"
             warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
-            return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
         return float(self.quick(*self._columns(y, outcome), everything).mean())
 
@@ -322,13 +322,10 @@ class Scoring:
             own = None if weights is None else weights[part]
             try:
                 scores[i] = self._one(y[part], outcome[part], values[part], truth.classes, own)
-            except InputError:
-                raise
             except ValueError as problem:
-                if failures is None:
+                if failures is None or isinstance(problem, InputError):
                     raise
                 failures.append(str(problem))
-                scores[i] = np.nan
         return scores
 
     def _one(
@@ -361,11 +358,9 @@ def as_score(name: str, found: Any) -> float:
 
 
 def _numbers(name: str, table: Array) -> Array:
-    if table.dtype.kind in "biuf":
-        return table.astype(np.float64, copy=False)
     try:
-        if table.dtype == object:
-            return table.astype(np.float64)
+        if table.dtype.kind in "biufO":
+            return table.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         pass
     raise InputError(
@@ -433,7 +428,11 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         if scoring in QUICK:
             function = QUICK[scoring]
             return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
-        return _of_scorer(scoring, _named(scoring))
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        if scoring not in get_scorer_names():
+            raise InputError(f"Unknown scoring {scoring!r}. {nearest(scoring, [*QUICK, *get_scorer_names()])}")
+        return _of_scorer(scoring, get_scorer(scoring))
     if hasattr(scoring, "_score_func"):
         return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
     if callable(scoring):
@@ -486,11 +485,3 @@ def _refuse_no_loss(function: Any) -> None:
     except TypeError:
         way_out = "For other scores, use sklearn.metrics.make_scorer."
         raise InputError(sentence(what, must_be, f"{name}{signature}", way_out)) from None
-
-
-def _named(name: str) -> Any:
-    from sklearn.metrics import get_scorer, get_scorer_names
-
-    if name not in get_scorer_names():
-        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
-    return get_scorer(name)
