@@ -109,6 +109,17 @@ class Predictor:
             solution = system.solve(Y, alpha, self.solver)
         return np.asarray(times(self.kernel, self.new, self.rows, solution.dual) + solution.intercept)
 
+    def best_alpha(self, truth: Problem, start: float, least: float) -> tuple[float, Array]:
+        """The alpha near `start` with the least weighted squared error at the new rows, and the predictions there."""
+        values: dict[float, Array] = {}
+
+        def error(alpha: float) -> float:
+            values[alpha] = self(alpha)
+            return float(np.mean(truth.root[:, None] ** 2 * (values[alpha] - truth.Y) ** 2))
+
+        alpha = downhill(error, start, ends=(least, math.inf), fine=False)
+        return alpha, values[alpha]
+
 
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""

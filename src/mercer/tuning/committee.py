@@ -482,14 +482,9 @@ class FoldWork:
     def _alpha_of_fold(self, end: Descent, train: TrainingTable, test: TrainingTable, new: Rows) -> float:
         """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
         predict = Predictor(end.kernel, train.rows, train.problem, new)
-        ends = least_alpha(len(train.rows)), math.inf
-        weights = test.problem.root[:, None] ** 2
-
-        def error(alpha: float) -> float:
-            return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
-
+        alpha, _ = predict.best_alpha(test.problem, _SMALLER * end.alpha, least_alpha(len(train.rows)))
         more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
-        return max(more * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds)))
+        return max(more * alpha, least_alpha(len(self.folds)))
 
     def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""
