@@ -385,17 +385,10 @@ class _Stub:
         return True
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        classifier = hasattr(self, "classes_")
-        return Tags(
-            estimator_type="classifier" if classifier else "regressor",
-            target_tags=TargetTags(required=True),
-            transformer_tags=None,
-            classifier_tags=ClassifierTags() if classifier else None,
-            regressor_tags=None if classifier else RegressorTags(),
-            input_tags=InputTags(),
-        )
+        model = DummyClassifier() if hasattr(self, "classes_") else DummyRegressor()
+        return model.__sklearn_tags__()
 
     def predict(self, X: Any) -> Array:
         """The held-out predictions."""
