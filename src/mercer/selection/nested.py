@@ -66,17 +66,16 @@ def other_folds(folds: Folds) -> NestedSets:
             "every row. Use cv=3 or more, or set inner to a number of folds."
         )
     outer = Removals.of(folds.splits, folds.n)
-    sets, pair_tests, tests, test_sets, owner, base = [], [], [], [], [], 0
+    sets, tests, owner, base = [], [], [], 0
     for repeat in folds.repeats:
         for i, j in combinations(range(len(repeat)), 2):
-            rows = np.union1d(repeat[i].test, repeat[j].test)
-            sets.append(rows)
-            pair_tests.append(np.concatenate([repeat[i].test, repeat[j].test]))
+            sets.append(np.union1d(repeat[i].test, repeat[j].test))
             tests += [repeat[i].test, repeat[j].test]
-            test_sets += [rows, rows]
             owner += [base + j, base + i]  # fold i is tested for outer fold j, and the other way round
         base += len(repeat)
-    return NestedSets(outer, Removals(sets, pair_tests), Removals(test_sets, tests), np.array(owner))
+    pairs = Removals(sets, [np.concatenate(pair) for pair in zip(tests[::2], tests[1::2], strict=True)])
+    inner = Removals([rows for rows in sets for _ in range(2)], tests)
+    return NestedSets(outer, pairs, inner, np.array(owner))
 
 
 def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:

@@ -237,7 +237,6 @@ class Search:
         for mine in tried:
             mine.update(dict.fromkeys(map(float, alphas), (plan, None)))
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
-        left = np.full(len(kernels), len(alphas))
         try:
             found = self.all_held_out(kernels, alphas, plan, skip=finished.tolist(), by_kernel=saved is not None)
             with closing(found):
@@ -245,8 +244,7 @@ class Search:
                     self._score(table, k, a, held_out)
                     tried[k][float(alphas[a])] = plan, held_out if keep else None
                     progress.step()
-                    left[k] -= 1
-                    if saved is not None and not left[k]:
+                    if saved is not None and a == len(alphas) - 1:
                         finished[k] = True
                         saved.save(table.arrays() | {"finished": finished})
         except KeyboardInterrupt as stop:
