@@ -93,30 +93,14 @@ _LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_s
 _STRATIFY = "Use fewer or stratified folds, so that every training part has all classes."
 # Functions of sklearn.metrics that are shares of the variance of y, which one row has not.
 _OF_VARIANCE = {
-    "r2_score",
-    "explained_variance_score",
-    "d2_absolute_error_score",
-    "d2_pinball_score",
-    "d2_tweedie_score",
-}
+    "r2_score", "explained_variance_score", "d2_absolute_error_score", "d2_pinball_score", "d2_tweedie_score",
+}  # fmt: skip
 # Functions of sklearn.metrics that are means over rows. All others are pooled where every test set is one row.
 _MEANS = {
-    "accuracy_score",
-    "brier_score_loss",
-    "hamming_loss",
-    "hinge_loss",
-    "log_loss",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_gamma_deviance",
-    "mean_pinball_loss",
-    "mean_poisson_deviance",
-    "mean_squared_error",
-    "mean_squared_log_error",
-    "mean_tweedie_deviance",
-    "top_k_accuracy_score",
-    "zero_one_loss",
-}
+    "accuracy_score", "brier_score_loss", "hamming_loss", "hinge_loss", "log_loss", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_gamma_deviance", "mean_pinball_loss", "mean_poisson_deviance",
+    "mean_squared_error", "mean_squared_log_error", "mean_tweedie_deviance", "top_k_accuracy_score", "zero_one_loss",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
