@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -119,8 +118,6 @@ class Settings:
         Where alpha begins; None is the best of a ladder.
     bounds : dict, default=None
         Lowest and highest value by parameter name; others have bounds from the data.
-    share : sequence of int, default=None
-        One number for each column; columns of one number share a width.
     starts, steps : int, default=2, 60
         How many starts, from the widths as given, three times and a third of them, ...; and most steps of each.
     max_rows : int, default=2000
@@ -134,7 +131,6 @@ class Settings:
     objective: str = "loo"
     alpha: float | None = None
     bounds: dict[str, tuple[float, float]] | None = None
-    share: Sequence[int] | None = None
     starts: int = 2
     steps: int = 60
     max_rows: int = 2000
@@ -143,7 +139,7 @@ class Settings:
 
     def descend(self, criterion: Criterion, kernel: Kernel, alpha: float) -> Descent:
         """Go down from one kernel and alpha."""
-        return descend(criterion, kernel, alpha, share=self.share, bounds=self.bounds, steps=self.steps)
+        return descend(criterion, kernel, alpha, bounds=self.bounds, steps=self.steps)
 
 
 def tune(
