@@ -58,6 +58,14 @@ class HeldOut:
     cancelled: bool = False
 
 
+def weigh(matrix: Array, problem: Problem) -> Array:
+    """V M V of a matrix of the rows with weight, in place."""
+    if problem.weights is not None:
+        matrix *= problem.root[:, None]
+        matrix *= problem.root
+    return matrix
+
+
 class Candidate:
     """One kernel on all rows: the matrices that every alpha shares, and the held-out predictions of each alpha.
 
@@ -121,13 +129,10 @@ class Candidate:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
         self.twins = Twins(K, problem, self.removals)
-        if problem.weights is not None:
-            if len(problem.unused):
-                self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
-                K = K[np.ix_(problem.used, problem.used)]
-            K *= problem.root[:, None]
-            K *= problem.root
-        self.K = K
+        if len(problem.unused):
+            self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
+            K = K[np.ix_(problem.used, problem.used)]
+        self.K = K = weigh(K, problem)
         if self.route == "spectral":
             self.d, self.U = np.linalg.eigh(K)
             self.U2 = self.U * self.U

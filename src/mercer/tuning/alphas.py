@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import gram
-from mercer.selection.candidate import Candidate
+from mercer.selection.candidate import Candidate, weigh
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, choose
@@ -140,10 +140,7 @@ class LeaveOutErrors:
     """
 
     def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, groups: Array | None = None) -> None:
-        self.K, self.problem = gram(kernel, rows), problem
-        if problem.weights is not None:
-            self.K *= problem.root[:, None]
-            self.K *= problem.root
+        self.K, self.problem = weigh(gram(kernel, rows), problem), problem
         self.sets = None if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
         self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
 
