@@ -21,7 +21,7 @@ from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken
 
 _LADDER_ROWS = 500  # a first alpha needs no more
-_QUARTERS = 16  # of a decade: no search goes further in one direction
+_HALVES = 8  # half decades: no search goes further in one direction
 
 
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
@@ -38,14 +38,8 @@ def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
 
 
-def downhill(
-    error: Callable[[float], float],
-    start: float,
-    *,
-    ends: tuple[float, float] = (0.0, math.inf),
-    fine: bool = True,
-) -> float:
-    """The alpha with the least error near `start`: by half a decade as long as it falls, then by a quarter.
+def downhill(error: Callable[[float], float], start: float, ends: tuple[float, float] = (0.0, math.inf)) -> float:
+    """The alpha with the least error near `start`, by half a decade as long as the error falls.
 
     Smaller ones are tried first, for what is best for a part of the rows is too large for all.
 
@@ -61,13 +55,12 @@ def downhill(
     known = cache(error)
 
     def alpha_at(place: int) -> float:
-        return float(min(max(start * 10.0 ** (place / 4), ends[0]), ends[1]))
+        return float(min(max(start * 10.0 ** (place / 2), ends[0]), ends[1]))
 
     place = 0
-    for step in (2, 1) if fine else (2,):
-        for direction in (-step, step):
-            while abs(place + direction) <= _QUARTERS and known(alpha_at(place + direction)) < known(alpha_at(place)):
-                place += direction
+    for step in (-1, 1):
+        while abs(place + step) <= _HALVES and known(alpha_at(place + step)) < known(alpha_at(place)):
+            place += step
     return alpha_at(place)
 
 
@@ -117,7 +110,7 @@ class Predictor:
             values[alpha] = self(alpha)
             return float(np.mean(truth.root[:, None] ** 2 * (values[alpha] - truth.Y) ** 2))
 
-        alpha = downhill(error, start, ends=(least, math.inf), fine=False)
+        alpha = downhill(error, start, (least, math.inf))
         return alpha, values[alpha]
 
 

@@ -472,7 +472,7 @@ class FoldWork:
             left = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups)
             alpha = max(_SMALLER * end.alpha, least_alpha(m))
             if not many:
-                alpha = found[i] = downhill(left.error, alpha, ends=(least_alpha(m), math.inf), fine=False)
+                alpha = found[i] = downhill(left.error, alpha, (least_alpha(m), math.inf))
             left_out[place], in_folds[place] = left.residuals(alpha, tests)
 
         run(one, range(len(last)))

@@ -300,7 +300,7 @@ def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tupl
     def value(alpha: float) -> float:
         return criterion.at(kernel, alpha, slopes=False).value
 
-    alpha = downhill(value, start, ends=ends, fine=False)
+    alpha = downhill(value, start, ends)
     return alpha, value(alpha)
 
 
