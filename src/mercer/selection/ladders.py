@@ -137,7 +137,7 @@ def column_spreads(rows: Rows) -> Array | None:
     return np.where(varies, spreads, 1.0)
 
 
-def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, spreads: Array | None = None) -> Array:
+def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None = None) -> Array:
     """Widths from a quarter of the short distances between rows to eight times the long ones.
 
     Distances are in units of `spreads`, one number for each column. At most 500 rows, evenly spread over the table, are
@@ -161,7 +161,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, s
         must_be = "below 1e150 in absolute value, so that squared distances are finite"
         raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
-    return round_rungs(np.geomspace(0.25 * short, 8.0 * long, count))
+    return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
 
 def round_rungs(ladder: Array) -> Array:

@@ -397,10 +397,9 @@ def _parts(value: Any) -> list[str]:
         return [type(value).__name__, *map(_of, value)]
     if isinstance(value, set | frozenset):
         return [type(value).__name__, *sorted(map(_of, value))]
-    if isinstance(value, dict):
-        return ["dict", *(_of(part) for item in value.items() for part in item)]
-    if isinstance(value, Kernel):
-        return [_of(type(value)), *(_of(part) for item in value.items() for part in item)]
+    if isinstance(value, dict | Kernel):
+        kind = "dict" if isinstance(value, dict) else _of(type(value))
+        return [kind, *(_of(part) for item in value.items() for part in item)]
     if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
         return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
     return _named(value)
