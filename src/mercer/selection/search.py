@@ -280,11 +280,7 @@ class Search:
     @cached_property
     def pooled_truth(self) -> Truth:
         """All test rows of a repeat as one set; what was left out differs from row to row."""
-        ends = np.cumsum([len(repeat) for repeat in self.folds.repeats])
-        tests = [
-            np.concatenate(self.removals.tests[end - len(repeat) : end])
-            for end, repeat in zip(ends, self.folds.repeats, strict=True)
-        ]
+        tests = [np.concatenate([split.test for split in repeat]) for repeat in self.folds.repeats]
         return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:

@@ -470,7 +470,7 @@ class FoldWork:
         def one(place: int) -> None:
             i, end = list(last.items())[place]
             left = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups)
-            alpha = max(_SMALLER * end.alpha, least_alpha(m))
+            alpha = _alpha_for_rows(end, m)
             if not many:
                 alpha = found[i] = downhill(left.error, alpha, (least_alpha(m), math.inf))
             left_out[place], in_folds[place] = left.residuals(alpha, tests)
