@@ -112,8 +112,6 @@ class NestedRun:
         Outer held-out labels of a classifier.
     condition : float
         The worst among the best candidates' systems.
-    failures : list of str
-        Why scores are missing, where some are.
     plan : Plan
         By which route.
     """
@@ -124,7 +122,6 @@ class NestedRun:
     predictions: Array
     labels: Array | None
     condition: float
-    failures: list[str]
     plan: Plan
 
 
@@ -167,7 +164,7 @@ def run_nested(
         ends = np.cumsum([len(repeat) for repeat in search.folds.repeats])
         best = np.array([part.mean() for part in np.split(best, ends[:-1])])
     labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
-    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, search.failures, plan)
+    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, plan)
 
 
 def _try_candidates(
