@@ -405,11 +405,7 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         if scoring in QUICK:
             function = QUICK[scoring]
             return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
-        from sklearn.metrics import get_scorer, get_scorer_names
-
-        if scoring not in get_scorer_names():
-            raise InputError(f"Unknown scoring {scoring!r}. {nearest(scoring, [*QUICK, *get_scorer_names()])}")
-        return _of_scorer(scoring, get_scorer(scoring))
+        return _of_scorer(scoring, _find_scorer(scoring))
     if hasattr(scoring, "_score_func"):
         return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
     if callable(scoring):
@@ -462,3 +458,11 @@ def _refuse_no_loss(function: Any) -> None:
     except TypeError:
         way_out = "For other scores, use sklearn.metrics.make_scorer."
         raise InputError(sentence(what, must_be, f"{name}{signature}", way_out)) from None
+
+
+def _find_scorer(name: str) -> Any:
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if name not in get_scorer_names():
+        raise InputError(f"Unknown scoring {name!r}. {nearest(name, [*QUICK, *get_scorer_names()])}")
+    return get_scorer(name)
