@@ -22,7 +22,7 @@ def work_of(n=1000, cv=10, kernels=1, alphas=1, features=None, threads=2, refit_
     else:
         sizes = np.asarray(cv, dtype=float)
     tests = np.minimum(sizes, n / 10)
-    return SearchWork(n, features, kernels, alphas, targets, sizes, n - sizes, tests, threads, refit_only)
+    return SearchWork(n, features, kernels, alphas, targets, sizes, tests, threads, refit_only)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,6 @@ def test_work_is_read_from_removals(rng):
     folds = draw(4, np.zeros((10, 1)), np.zeros(10))
     work = SearchWork.of(Removals.of(folds.splits, 10), n=10, features=None, kernels=2, alphas=3, targets=1, threads=1)
     assert work.sizes.tolist() == [3.0, 3.0, 2.0, 2.0]
-    assert work.trains.tolist() == [7.0, 7.0, 8.0, 8.0]
     assert work.tests.tolist() == [3.0, 3.0, 2.0, 2.0]
     assert not work.single
     assert not work.whole

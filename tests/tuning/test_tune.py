@@ -95,13 +95,6 @@ def test_widths_per_column_go_into_chosen_columns(rng):
     assert [np.shape(v) for v in found.kernel.tunable().values()] == [(2,), (1,)]
 
 
-def test_columns_that_share_a_width_are_tied(rng):
-    X, y = smooth(rng)
-    found = tune_with(Gaussian(1.0), X, y, per_column_widths=True, share=[0, 1, 1], check=False)
-    width = found.kernel.width
-    assert width[1] == width[2] != width[0]
-
-
 @pytest.mark.parametrize("n", [50, 90])
 def test_seeds_reproduce_everything_exactly(n, rng):
     X, y = smooth(rng, n)

@@ -38,7 +38,7 @@ from mercer.runtime.progress import Progress, duration
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import counted, plain, summary_below, text_table
-from mercer.tuning.alphas import Predictor, downhill
+from mercer.tuning.alphas import Predictor
 from mercer.tuning.committee import (
     Committee,
     Member,
@@ -435,18 +435,10 @@ def choose_alphas_for_all(
 def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple[float, Array]:
     """alpha for these training rows, and what the member then predicts at the held-out ones."""
     predict = Predictor(member.kernel, train.rows, train.problem, held.rows, tolerance=_ROUGHLY)
-    weights = held.problem.root[:, None] ** 2
-    values: dict[float, Array] = {}
-
-    def error(alpha: float) -> float:
-        values[alpha] = predict(alpha)
-        return float(np.mean(weights * (values[alpha] - held.problem.Y) ** 2))
-
     least = _ITERATED if predict.solver == "cg" else least_alpha(len(train.rows))
     with warnings.catch_warnings():  # of solutions that are only compared
         warnings.simplefilter("ignore", ConvergenceWarning)
-        alpha = downhill(error, member.alpha, ends=(least, np.inf), fine=False)
-    return alpha, values[alpha]
+        return predict.best_alpha(held.problem, member.alpha, least)
 
 
 # Seconds on a machine that factors 25 GFlop in a second on one thread, from fits on two threads. Tuning, 8 columns: 100

@@ -215,8 +215,8 @@ def nested_cross_validate(
     if run.labels is not None:
         predictions = run.labels
     warn_if_ill(f"a best candidate of {owner} in nested_cross_validate", run.condition, run.plan.chosen.name)
-    if run.failures:
-        warn_of_failures(problem.scoring.name, run.failures)
+    if problem.failures:
+        warn_of_failures(problem.scoring.name, problem.failures)
     route = f"closed form, method {run.plan.chosen.name}"
     result = _nested_result(run.scores, run.inner_best, chosen, predictions, problem.folds, problem.scoring, route)
     tried = len(kernels) * len(alphas)

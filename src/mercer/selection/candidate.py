@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -55,6 +56,14 @@ class HeldOut:
     refits: int
     terms: Array | None = None
     cancelled: bool = False
+
+
+def weigh(matrix: Array, problem: Problem) -> Array:
+    """V M V of a matrix of the rows with weight, in place."""
+    if problem.weights is not None:
+        matrix *= problem.root[:, None]
+        matrix *= problem.root
+    return matrix
 
 
 class Candidate:
@@ -120,13 +129,10 @@ class Candidate:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
         self.twins = Twins(K, problem, self.removals)
-        if problem.weights is not None:
-            if len(problem.unused):
-                self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
-                K = K[np.ix_(problem.used, problem.used)]
-            K *= problem.root[:, None]
-            K *= problem.root
-        self.K = K
+        if len(problem.unused):
+            self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
+            K = K[np.ix_(problem.used, problem.used)]
+        self.K = K = weigh(K, problem)
         if self.route == "spectral":
             self.d, self.U = np.linalg.eigh(K)
             self.U2 = self.U * self.U
@@ -208,17 +214,15 @@ class Candidate:
             self.rounding.add_noise(left)
         values = np.zeros((len(removals.rows), self.problem.Y.shape[1]))
         if sets.single:
-            refits, worst = self._read_singles(left, alpha, values)
+            again = self._read_singles(left, values)
+            refits = len(again)
         else:
             done = self._read_groups(left, values)
             E = dict(zip(sets.closed, left.residuals([sets.rows[i] for i in sets.closed]), strict=True))
             self._read_sets(left, {i: e for i, e in E.items() if e is not None}, alpha, values)
-            refits, worst = 0, 1.0
-            for i in range(len(removals)):
-                if i not in done and E.get(i) is None:
-                    values[removals.part(i)], _, condition = self.refit(i, alpha)
-                    worst = max(worst, condition)
-                    refits += i in E or i in sets.grouped
+            again = [i for i in range(len(removals)) if i not in done and E.get(i) is None]
+            refits = sum(i in E or i in sets.grouped for i in again)  # others are larger than what is left
+        worst = self._refit_into(values, np.empty(len(values)), again, alpha)
         condition, terms = left.condition, None
         if isinstance(left, Dual):
             terms = self.rounding.terms(left) if self.ranks or self.problem.labels else None
@@ -231,8 +235,8 @@ class Candidate:
         cancelled |= self.errors_only and bool(self._has_cancelled(values, left).any())
         return HeldOut(values, max(worst, condition), refits, terms=terms, cancelled=cancelled)
 
-    def _read_singles(self, left: LeaveOut, alpha: float, values: Array) -> tuple[int, float]:
-        """Leave-one-out, all rows at once: Y - a / diag P. Returns how many rows were refitted, and their condition."""
+    def _read_singles(self, left: LeaveOut, values: Array) -> list[int]:
+        """Leave-one-out, all rows at once: Y - a / diag P. Returns the removals that must be refitted."""
         problem, rows, t = self.problem, self.removals.rows, self.targets
         e, good = left.single_residuals()
         found = problem.Y - e / problem.root[:, None]
@@ -243,11 +247,7 @@ class Candidate:
         if len(small) and not left.degenerate:
             found[small, :t] = left.single_predictions(small, e[small, :t]) / problem.root[small, None]
         values[:] = found[rows]
-        bad, worst = np.flatnonzero(~good[rows]), 1.0
-        for i in bad:
-            values[i], _, condition = self.refit(int(i), alpha)
-            worst = max(worst, condition)
-        return len(bad), worst
+        return np.flatnonzero(~good[rows]).tolist()
 
     def _read_groups(self, left: LeaveOut, values: Array) -> set[int]:
         """Removals of one row beside another removal, from that one's factor. Returns which were read."""
@@ -320,14 +320,19 @@ class Candidate:
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
 
     def _refit_all(self, alpha: float) -> HeldOut:
-        removals = self.removals
-        values, worst = np.empty((len(removals.rows), self.problem.Y.shape[1])), 1.0
-        terms = np.empty(len(values))
-        for i in range(len(removals)):
-            part = removals.part(i)
+        count = len(self.removals.rows)
+        values, terms = np.empty((count, self.problem.Y.shape[1])), np.empty(count)
+        worst = self._refit_into(values, terms, range(len(self.removals)), alpha)
+        return HeldOut(values, worst, len(self.removals), terms=terms)
+
+    def _refit_into(self, values: Array, terms: Array, numbers: Iterable[int], alpha: float) -> float:
+        """Put predictions of refitted removals in `values`, sizes of terms in `terms`; returns the worst condition."""
+        worst = 1.0
+        for i in numbers:
+            part = self.removals.part(i)
             values[part], terms[part], condition = self.refit(i, alpha)
             worst = max(worst, condition)
-        return HeldOut(values, worst, len(removals), terms=terms)
+        return worst
 
     def refit(self, i: int, alpha: float) -> tuple[Array, Array, float]:
         """Predictions of removal i by fitting the other rows anew, their terms and condition (see `HeldOut`)."""
@@ -349,8 +354,6 @@ class Candidate:
         solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
         del K, system
         places = problem.place[test]
-        if problem.weights is None:
-            return self._predict_from(self.K[np.ix_(places, train)], solution)
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])

@@ -137,7 +137,7 @@ def column_spreads(rows: Rows) -> Array | None:
     return np.where(varies, spreads, 1.0)
 
 
-def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, spreads: Array | None = None) -> Array:
+def width_ladder(rows: Rows, *, manhattan: bool = False, spreads: Array | None = None) -> Array:
     """Widths from a quarter of the short distances between rows to eight times the long ones.
 
     Distances are in units of `spreads`, one number for each column. At most 500 rows, evenly spread over the table, are
@@ -161,7 +161,7 @@ def width_ladder(rows: Rows, *, manhattan: bool = False, count: int = _WIDTHS, s
         must_be = "below 1e150 in absolute value, so that squared distances are finite"
         raise InputError(sentence("X", must_be, f"{np.abs(values).max():.3g}", "Scale the columns of X."))
     short, long = np.quantile(positive, [0.1, 0.9])
-    return round_rungs(np.geomspace(0.25 * short, 8.0 * long, count))
+    return round_rungs(np.geomspace(0.25 * short, 8.0 * long, _WIDTHS))
 
 
 def round_rungs(ladder: Array) -> Array:
@@ -224,7 +224,8 @@ def further_alphas(table: SearchTable, choice: Winner) -> Array:
     alphas = np.unique(table.alphas)
     if len(alphas) < 3:
         return np.empty(0)
-    chosen = [float(table.alphas[a]) for t, a in enumerate(choice.alphas) if not _flat(table, choice.kernel, a, t)]
+    mean = table.mean[choice.kernel]
+    chosen = [float(table.alphas[a]) for t, a in enumerate(choice.alphas) if mean[_inward(table, a), t] != mean[a, t]]
     if any(alpha == alphas[-1] for alpha in chosen) and alphas[-1] < 1e12:
         return _beyond(alphas[-1], alphas[-1] / max(alphas[-2], alphas[-1] / 10))
     if any(alpha == alphas[0] for alpha in chosen) and alphas[0] > 1e-12:
@@ -252,12 +253,11 @@ def further_kernels(table: SearchTable, choice: Winner) -> list[Kernel]:
     return [winner.set_params(width=float(w[0]) if width.ndim == 0 else w) for w in wider]
 
 
-def _flat(table: SearchTable, kernel: int, a: int, t: int) -> bool:
-    """Whether the rung next to an outermost one scores the same, so that nothing draws the best candidate outward."""
+def _inward(table: SearchTable, a: int) -> int:
+    """Number of the alpha next to this one, towards the middle of the ladder from its ends."""
     order = np.argsort(table.alphas, kind="stable")
     place = int(np.flatnonzero(order == a)[0])
-    inward = order[1] if place == 0 else order[max(place - 1, 0)]
-    return bool(table.mean[kernel, inward, t] == table.mean[kernel, a, t])
+    return int(order[1] if place == 0 else order[place - 1])
 
 
 def beyond_edges(
@@ -273,10 +273,8 @@ def beyond_edges(
     rungs, wider = further_alphas(table, choice), further_kernels(table, choice)
     chosen = list(enumerate(choice.alphas))
     if len(rungs) and default[1]:
-        order = np.argsort(table.alphas, kind="stable")
-        inward = {int(order[0]): int(order[1]), int(order[-1]): int(order[-2])}
-        ends = [(t, a) for t, a in chosen if a in inward]
-        gains = any(mean[k, a, t] - mean[k, inward[a], t] > _MATTERS * error[k, a, t] for t, a in ends)
+        ends = [(t, a) for t, a in chosen if table.alphas[a] in (table.alphas.min(), table.alphas.max())]
+        gains = any(mean[k, a, t] - mean[k, _inward(table, a), t] > _MATTERS * error[k, a, t] for t, a in ends)
         rungs = rungs[rungs >= _SIX_DIGITS * table.alphas.max()] if gains else rungs[:0]
     if wider and default[0]:
         other = _next_width(table, k)

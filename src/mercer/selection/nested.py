@@ -66,17 +66,16 @@ def other_folds(folds: Folds) -> NestedSets:
             "every row. Use cv=3 or more, or set inner to a number of folds."
         )
     outer = Removals.of(folds.splits, folds.n)
-    sets, pair_tests, tests, test_sets, owner, base = [], [], [], [], [], 0
+    sets, tests, owner, base = [], [], [], 0
     for repeat in folds.repeats:
         for i, j in combinations(range(len(repeat)), 2):
-            rows = np.union1d(repeat[i].test, repeat[j].test)
-            sets.append(rows)
-            pair_tests.append(np.concatenate([repeat[i].test, repeat[j].test]))
+            sets.append(np.union1d(repeat[i].test, repeat[j].test))
             tests += [repeat[i].test, repeat[j].test]
-            test_sets += [rows, rows]
             owner += [base + j, base + i]  # fold i is tested for outer fold j, and the other way round
         base += len(repeat)
-    return NestedSets(outer, Removals(sets, pair_tests), Removals(test_sets, tests), np.array(owner))
+    pairs = Removals(sets, [np.concatenate(pair) for pair in zip(tests[::2], tests[1::2], strict=True)])
+    inner = Removals([rows for rows in sets for _ in range(2)], tests)
+    return NestedSets(outer, pairs, inner, np.array(owner))
 
 
 def own_folds(folds: Folds, inner: Callable[[Array], Folds]) -> NestedSets:
@@ -113,8 +112,6 @@ class NestedRun:
         Outer held-out labels of a classifier.
     condition : float
         The worst among the best candidates' systems.
-    failures : list of str
-        Why scores are missing, where some are.
     plan : Plan
         By which route.
     """
@@ -125,7 +122,6 @@ class NestedRun:
     predictions: Array
     labels: Array | None
     condition: float
-    failures: list[str]
     plan: Plan
 
 
@@ -168,7 +164,7 @@ def run_nested(
         ends = np.cumsum([len(repeat) for repeat in search.folds.repeats])
         best = np.array([part.mean() for part in np.split(best, ends[:-1])])
     labels = None if search.classes is None else search.labels_by_repeat(search.truth.outcome(values))
-    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, search.failures, plan)
+    return NestedRun(choices, best, scores, search.by_repeat(values), labels, worst, plan)
 
 
 def _try_candidates(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field, replace
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,13 +66,8 @@ def measure(size: int = 1000) -> Rates:
     K.flat[:: size + 1] += 1.0
     cube = float(size) ** 3
 
-    def seconds(work: object) -> float:
-        best = math.inf
-        for _ in range(3):
-            start = time.perf_counter()
-            work()  # type: ignore[operator]
-            best = min(best, time.perf_counter() - start)
-        return best
+    def seconds(work: Callable[[], object]) -> float:
+        return min(timeit.repeat(work, number=1, repeat=3))
 
     def invert() -> None:
         A = K.copy()
@@ -101,13 +97,13 @@ class SearchWork:
         Explicit features of the largest kernel, None where one has none.
     kernels, alphas, targets : int
         How many of each.
-    sizes, trains, tests : ndarray of int
-        Rows left out, trained on and tested in each removal.
+    sizes, tests : ndarray
+        Rows left out and tested in each removal.
     threads : int
         How many candidates run side by side.
     refit_only : bool
         Whether closed forms do not apply (weights that change with every split).
-    more : ndarray of bool or None
+    more : ndarray of bool or False
         Which removals are another one and a single row besides, to be read from the factor of that other one.
     refit : bool
         Whether the best candidate is fitted on all rows at the end.
@@ -121,11 +117,10 @@ class SearchWork:
     alphas: int
     targets: int
     sizes: Array
-    trains: Array
     tests: Array
     threads: int = 1
     refit_only: bool = False
-    more: Array | None = None
+    more: Array | bool = False
     refit: bool = True
     kept: float = 0.0
 
@@ -133,9 +128,8 @@ class SearchWork:
     def of(removals: Removals, *, n: int, **rest: Any) -> SearchWork:
         """The work that these removals of n rows make."""
         sizes = np.array([len(rows) for rows in removals.sets], dtype=float)
-        more = None if removals.bases is None else removals.bases >= 0
-        tests = removals.counts.astype(float)
-        return SearchWork(n=n, sizes=sizes, trains=n - sizes, tests=tests, more=more, **rest)
+        more = False if removals.bases is None else removals.bases >= 0
+        return SearchWork(n=n, sizes=sizes, tests=removals.counts.astype(float), more=more, **rest)
 
     @property
     def single(self) -> bool:
@@ -146,19 +140,6 @@ class SearchWork:
     def whole(self) -> bool:
         """Whether all of P is cheaper to form than the blocks one by one (spectral route)."""
         return not self.single and float((self.sizes**2).sum()) > 0.5 * self.n**2
-
-    @property
-    def block_flops(self) -> float:
-        """Flops of dividing by the blocks P_SS of one candidate."""
-        if self.single:
-            return 0.0
-        cubes = np.minimum(self.sizes, self.trains) ** 3 / 3
-        return float((cubes if self.more is None else np.where(self.more, self.sizes**2, cubes)).sum())
-
-    @property
-    def steps(self) -> int:
-        """How many of them are taken one by one."""
-        return 1 if self.single else len(self.sizes) - (0 if self.more is None else int(self.more.sum()))
 
     def batch(self, route: str) -> int:
         """Kernels held at once, so that every thread has work to the end: each its own eigendecomposition, or
@@ -201,7 +182,7 @@ class Plan(Shown):
     routes: tuple[RouteCost, ...]
     chosen: RouteCost
     memory: int
-    label: str = field(default="")
+    label: str = ""
 
     def _columns(self) -> dict[str, list[Any]]:
         """What every route costs, and whether it is taken."""
@@ -216,10 +197,11 @@ class Plan(Shown):
         }
 
     def __str__(self) -> str:
-        work = self.work
+        work, low, high = self.work, int(self.work.sizes.min()), int(self.work.sizes.max())
+        rows_each = counted(low, "row") if low == high else f"{low} to {high} rows"
         head = (
             f"{counted(work.kernels, 'kernel')} x {counted(work.alphas, 'alpha')} on {counted(work.n, 'row')}; "
-            f"{counted(len(work.sizes), 'set')} of {_range(work.sizes)} held out"
+            f"{counted(len(work.sizes), 'set')} of {rows_each} held out"
             f"{' (' + self.label + ')' if self.label else ''}"
         )
         rows = [
@@ -280,10 +262,8 @@ def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
     """Rows for which some route fits, with sets of the same share of them."""
     n = float(work.n)
     for _ in range(100):
-        share = n / work.n
-        smaller = replace(
-            work, n=int(n), sizes=work.sizes * share, trains=work.trains * share, tests=work.tests * share
-        )
+        share = int(n) / work.n
+        smaller = replace(work, n=int(n), sizes=work.sizes * share, tests=work.tests * share)
         if min(route.bytes for route in _routes(smaller, rates)) <= memory:
             break
         n *= 0.9
@@ -292,82 +272,57 @@ def _fitting_rows(work: SearchWork, rates: Rates, memory: int) -> int:
 
 def _routes(work: SearchWork, rates: Rates) -> list[RouteCost]:
     """Routes that give the numbers of refitting, each with its cost."""
-    costs = _Costs(work, rates)
+    n, sizes, trains, sets = float(work.n), work.sizes, work.n - work.sizes, len(work.sizes)
+    candidates, tested = work.kernels * work.alphas, float(work.tests.sum())
+    active = min(work.threads, candidates)
+    held = 8 * tested * (3 + work.targets * (2 + active)) + work.kept + _BASE
+    steps = 1 if work.single else sets - int(np.sum(work.more))  # removals that are taken one by one
+    calls = rates.start + 100 * rates.row * sets + (rates.call * steps + rates.row * tested) * candidates
+    # Gram matrices, and the best candidate on all rows, half of whose time is its own matrix and refinement
+    gram = work.kernels * n * n / rates.values
+    gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
+    fits, largest = float((trains**3 / 3 + 2 * trains * work.tests).sum()), float(trains.max(initial=0))
+    refit = RouteCost(
+        "refit",
+        candidates * fits,
+        # twice: every training matrix is gathered and copied before it is factored
+        gram + candidates * (2 * fits / rates.cholesky + 10 * rates.call * sets) + calls,
+        8 * (n**2 + 3 * largest * largest * active) + held,
+        f"{counted(sets, 'fit')} for each candidate",
+    )
     if work.refit_only:
-        return [costs.refit()]
-    primal = [costs.primal(work.features)] if work.features is not None and work.features < work.n else []
-    return [costs.refit(), costs.inverse(), costs.spectral(), *primal]
-
-
-class _Costs:
-    """What the exact routes have in common, and the cost of each."""
-
-    def __init__(self, work: SearchWork, rates: Rates) -> None:
-        self.work, self.rates, self.n = work, rates, float(work.n)
-        self.candidates = work.kernels * work.alphas
-        self.active = min(work.threads, self.candidates)
-        tested, n = float(work.tests.sum()), self.n
-        self.bytes = 8 * tested * (3 + work.targets * (2 + self.active)) + work.kept + _BASE
-        calls = rates.call * work.steps + rates.row * tested
-        self.calls = rates.start + 100 * rates.row * len(work.sizes) + calls * self.candidates
-        self.solving = self.candidates * work.block_flops / rates.small / min(work.threads, 2) + self.calls
-        # Gram matrices, and the best candidate on all rows, half of whose time is its own matrix and refinement
-        self.gram = work.kernels * n * n / rates.values
-        self.gram += 2 * (n**3 / 3 / rates.cholesky + n * n / rates.values) if work.refit else 0.0
-
-    def refit(self) -> RouteCost:
-        work, rates, sets = self.work, self.rates, len(self.work.sizes)
-        flops, largest = (
-            float((work.trains**3 / 3 + 2 * work.trains * work.tests).sum()),
-            float(work.trains.max(initial=0)),
-        )
-        return RouteCost(
-            "refit",
-            self.candidates * flops,
-            # twice: every training matrix is gathered and copied before it is factored
-            self.gram + self.candidates * (2 * flops / rates.cholesky + 10 * rates.call * sets) + self.calls,
-            8 * (self.n**2 + 3 * largest * largest * self.active) + self.bytes,
-            f"{counted(sets, 'fit')} for each candidate",
-        )
-
-    def inverse(self) -> RouteCost:
-        return RouteCost(
-            "inverse",
-            self.candidates * (self.n**3 + self.work.block_flops),
-            self.gram + self.candidates * self.n**3 / self.rates.inverse + self.solving,
-            8 * self.n**2 * (self.work.batch("inverse") + self.active) + self.bytes,
-            "one inverse for each candidate, every set read from it",
-        )
-
-    def spectral(self) -> RouteCost:
-        work, rates, n, batch = self.work, self.rates, self.n, self.work.batch("spectral")
-        per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((work.sizes**2).sum()))
-        spectra = work.kernels * n**3 / rates.spectrum
-        held = 5.1 if batch == 1 else 4.3  # LAPACK's own work space included
-        held = max(held, 3.0 + self.active) if work.whole else held
-        return RouteCost(
-            "spectral",
-            work.kernels * 9 * n**3 + self.candidates * (per_alpha + work.block_flops),
-            self.gram + spectra + self.candidates * per_alpha / rates.product + self.solving,
-            8 * n * n * held * batch + self.bytes,
-            "one eigendecomposition for each kernel, all alphas from it",
-        )
-
-    def primal(self, features: int) -> RouteCost:
-        work, n, D = self.work, self.n, float(features + 1)
-        widest = 0.0 if work.single else float(work.sizes.max(initial=0.0))
-        per_set = 0.0 if work.single else float((work.sizes * D * np.minimum(work.sizes, D)).sum())
-        flops = work.kernels * n * D * D + self.candidates * (n * D * D + D**3 / 3 + per_set)
-        return RouteCost(
-            "primal",
-            flops,
-            # products, and a few passes over n D numbers
-            2 * flops / self.rates.product + 3 * self.candidates * n * D / self.rates.values + self.calls,
-            8 * (D * (n * (2 + self.active) + widest * self.active) + 2 * D * D) + self.bytes,
-            f"{features} explicit features instead of {work.n} rows",
-        )
-
-
-def _range(sizes: Array) -> str:
-    low, high = int(sizes.min()), int(sizes.max())
-    return counted(low, "row") if low == high else f"{low} to {high} rows"
+        return [refit]
+    # dividing by the blocks P_SS of one candidate
+    blocks = float(np.where(work.more, sizes**2, np.minimum(sizes, trains) ** 3 / 3).sum()) * (not work.single)
+    solving = candidates * blocks / rates.small / min(work.threads, 2) + calls
+    inverse = RouteCost(
+        "inverse",
+        candidates * (n**3 + blocks),
+        gram + candidates * n**3 / rates.inverse + solving,
+        8 * n**2 * (work.batch("inverse") + active) + held,
+        "one inverse for each candidate, every set read from it",
+    )
+    per_alpha = 4 * n * n if work.single else (n**3 if work.whole else 2 * n * float((sizes**2).sum()))
+    batch = work.batch("spectral")
+    matrices = 5.1 if batch == 1 else 4.3  # LAPACK's own work space included
+    spectral = RouteCost(
+        "spectral",
+        work.kernels * 9 * n**3 + candidates * (per_alpha + blocks),
+        gram + work.kernels * n**3 / rates.spectrum + candidates * per_alpha / rates.product + solving,
+        8 * n * n * max(matrices, (3.0 + active) * work.whole) * batch + held,
+        "one eigendecomposition for each kernel, all alphas from it",
+    )
+    if work.features is None or work.features >= work.n:
+        return [refit, inverse, spectral]
+    D, widest = float(work.features + 1), float(sizes.max(initial=0.0)) * (not work.single)
+    per_set = float((sizes * D * np.minimum(sizes, D)).sum()) * (not work.single)
+    flops = work.kernels * n * D * D + candidates * (n * D * D + D**3 / 3 + per_set)
+    primal = RouteCost(
+        "primal",
+        flops,
+        # products, and a few passes over n D numbers
+        2 * flops / rates.product + 3 * candidates * n * D / rates.values + calls,
+        8 * (D * (n * (2 + active) + widest * active) + 2 * D * D) + held,
+        f"{work.features} explicit features instead of {work.n} rows",
+    )
+    return [refit, inverse, spectral, primal]

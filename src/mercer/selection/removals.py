@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,10 +36,9 @@ class Removals:
     bases: Array | None = None
 
     @staticmethod
-    def of(splits: Iterable[Split], n: int) -> Removals:
+    def of(splits: Sequence[Split], n: int) -> Removals:
         """The removals that splits stand for."""
-        listed = list(splits)
-        return Removals([split.removed(n) for split in listed], [split.test for split in listed])
+        return Removals([split.removed(n) for split in splits], [split.test for split in splits])
 
     @staticmethod
     def singles(n: int) -> Removals:

@@ -93,30 +93,14 @@ _LARGER = "Use folds of at least 2 rows, or another scoring, such as 'neg_mean_s
 _STRATIFY = "Use fewer or stratified folds, so that every training part has all classes."
 # Functions of sklearn.metrics that are shares of the variance of y, which one row has not.
 _OF_VARIANCE = {
-    "r2_score",
-    "explained_variance_score",
-    "d2_absolute_error_score",
-    "d2_pinball_score",
-    "d2_tweedie_score",
-}
+    "r2_score", "explained_variance_score", "d2_absolute_error_score", "d2_pinball_score", "d2_tweedie_score",
+}  # fmt: skip
 # Functions of sklearn.metrics that are means over rows. All others are pooled where every test set is one row.
 _MEANS = {
-    "accuracy_score",
-    "brier_score_loss",
-    "hamming_loss",
-    "hinge_loss",
-    "log_loss",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_gamma_deviance",
-    "mean_pinball_loss",
-    "mean_poisson_deviance",
-    "mean_squared_error",
-    "mean_squared_log_error",
-    "mean_tweedie_deviance",
-    "top_k_accuracy_score",
-    "zero_one_loss",
-}
+    "accuracy_score", "brier_score_loss", "hamming_loss", "hinge_loss", "log_loss", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_gamma_deviance", "mean_pinball_loss", "mean_poisson_deviance",
+    "mean_squared_error", "mean_squared_log_error", "mean_tweedie_deviance", "top_k_accuracy_score", "zero_one_loss",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -289,14 +273,14 @@ class Scoring:
         scores = self._loop(y, outcome, values, truth, failures)
         return scores[:, None] if per_target else scores
 
-    def score_rows(self, y: Array, outcome: Array, weights: Array | None = None) -> float:
+    def score_rows(self, y: Array, outcome: Array) -> float:
         """The score of one set of rows, for metrics that need nothing but predictions."""
         if self.needs_many and len(y) == 1:
             reason = f"{self.name} is not defined for a test set of one row"
             warn(f"Some scores are NaN: {reason}. {_LARGER}", MercerWarning)
             return float("nan")
         if self.quick is None:
-            return self._one(y, outcome, outcome.reshape(len(y), -1), None, weights)
+            return self._one(y, outcome, outcome.reshape(len(y), -1), None)
         everything = Removals([np.empty(0, dtype=np.intp)], [np.arange(len(y))])
         return float(self.quick(*self._columns(y, outcome), everything).mean())
 
@@ -322,13 +306,10 @@ class Scoring:
             own = None if weights is None else weights[part]
             try:
                 scores[i] = self._one(y[part], outcome[part], values[part], truth.classes, own)
-            except InputError:
-                raise
             except ValueError as problem:
-                if failures is None:
+                if failures is None or isinstance(problem, InputError):
                     raise
                 failures.append(str(problem))
-                scores[i] = np.nan
         return scores
 
     def _one(
@@ -361,11 +342,9 @@ def as_score(name: str, found: Any) -> float:
 
 
 def _numbers(name: str, table: Array) -> Array:
-    if table.dtype.kind in "biuf":
-        return table.astype(np.float64, copy=False)
     try:
-        if table.dtype == object:
-            return table.astype(np.float64)
+        if table.dtype.kind in "biufO":
+            return table.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         pass
     raise InputError(
@@ -390,17 +369,10 @@ class _Stub:
         return True
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        classifier = hasattr(self, "classes_")
-        return Tags(
-            estimator_type="classifier" if classifier else "regressor",
-            target_tags=TargetTags(required=True),
-            transformer_tags=None,
-            classifier_tags=ClassifierTags() if classifier else None,
-            regressor_tags=None if classifier else RegressorTags(),
-            input_tags=InputTags(),
-        )
+        model = DummyClassifier() if hasattr(self, "classes_") else DummyRegressor()
+        return model.__sklearn_tags__()
 
     def predict(self, X: Any) -> Array:
         """The held-out predictions."""
@@ -433,7 +405,7 @@ def resolve_scoring(scoring: Any, *, classifier: bool) -> Scoring:
         if scoring in QUICK:
             function = QUICK[scoring]
             return Scoring(scoring, function, pooled=function not in MEANS_OF_ROWS, needs_many=function is r2)
-        return _of_scorer(scoring, _named(scoring))
+        return _of_scorer(scoring, _find_scorer(scoring))
     if hasattr(scoring, "_score_func"):
         return _of_scorer(str(scoring), scoring, weighted=_asks_for_weights(scoring))
     if callable(scoring):
@@ -488,7 +460,7 @@ def _refuse_no_loss(function: Any) -> None:
         raise InputError(sentence(what, must_be, f"{name}{signature}", way_out)) from None
 
 
-def _named(name: str) -> Any:
+def _find_scorer(name: str) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name not in get_scorer_names():

@@ -83,7 +83,7 @@ class Search:
         self.removals = Removals.of(folds.splits, folds.n)
         self.pool_only = scoring.pools(self.removals.counts)
         self.failures: list[str] = []
-        self._sets: dict[int, tuple[Removals, tuple[Removals, UsedSets]]] = {}
+        self._sets: dict[Removals, tuple[Removals, UsedSets]] = {}
         # for each candidate the plan by which it was tried, and what it predicted, if that was kept
         self._tried: dict[Kernel, dict[float, tuple[Plan, HeldOut | None]]] = {}
 
@@ -177,11 +177,11 @@ class Search:
 
     def _renumbered(self, removals: Removals) -> tuple[Removals, UsedSets]:
         """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
-        if id(removals) not in self._sets:
+        if removals not in self._sets:
             order, _, problem = self._sorted
             renumbered = removals.renumbered(order)
-            self._sets[id(removals)] = removals, (renumbered, UsedSets(problem, renumbered))
-        return self._sets[id(removals)][1]
+            self._sets[removals] = renumbered, UsedSets(problem, renumbered)
+        return self._sets[removals]
 
     def all_held_out(
         self,
@@ -237,7 +237,6 @@ class Search:
         for mine in tried:
             mine.update(dict.fromkeys(map(float, alphas), (plan, None)))
         keep = 8 * len(kernels) * len(alphas) * len(self.removals.rows) * self.problem.Y.shape[1] <= KEPT
-        left = np.full(len(kernels), len(alphas))
         try:
             found = self.all_held_out(kernels, alphas, plan, skip=finished.tolist(), by_kernel=saved is not None)
             with closing(found):
@@ -245,8 +244,7 @@ class Search:
                     self._score(table, k, a, held_out)
                     tried[k][float(alphas[a])] = plan, held_out if keep else None
                     progress.step()
-                    left[k] -= 1
-                    if saved is not None and not left[k]:
+                    if saved is not None and a == len(alphas) - 1:
                         finished[k] = True
                         saved.save(table.arrays() | {"finished": finished})
         except KeyboardInterrupt as stop:
@@ -282,11 +280,7 @@ class Search:
     @cached_property
     def pooled_truth(self) -> Truth:
         """All test rows of a repeat as one set; what was left out differs from row to row."""
-        ends = np.cumsum([len(repeat) for repeat in self.folds.repeats])
-        tests = [
-            np.concatenate(self.removals.tests[end - len(repeat) : end])
-            for end, repeat in zip(ends, self.folds.repeats, strict=True)
-        ]
+        tests = [np.concatenate([split.test for split in repeat]) for repeat in self.folds.repeats]
         return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:
@@ -399,10 +393,9 @@ def _parts(value: Any) -> list[str]:
         return [type(value).__name__, *map(_of, value)]
     if isinstance(value, set | frozenset):
         return [type(value).__name__, *sorted(map(_of, value))]
-    if isinstance(value, dict):
-        return ["dict", *(_of(part) for item in value.items() for part in item)]
-    if isinstance(value, Kernel):
-        return [_of(type(value)), *(_of(part) for item in value.items() for part in item)]
+    if isinstance(value, dict | Kernel):
+        kind = "dict" if isinstance(value, dict) else _of(type(value))
+        return [kind, *(_of(part) for item in value.items() for part in item)]
     if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
         return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
     return _named(value)

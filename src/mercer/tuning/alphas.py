@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import gram
-from mercer.selection.candidate import Candidate
+from mercer.selection.candidate import Candidate, weigh
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, choose
@@ -20,7 +21,7 @@ from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken
 
 _LADDER_ROWS = 500  # a first alpha needs no more
-_QUARTERS = 16  # of a decade: no search goes further in one direction
+_HALVES = 8  # half decades: no search goes further in one direction
 
 
 def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -> Array:
@@ -37,14 +38,8 @@ def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
 
 
-def downhill(
-    error: Callable[[float], float],
-    start: float,
-    *,
-    ends: tuple[float, float] = (0.0, math.inf),
-    fine: bool = True,
-) -> float:
-    """The alpha with the least error near `start`: by half a decade as long as it falls, then by a quarter.
+def downhill(error: Callable[[float], float], start: float, ends: tuple[float, float] = (0.0, math.inf)) -> float:
+    """The alpha with the least error near `start`, by half a decade as long as the error falls.
 
     Smaller ones are tried first, for what is best for a part of the rows is too large for all.
 
@@ -57,22 +52,15 @@ def downhill(
     >>> downhill(lambda alpha: -alpha, 0.1, ends=(0.01, 0.2))
     0.2
     """
-    errors: dict[float, float] = {}
+    known = cache(error)
 
     def alpha_at(place: int) -> float:
-        return float(min(max(start * 10.0 ** (place / 4), ends[0]), ends[1]))
-
-    def at(place: int) -> float:
-        alpha = alpha_at(place)
-        if alpha not in errors:
-            errors[alpha] = error(alpha)
-        return errors[alpha]
+        return float(min(max(start * 10.0 ** (place / 2), ends[0]), ends[1]))
 
     place = 0
-    for step in (2, 1) if fine else (2,):
-        for direction in (-step, step):
-            while abs(place + direction) <= _QUARTERS and at(place + direction) < at(place):
-                place += direction
+    for step in (-1, 1):
+        while abs(place + step) <= _HALVES and known(alpha_at(place + step)) < known(alpha_at(place)):
+            place += step
     return alpha_at(place)
 
 
@@ -114,6 +102,17 @@ class Predictor:
             solution = system.solve(Y, alpha, self.solver)
         return np.asarray(times(self.kernel, self.new, self.rows, solution.dual) + solution.intercept)
 
+    def best_alpha(self, truth: Problem, start: float, least: float) -> tuple[float, Array]:
+        """The alpha near `start` with the least weighted squared error at the new rows, and the predictions there."""
+        values: dict[float, Array] = {}
+
+        def error(alpha: float) -> float:
+            values[alpha] = self(alpha)
+            return float(np.mean(truth.root[:, None] ** 2 * (values[alpha] - truth.Y) ** 2))
+
+        alpha = downhill(error, start, (least, math.inf))
+        return alpha, values[alpha]
+
 
 def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
@@ -134,10 +133,7 @@ class LeaveOutErrors:
     """
 
     def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, groups: Array | None = None) -> None:
-        self.K, self.problem = gram(kernel, rows), problem
-        if problem.weights is not None:
-            self.K *= problem.root[:, None]
-            self.K *= problem.root
+        self.K, self.problem = weigh(gram(kernel, rows), problem), problem
         self.sets = None if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
         self.best: tuple[float, float, Inverted | None] = (math.inf, math.nan, None)
 

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,16 @@ from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill
 from mercer.tuning.criterion import HeldOutCriterion, most_rows
-from mercer.tuning.descent import Descent, Start, descend, least_alpha, typical_width, widths_by_sensitivity, widths_of
+from mercer.tuning.descent import (
+    Descent,
+    Start,
+    descend,
+    least_alpha,
+    typical_width,
+    widths_by_sensitivity,
+    widths_of,
+    with_parameters,
+)
 from mercer.tuning.weights import convex_weights
 
 # Two steps that lower the log of the squared error by less than this are the last: first, and on more rows.
@@ -222,7 +231,7 @@ def fit_committee(
         1: progress. 2: progress with a line for every half second, also in files.
     """
     started, budget = time.monotonic(), math.inf if time_budget is None else float(time_budget)
-    work = FoldWork.of(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
+    work = FoldWork(table, recipes, folds, steps, np.random.default_rng(random_state), verbose)
     held = np.flatnonzero(folds >= 0)
     Y, of_rows = table.problem.Y[held], None if table.problem.weights is None else table.problem.weights[held]
     by_fold, rough = work.tune_first(started + 0.4 * budget)
@@ -297,52 +306,33 @@ def _weights(
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
 
 
-@dataclass(frozen=True, eq=False)
 class FoldWork:
     """What tuning a committee in folds is about: the steps take and return where members ended.
 
-    Attributes
+    Parameters
     ----------
-    table, recipes, folds, steps : TrainingTable, sequence of Recipe, ndarray of int, int
+    table, recipes, folds, steps, verbose : TrainingTable, sequence of Recipe, ndarray of int, int, int
         As for `fit_committee`.
-    train, test : list of ndarray of int
-        Rows that each fold is predicted from, and its own.
     rng : numpy.random.Generator
         Draws the rows that members are tuned on.
-    progress : Progress
-        Told of every finished piece.
+
+    Attributes
+    ----------
+    train, test : list of ndarray of int
+        Rows that each fold is predicted from, and its own.
+    ordered : bool
+        Whether folds follow in time.
     """
 
-    table: TrainingTable
-    recipes: Sequence[Recipe]
-    folds: Array
-    steps: int
-    train: list[Array]
-    test: list[Array]
-    rng: np.random.Generator
-    progress: Progress
-
-    @classmethod
-    def of(
-        cls, table: TrainingTable, recipes: Sequence[Recipe], folds: Array, steps: int, rng: np.random.Generator,
+    def __init__(
+        self, table: TrainingTable, recipes: Sequence[Recipe], folds: Array, steps: int, rng: np.random.Generator,
         verbose: int,
-    ) -> Self:  # fmt: skip
-        """The work on these folds."""
-        count = int(folds.max()) + 1
-        train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(count)]
-        test = [np.flatnonzero(folds == fold) for fold in range(count)]
-        progress = Progress("fitting the committee", count * (len(_chains(recipes)) + 2) + 3, verbose)
-        return cls(table, recipes, folds, steps, train, test, rng, progress)
-
-    @property
-    def count(self) -> int:
-        """How many folds there are."""
-        return len(self.test)
-
-    @property
-    def ordered(self) -> bool:
-        """Whether folds follow in time."""
-        return bool(self.folds.min() < 0)
+    ) -> None:  # fmt: skip
+        self.table, self.recipes, self.folds, self.steps, self.rng = table, recipes, folds, steps, rng
+        self.count, self.ordered = int(folds.max()) + 1, bool(folds.min() < 0)
+        self.train = [np.flatnonzero(trained_on(folds, fold)) for fold in range(self.count)]
+        self.test = [np.flatnonzero(folds == fold) for fold in range(self.count)]
+        self.progress = Progress("fitting the committee", self.count * (len(_chains(recipes)) + 2) + 3, verbose)
 
     def _draw(self, rows: Array, most: int) -> Array:
         """At most so many of these rows, drawn at random; fewer where there are many columns."""
@@ -361,6 +351,17 @@ class FoldWork:
         rows = self.table.part(self.test[fold]).rows
         return Rows(np.where(train.values.any(axis=0), rows.values, 0.0), rows.names)
 
+    def _predict(self, end: Descent, train: TrainingTable, fold: int) -> Array:
+        """Predictions of a fold by the member that ended there, fitted to `train`."""
+        predict = Predictor(end.kernel, train.rows, train.problem, self._held_out(fold, train.rows))
+        return predict(_alpha_for_rows(end, len(train.rows)))
+
+    def _descend(
+        self, criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
+    ) -> Descent:
+        kernel, alpha, share = start.kernel, start.alpha, self.table.share
+        return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
+
     def tune_first(self, deadline: float) -> tuple[FoldEnds, Array]:
         """Tune every member on a few hundred rows without each fold; and its predictions there (members x n x t)."""
         parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
@@ -371,15 +372,13 @@ class FoldWork:
 
         def tune_chain(job: tuple[int, list[int]]) -> None:
             fold, chain = job
-            new = self._held_out(fold, parts[fold].rows)
             for i in chain:
                 recipe = self.recipes[i]
                 if recipe.columns and fold not in sensible:
                     sensible[fold] = widths_by_sensitivity(criteria[fold])
                 end = self._tune(criteria[fold], recipe, by_fold[fold], sensible.get(fold), deadline)
                 by_fold[fold][recipe.name] = end
-                predict = Predictor(end.kernel, parts[fold].rows, parts[fold].problem, new)
-                values[i][self.test[fold]] = predict(_alpha_for_rows(end, len(parts[fold].rows)))
+                values[i][self.test[fold]] = self._predict(end, parts[fold], fold)
             self.progress.step()
 
         run(tune_chain, [(fold, chain) for fold in range(self.count) for chain in _chains(self.recipes)])
@@ -399,15 +398,9 @@ class FoldWork:
         starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
         order = sorted(starts, key=lambda start: start.value)
         steps = self.steps if recipe.columns else max(6, self.steps // 2)
-
-        def down(start: Start, steps: int, gain: float) -> Descent:
-            return descend(
-                criterion, start.kernel, start.alpha, share=self.table.share, steps=steps, deadline=deadline, gain=gain,
-            )  # fmt: skip
-
-        best = down(order[0], steps, _GAIN)
+        best = self._descend(criterion, order[0], steps, deadline, _GAIN)
         if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps
-            others = [down(start, 2 * steps, _GAIN / 10) for start in order]
+            others = [self._descend(criterion, start, 2 * steps, deadline, _GAIN / 10) for start in order]
             best = min([best, *others], key=lambda end: end.value)
         return best
 
@@ -421,18 +414,11 @@ class FoldWork:
 
         def refine_one(job: tuple[int, str]) -> None:
             fold, name = job
-            end = by_fold[fold][name]
-            refined[fold][name] = self._descend(criteria[fold], end.kernel, end.alpha, _REFINING, deadline)
+            refined[fold][name] = self._descend(criteria[fold], by_fold[fold][name], _REFINING, deadline)
 
         run(refine_one, jobs)
         self.progress.step(self.count)
         return refined
-
-    def _descend(
-        self, criterion: HeldOutCriterion, kernel: Kernel, alpha: float, steps: int, deadline: float
-    ) -> Descent:
-        share = self.table.share
-        return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=_FINE)
 
     def tune_on_all(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> tuple[Array, dict[int, Descent]]:
         """The last steps, on all rows or on 1200 of them, from the best of where the folds ended and their mean.
@@ -446,10 +432,10 @@ class FoldWork:
 
         def tune_one(i: int) -> None:
             ends = [by_name[self.recipes[i].name] for by_name in by_fold]
-            starts = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
-            kernel, alpha = min(starts, key=lambda start: criterion.at(*start, slopes=False).value)
+            pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
+            starts = [Start(*pair, criterion.at(*pair, slopes=False).value) for pair in pairs]
             steps = max(8, self.steps // (2 if n <= 700 else 4))
-            found[i] = self._descend(criterion, kernel, alpha, steps, deadline)
+            found[i] = self._descend(criterion, min(starts, key=lambda start: start.value), steps, deadline)
 
         run(tune_one, kept)
         self.progress.step()
@@ -484,9 +470,9 @@ class FoldWork:
         def one(place: int) -> None:
             i, end = list(last.items())[place]
             left = LeaveOutErrors(end.kernel, part.rows, part.problem, part.groups)
-            alpha = max(_SMALLER * end.alpha, least_alpha(m))
+            alpha = _alpha_for_rows(end, m)
             if not many:
-                alpha = found[i] = downhill(left.error, alpha, ends=(least_alpha(m), math.inf), fine=False)
+                alpha = found[i] = downhill(left.error, alpha, (least_alpha(m), math.inf))
             left_out[place], in_folds[place] = left.residuals(alpha, tests)
 
         run(one, range(len(last)))
@@ -496,14 +482,9 @@ class FoldWork:
     def _alpha_of_fold(self, end: Descent, train: TrainingTable, test: TrainingTable, new: Rows) -> float:
         """alpha for all rows, from the one with the least error at `new`, the rows of a fold, predicted from others."""
         predict = Predictor(end.kernel, train.rows, train.problem, new)
-        ends = least_alpha(len(train.rows)), math.inf
-        weights = test.problem.root[:, None] ** 2
-
-        def error(alpha: float) -> float:
-            return float(np.mean(weights * (predict(alpha) - test.problem.Y) ** 2))
-
+        alpha, _ = predict.best_alpha(test.problem, _SMALLER * end.alpha, least_alpha(len(train.rows)))
         more = float((len(train.rows) / len(self.folds)) ** _FOR_ALL)
-        return max(more * downhill(error, _SMALLER * end.alpha, ends=ends, fine=False), least_alpha(len(self.folds)))
+        return max(more * alpha, least_alpha(len(self.folds)))
 
     def predict_folds(self, by_fold: FoldEnds, members: list[int]) -> Array:
         """Out-of-fold predictions of the members that are left (members x n x t)."""
@@ -511,11 +492,8 @@ class FoldWork:
 
         def one(job: tuple[int, int]) -> None:
             fold, place = job
-            train = self.table.part(self.train[fold])
-            new = self._held_out(fold, train.rows)
             end = by_fold[fold][self.recipes[members[place]].name]
-            predict = Predictor(end.kernel, train.rows, train.problem, new)
-            values[place][self.test[fold]] = predict(_alpha_for_rows(end, len(train.rows)))
+            values[place][self.test[fold]] = self._predict(end, self.table.part(self.train[fold]), fold)
 
         jobs = [(fold, place) for fold in range(self.count) for place in range(len(members))]
         each_on_all_cores(one, jobs, len(self.table.rows))
@@ -545,5 +523,6 @@ def _mean_of(descents: Sequence[Descent]) -> tuple[Kernel, float]:
     """Geometric means of the folds' parameters and alphas."""
     ends = [descent.kernel.tunable() for descent in descents]
     middle = {name: np.exp(np.mean([np.log(end[name]) for end in ends], axis=0)) for name in ends[0]}
-    kernel = descents[0].kernel.set_params(**{n: float(v) if np.ndim(v) == 0 else v for n, v in middle.items()})
-    return kernel, float(np.exp(np.mean([np.log(descent.alpha) for descent in descents])))
+    return with_parameters(descents[0].kernel, middle), float(
+        np.exp(np.mean([np.log(descent.alpha) for descent in descents]))
+    )

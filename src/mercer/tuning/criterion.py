@@ -35,6 +35,7 @@ from mercer.errors import MercerError
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.stationary import Periodic, Stationary
 from mercer.kernels.tiles import gradient, gram
+from mercer.selection.candidate import weigh
 from mercer.solvers.lapack import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken
@@ -101,11 +102,7 @@ class Criterion:
         return point.or_infinite()
 
     def _at(self, kernel: Kernel, alpha: float, *, slopes: bool) -> Point:
-        root = self.problem.root
-        K = gram(kernel, self.rows)
-        if self.problem.weights is not None:
-            K *= root[:, None]
-            K *= root
+        K = weigh(gram(kernel, self.rows), self.problem)
         if not np.isfinite(K).all():
             return Point(math.inf, {}, 0.0)
         try:
@@ -122,10 +119,7 @@ class Criterion:
         if M is None or not math.isfinite(value):
             return Point(value, {}, 0.0)
         by_alpha = alpha * float(np.trace(M))
-        if self.problem.weights is not None:
-            M *= root[:, None]
-            M *= root
-        return Point(value, gradient(kernel, self.rows, M), by_alpha)
+        return Point(value, gradient(kernel, self.rows, weigh(M, self.problem)), by_alpha)
 
     def _leave_one_out(self, P: Array, a: Array, *, slopes: bool) -> tuple[float, Array | None]:
         p = np.diagonal(P).copy()
@@ -255,11 +249,14 @@ class HeldOutCriterion:
         self.share = list(range(rows.width)) if share is None else list(share)
         self.known: dict[bool, Distances] = {}
 
-    def _distances(self, kernel: Stationary) -> Distances:
-        squared = kernel.power == 2
+    def _pairs(self, kernel: Stationary) -> tuple[Distances, Array, Array]:
+        """Distances, those that the widths are of, and what they are multiplied by: one number, or one per group."""
+        squared, width = kernel.power == 2, np.asarray(kernel.width, dtype=np.float64)
         if squared not in self.known:
             self.known[squared] = Distances(self.rows.dense(), self.share, squared=squared)
-        return self.known[squared]
+        held = self.known[squared]
+        pairs, width = (held.total, width.reshape(1)) if width.ndim == 0 else (held.values, width[held.first])
+        return held, pairs, np.asarray(width ** -float(kernel.power))
 
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
@@ -285,8 +282,7 @@ class HeldOutCriterion:
 
     def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
         """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
-        held, by = self._distances(kernel), self._scales(kernel)
-        pairs, n = held.total if np.ndim(kernel.width) == 0 else held.values, len(self.w)
+        (held, pairs, by), n = self._pairs(kernel), len(self.w)
         K, B = np.empty((n, n)), np.empty(pairs.shape[1])
         for begin, end in held.parts:
             part = slice(held.starts[begin], held.starts[end])
@@ -299,12 +295,6 @@ class HeldOutCriterion:
         np.fill_diagonal(K, 1.0)
         return K, B
 
-    def _scales(self, kernel: Stationary) -> Array:
-        """What distances are multiplied by: one number, or one per group of columns."""
-        width = np.asarray(kernel.width, dtype=np.float64)
-        chosen = width.reshape(1) if width.ndim == 0 else width[self._distances(kernel).first]
-        return np.asarray(chosen ** -float(kernel.power))
-
     def _value(self, total: float) -> float:
         """The criterion of a sum of squares."""
         if not total > 0:
@@ -312,7 +302,7 @@ class HeldOutCriterion:
         return math.log(total / self.Y.size) + self.shift
 
     def _at(self, kernel: Stationary, alpha: float, *, slopes: bool) -> Point:
-        held, n, one = self._distances(kernel), len(self.w), np.ndim(kernel.width) == 0
+        (held, pairs, by), n = self._pairs(kernel), len(self.w)
         K, B = self._matrix(kernel)
         found = self._folds(K, alpha, slopes=slopes)
         if found is None:
@@ -321,7 +311,6 @@ class HeldOutCriterion:
         value = self._value(total)
         if not slopes or not math.isfinite(value):
             return Point(value, {}, 0.0)
-        pairs = held.total if one else held.values
         slope = np.zeros(len(pairs))
         for begin, end in held.parts:
             M, at = left[:, begin:end].T @ right[:, begin:], 0
@@ -330,8 +319,8 @@ class HeldOutCriterion:
                 each[at : at + n - 1 - i] *= M[i - begin, i - begin + 1 :]
                 at += n - 1 - i
             slope += pairs[:, held.starts[begin] : held.starts[end]] @ each
-        slope *= 2.0 / total * self._scales(kernel)
-        if one:
+        slope *= 2.0 / total * by
+        if np.ndim(kernel.width) == 0:
             return Point(value, {"width": slope[0]}, alpha * by_alpha / total)
         widths = np.zeros(len(held.group))
         widths[held.first] = slope

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -97,7 +97,6 @@ class Descent:
     evaluations: int
 
 
-@dataclass(eq=False)
 class Coordinates:
     """Logarithms of all parameters in one vector, columns that share a width in one place.
 
@@ -109,49 +108,44 @@ class Coordinates:
         What widths are about.
     share : sequence of int or None
         Columns of one number share a width.
+
+    Attributes
+    ----------
+    groups : dict of str to ndarray of int
+        The coordinate of every number of each parameter.
+    size : int
+        Number of coordinates.
     """
 
-    kernel: Kernel
-    rows: Rows
-    share: Sequence[int] | None = None
-    names: list[str] = field(init=False)
-    groups: list[Array] = field(init=False)
-
-    def __post_init__(self) -> None:
-        found = self.kernel.tunable()
-        self.names = list(found)
-        self.groups = []
-        self.widths = _widths(self.kernel, self.rows, np.arange(self.rows.width))
-        start = 0
-        for name, value in found.items():
+    def __init__(self, kernel: Kernel, rows: Rows, share: Sequence[int] | None = None) -> None:
+        self.kernel, self.size = kernel, 0
+        self.widths = _widths(kernel, rows, np.arange(rows.width))
+        self.groups: dict[str, Array] = {}
+        for name, value in kernel.tunable().items():
             groups = np.arange(value.size)
             places = self.widths[name][1] if name in self.widths else None
-            if self.share is not None and places is not None and value.shape == places.shape:
-                groups = np.unique(np.asarray(self.share)[places], return_inverse=True)[1].ravel()
-            self.groups.append(start + groups)
-            start += int(groups.max(initial=-1)) + 1
-        self.size = start
+            if share is not None and places is not None and value.shape == places.shape:
+                groups = np.unique(np.asarray(share)[places], return_inverse=True)[1].ravel()
+            self.groups[name] = self.size + groups
+            self.size += int(groups.max(initial=-1)) + 1
 
     def vector(self, kernel: Kernel) -> Array:
         """The logarithms at a kernel; of columns that share a width their mean."""
         found = kernel.tunable()
-        logs = np.concatenate([np.log(found[name]).ravel() for name in self.names] or [np.empty(0)])
-        places = np.concatenate(self.groups or [np.empty(0, dtype=np.intp)])
+        logs = np.concatenate([np.log(found[name]).ravel() for name in self.groups] or [np.empty(0)])
+        places = np.concatenate([*self.groups.values()] or [np.empty(0, dtype=np.intp)])
         return np.bincount(places, logs, self.size) / np.maximum(np.bincount(places, minlength=self.size), 1)
 
     def at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
         held = self.kernel.tunable()
-        values = {}
-        for name, groups in zip(self.names, self.groups, strict=True):
-            value = np.exp(vector[groups]).reshape(held[name].shape)
-            values[name] = float(value) if value.ndim == 0 else value
-        return self.kernel.set_params(**values)
+        values = {name: np.exp(vector[groups]).reshape(held[name].shape) for name, groups in self.groups.items()}
+        return with_parameters(self.kernel, values)
 
-    def gathered(self, slopes: dict[str, Array]) -> Array:
-        """Slopes as a vector."""
+    def slope_vector(self, slopes: dict[str, Array]) -> Array:
+        """Slopes by parameter as one vector; of columns that share a width their sum."""
         result = np.zeros(self.size)
-        for name, groups in zip(self.names, self.groups, strict=True):
+        for name, groups in self.groups.items():
             np.add.at(result, groups, np.ravel(slopes[name]))
         return result
 
@@ -159,27 +153,30 @@ class Coordinates:
         """Lowest and highest logarithm of every coordinate: as given, or far apart and around where it begins."""
         found, begin = self.kernel.tunable(), self.vector(self.kernel)
         limits = np.empty((self.size, 2))
-        for name, groups in zip(self.names, self.groups, strict=True):
-            value, last = found[name].ravel(), name.rsplit("__", 1)[-1]
-            size, (low, high) = value, _OTHERS
+        for name, groups in self.groups.items():
+            size, (low, high) = found[name].ravel(), _OTHERS
             if name in self.widths:
                 (low, high), spread = _WIDTHS, self.widths[name][0]
-                size = spread if value.size == len(spread) else np.full(value.size, float(np.median(spread)))
-            fixed = given.get(name, given.get(last))
-            for place, at in enumerate(groups):
-                if fixed is not None:
-                    limits[at] = np.log(fixed)
-                else:
-                    limits[at] = _around(begin[at], np.log([low * size[place], high * size[place]]))
+                size = spread if size.size == len(spread) else np.full(size.size, float(np.median(spread)))
+            fixed = given.get(name, given.get(name.rsplit("__", 1)[-1]))
+            if fixed is None:
+                limits[groups] = _around(begin[groups], np.log(low * size), np.log(high * size))
+            else:
+                limits[groups] = np.log(fixed)
         return limits
 
     def label(self, place: int) -> str:
         """What a coordinate is called."""
-        for name, groups in zip(self.names, self.groups, strict=True):
+        for name, groups in self.groups.items():
             mine = np.flatnonzero(groups == place)
             if len(mine):
                 return name if len(groups) == 1 else f"{name}[{', '.join(map(str, mine))}]"
         return "alpha"
+
+
+def with_parameters(kernel: Kernel, values: dict[str, Array]) -> Kernel:
+    """The kernel with these parameters; arrays without dimensions become numbers."""
+    return kernel.set_params(**{name: float(value) if np.ndim(value) == 0 else value for name, value in values.items()})
 
 
 def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple[Array, Array | None]]:
@@ -196,8 +193,9 @@ def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple
     return found
 
 
-def _around(begin: float, ends: Array) -> Array:
-    return np.array([min(ends[0], begin), max(ends[1], begin)])
+def _around(begin: Array | float, low: Array | float, high: Array | float) -> Array:
+    """Low and high ends, moved outward to `begin` where it is beyond them."""
+    return np.stack([np.minimum(low, begin), np.maximum(high, begin)], axis=-1)
 
 
 def _spread(rows: Rows) -> Array:
@@ -216,11 +214,11 @@ def least_alpha(n: int) -> float:
 
 def rounded_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
-    values: dict[str, Any] = {}
-    for name, value in kernel.tunable().items():
-        short = np.array([float(f"{number:.6g}") for number in value.ravel()])
-        values[name] = float(short[0]) if value.ndim == 0 else short
-    return kernel.set_params(**values)
+    short = {
+        name: np.array([float(f"{number:.6g}") for number in value.ravel()]).reshape(value.shape)
+        for name, value in kernel.tunable().items()
+    }
+    return with_parameters(kernel, short)
 
 
 class _Search:
@@ -241,7 +239,7 @@ class _Search:
             self.path.append(Step(point.value, kernel, alpha))
         if not math.isfinite(point.value):  # not positive definite, or without any error left
             return float(np.clip(point.value, -_BAD, _BAD)), np.zeros(len(vector))
-        slopes = np.append(self.coordinates.gathered(point.slopes), point.by_alpha)
+        slopes = np.append(self.coordinates.slope_vector(point.slopes), point.by_alpha)
         return point.value - self.criterion.shift, slopes
 
     def keep(self, intermediate_result: Any) -> None:
@@ -290,7 +288,7 @@ def descend(
     coordinates = Coordinates(kernel, criterion.rows, share)
     typical = max(float(np.mean(kernel.diagonal(criterion.rows))), 1e-300)
     ends = np.log([least_alpha(len(criterion.rows)) * typical, _ALPHAS[1] * typical])
-    ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), ends)
+    ends = np.log(given["alpha"]) if "alpha" in given else _around(math.log(alpha), *ends)
     limits = np.vstack([coordinates.limits(given), ends])
     begin = np.clip(np.append(coordinates.vector(kernel), math.log(alpha)), limits[:, 0], limits[:, 1])
     search = _Search(criterion, coordinates, deadline, gain)

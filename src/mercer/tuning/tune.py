@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from mercer.solvers.problem import Problem, taken
 from mercer.text import Shown, rounded
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
-from mercer.tuning.descent import Descent, Step, descend, per_column
+from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
 
 _FACTORS = (1.0, 3.0, 0.3, 10.0)  # of the widths, where several starts are asked for
 _ALL_ROWS = 8000  # beyond this many rows alpha, too, is chosen on a part of them
@@ -118,8 +118,6 @@ class Settings:
         Where alpha begins; None is the best of a ladder.
     bounds : dict, default=None
         Lowest and highest value by parameter name; others have bounds from the data.
-    share : sequence of int, default=None
-        One number for each column; columns of one number share a width.
     starts, steps : int, default=2, 60
         How many starts, from the widths as given, three times and a third of them, ...; and most steps of each.
     max_rows : int, default=2000
@@ -133,7 +131,6 @@ class Settings:
     objective: str = "loo"
     alpha: float | None = None
     bounds: dict[str, tuple[float, float]] | None = None
-    share: Sequence[int] | None = None
     starts: int = 2
     steps: int = 60
     max_rows: int = 2000
@@ -142,7 +139,7 @@ class Settings:
 
     def descend(self, criterion: Criterion, kernel: Kernel, alpha: float) -> Descent:
         """Go down from one kernel and alpha."""
-        return descend(criterion, kernel, alpha, share=self.share, bounds=self.bounds, steps=self.steps)
+        return descend(criterion, kernel, alpha, bounds=self.bounds, steps=self.steps)
 
 
 def tune(
@@ -293,19 +290,18 @@ def _shape(given: Any) -> str:
 def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
     widths = {name: value * factor for name, value in kernel.tunable().items() if name.endswith("width")}
-    return kernel.set_params(**{name: float(v) if v.ndim == 0 else v for name, v in widths.items()})
+    return with_parameters(kernel, widths)
 
 
 def _alpha_on_all(criterion: Criterion, kernel: Kernel, start: float, ends: tuple[float, float]) -> tuple[float, float]:
     """The best alpha near this one, and the criterion there: what is best for a part of the rows is too large."""
-    values: dict[float, float] = {}
 
+    @cache
     def value(alpha: float) -> float:
-        values[alpha] = criterion.at(kernel, alpha, slopes=False).value
-        return values[alpha]
+        return criterion.at(kernel, alpha, slopes=False).value
 
-    alpha = downhill(value, start, ends=ends, fine=False)
-    return alpha, values[alpha]
+    alpha = downhill(value, start, ends)
+    return alpha, value(alpha)
 
 
 def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: np.random.Generator) -> float:
