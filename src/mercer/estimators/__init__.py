@@ -3,6 +3,7 @@
 from mercer.estimators.auto import AutoRegressor
 from mercer.estimators.auto_classifier import AutoClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
+from mercer.estimators.local import LocalRidge, LocalRidgeClassifier, LocalRidgeClassifierCV, LocalRidgeCV
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
@@ -20,6 +21,10 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "LocalRidge",
+    "LocalRidgeCV",
+    "LocalRidgeClassifier",
+    "LocalRidgeClassifierCV",
     "NestedCrossValidation",
     "NystroemRidge",
     "NystroemRidgeCV",

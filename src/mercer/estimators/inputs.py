@@ -58,6 +58,8 @@ _CLASSIFIERS = {
     "KernelNeighborsRegressor": "KernelNeighborsClassifier",
     "KernelRidge": "KernelRidgeClassifier",
     "KernelRidgeCV": "KernelRidgeClassifierCV",
+    "LocalRidge": "LocalRidgeClassifier",
+    "LocalRidgeCV": "LocalRidgeClassifierCV",
     "NystroemRidge": "NystroemRidgeClassifier",
     "NystroemRidgeCV": "NystroemRidgeClassifierCV",
 }

@@ -44,6 +44,7 @@ _REFINED = 700  # at most so many for the steps that follow there
 _TUNED_ON = 1200  # at most so many for the last steps
 _BY_COLUMN = 12  # rows for each column, if these are more
 _REFINING = 6  # steps in each fold after the first
+_STEPS = 30  # of L-BFGS with a width per column
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
@@ -68,6 +69,12 @@ REGRESSION = (
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True, follows="Laplacian, width per column"),
+)
+LOCAL = (  # metrics of models in cells, which one width for all columns does not serve
+    Recipe("Laplacian, width per column", Laplacian(), columns=True),
+    Recipe("exponential, width per column", Matern(nu=0.5), columns=True),
+    Recipe("Matern 3/2, width per column", Matern(nu=1.5), columns=True),
+    Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True),
 )
 CLASSIFICATION = (
     Recipe("Gaussian", Gaussian()),
@@ -203,7 +210,7 @@ def fit_committee(
     folds: Array,
     *,
     weigh: Callable[[Array, Array, Array | None], Array] = convex_weights,
-    steps: int = 30,
+    steps: int = _STEPS,
     time_budget: float | None = None,
     random_state: int = 0,
     verbose: int = 0,
@@ -303,6 +310,53 @@ def _weights(
     return np.asarray(found / found.sum())
 
 
+def _go_down(
+    criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
+) -> Descent:
+    kernel, alpha, share = start.kernel, start.alpha, criterion.share
+    return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
+
+
+def tune_recipe(
+    criterion: HeldOutCriterion, recipe: Recipe, before: Descent | None, sensible: Array | None, steps: int,
+    deadline: float = math.inf,
+) -> Descent:  # fmt: skip
+    """A member from the best of its starts; from all of them where that explains hardly anything.
+
+    Starts are one width for all columns, widths by sensitivity (`sensible`), and those of the member that it follows.
+    """
+    columns = criterion.rows.width
+    typical = typical_width(recipe.kernel, columns)
+    widths: list[float | Array] = [typical]
+    if recipe.columns and sensible is not None:
+        widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
+        widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
+    starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
+    order = sorted(starts, key=lambda start: start.value)
+    steps = steps if recipe.columns else max(6, steps // 2)
+    best = _go_down(criterion, order[0], steps, deadline, _GAIN)
+    if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps
+        others = [_go_down(criterion, start, 2 * steps, deadline, _GAIN / 10) for start in order]
+        best = min([best, *others], key=lambda end: end.value)
+    return best
+
+
+def tune_metrics(table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator) -> list[Descent]:
+    """Each recipe tuned on 300 rows drawn at random, from several starts, and then for some steps on 1200."""
+    most = min(_TUNED_ON, most_rows(table.share))
+    order = rng.permutation(len(table.rows))
+    few, more = (table.part(np.sort(order[: min(count, most)])).criterion(3, rng) for count in (_FIRST, _TUNED_ON))
+    sensible = widths_by_sensitivity(few)
+    ends: dict[str, Descent] = {}
+
+    def tune(recipe: Recipe) -> None:
+        first = tune_recipe(few, recipe, None, sensible, _STEPS)
+        ends[recipe.name] = _go_down(more, first, _STEPS // 2, math.inf)
+
+    run(tune, recipes)
+    return [ends[recipe.name] for recipe in recipes]
+
+
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
 
 
@@ -356,12 +410,6 @@ class FoldWork:
         predict = Predictor(end.kernel, train.rows, train.problem, self._held_out(fold, train.rows))
         return predict(_alpha_for_rows(end, len(train.rows)))
 
-    def _descend(
-        self, criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
-    ) -> Descent:
-        kernel, alpha, share = start.kernel, start.alpha, self.table.share
-        return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
-
     def tune_first(self, deadline: float) -> tuple[FoldEnds, Array]:
         """Tune every member on a few hundred rows without each fold; and its predictions there (members x n x t)."""
         parts = [self._some(train, self._enough(_FIRST)) for train in self.train]
@@ -376,33 +424,14 @@ class FoldWork:
                 recipe = self.recipes[i]
                 if recipe.columns and fold not in sensible:
                     sensible[fold] = widths_by_sensitivity(criteria[fold])
-                end = self._tune(criteria[fold], recipe, by_fold[fold], sensible.get(fold), deadline)
+                before = by_fold[fold].get(recipe.follows or "")
+                end = tune_recipe(criteria[fold], recipe, before, sensible.get(fold), self.steps, deadline)
                 by_fold[fold][recipe.name] = end
                 values[i][self.test[fold]] = self._predict(end, parts[fold], fold)
             self.progress.step()
 
         run(tune_chain, [(fold, chain) for fold in range(self.count) for chain in _chains(self.recipes)])
         return by_fold, values
-
-    def _tune(
-        self, criterion: HeldOutCriterion, recipe: Recipe, ends: dict[str, Descent], sensible: Array | None,
-        deadline: float,
-    ) -> Descent:  # fmt: skip
-        """A member from the best of its starts; from all of them where that explains hardly anything."""
-        columns, before = criterion.rows.width, ends.get(recipe.follows or "")
-        typical = typical_width(recipe.kernel, columns)
-        widths: list[float | Array] = [typical]
-        if recipe.columns and sensible is not None:
-            widths = [np.full(columns, typical), sensible * (typical / typical_width(Matern(), columns))]
-            widths += [] if before is None else widths_of(before.kernel, recipe.kernel, columns)
-        starts = [Start.at(criterion, recipe.kernel.set_params(width=width)) for width in widths]
-        order = sorted(starts, key=lambda start: start.value)
-        steps = self.steps if recipe.columns else max(6, self.steps // 2)
-        best = self._descend(criterion, order[0], steps, deadline, _GAIN)
-        if recipe.columns and best.value > criterion.baseline - _HARDLY:  # a plateau: look further, in smaller steps
-            others = [self._descend(criterion, start, 2 * steps, deadline, _GAIN / 10) for start in order]
-            best = min([best, *others], key=lambda end: end.value)
-        return best
 
     def refine(self, by_fold: FoldEnds, kept: list[int], deadline: float) -> FoldEnds:
         """Take a few steps on more rows, where members were first tuned on a part of the training rows."""
@@ -414,7 +443,7 @@ class FoldWork:
 
         def refine_one(job: tuple[int, str]) -> None:
             fold, name = job
-            refined[fold][name] = self._descend(criteria[fold], by_fold[fold][name], _REFINING, deadline)
+            refined[fold][name] = _go_down(criteria[fold], by_fold[fold][name], _REFINING, deadline)
 
         run(refine_one, jobs)
         self.progress.step(self.count)
@@ -435,7 +464,7 @@ class FoldWork:
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
             starts = [Start(*pair, criterion.at(*pair, slopes=False).value) for pair in pairs]
             steps = max(8, self.steps // (2 if n <= 700 else 4))
-            found[i] = self._descend(criterion, min(starts, key=lambda start: start.value), steps, deadline)
+            found[i] = _go_down(criterion, min(starts, key=lambda start: start.value), steps, deadline)
 
         run(tune_one, kept)
         self.progress.step()

@@ -1,0 +1,774 @@
+"""Kernel ridge regression and classification in cells of neighbouring rows, for many rows; leave-one-out included."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data.checks import KeywordHints, check_alpha, check_size, check_weights
+from mercer.data.folds import draw
+from mercer.data.rows import Array, Rows, Seed
+from mercer.errors import InputError, sentence
+from mercer.estimators.base import listed_kernels, set_kernel_params, store, warn_if_not_mercer
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
+from mercer.estimators.parameters import is_positive_only, resolve, validate
+from mercer.estimators.search_core import warn_if_ill
+from mercer.estimators.targets import LabelsMixin, Targets
+from mercer.insight.intervals import Coverage, check_confidence
+from mercer.kernels import Kernel
+from mercer.local.cells import CellProblem, LocalFit, inverse_widths
+from mercer.local.partition import Partition
+from mercer.local.search import LocalCandidates, LocalPlan, tuned_kernels
+from mercer.runtime import promise
+from mercer.runtime.progress import Progress
+from mercer.selection.ladders import column_spreads, resolve_alphas, resolve_kernels, warn_of_scales
+from mercer.selection.removals import label_numbers
+from mercer.selection.scoring import resolve_scoring
+from mercer.solvers.plan import digits_left
+from mercer.solvers.problem import Problem, taken
+from mercer.text import Text, counted, plain, rounded, summary_below
+from mercer.tuning.alphas import start_alpha
+
+_MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
+_VERIFIED = 20  # rows, or rows of splits, that verify=True refits
+
+
+def spread_of_columns(rows: Rows) -> Array:
+    """The spread of each column, 1 for a single one."""
+    spreads = column_spreads(rows)
+    return np.ones(rows.width) if spreads is None else spreads
+
+
+@dataclass(frozen=True)
+class CellSizes:
+    """Rows of a core and of a system, and how many cells answer a row."""
+
+    core_rows: int
+    system_rows: int
+    mix: int
+
+    def problem(self, kernel: Kernel, rows: Rows, problem: Problem, splits: Any = None) -> tuple[CellProblem, Array]:
+        """The cells of a kernel on these rows, and what columns are multiplied by before rows are routed."""
+        scale = inverse_widths(kernel, rows, spread_of_columns(rows))
+        core = len(rows) if len(rows) <= self.system_rows else self.core_rows
+        cells, limits = Partition.of(np.asarray(rows.values * scale), core), None
+        if cells.cells > 1:
+            low, high = problem.Y.min(axis=0), problem.Y.max(axis=0)
+            limits = np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+        return CellProblem(rows, problem, cells, self.system_rows, self.mix, splits, limits), scale
+
+
+class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """What models in cells share: checked data, cells, the fit of one kernel and alpha."""
+
+    set_params = set_kernel_params
+
+    core_rows: int
+    system_rows: int
+    mix: int
+    fit_intercept: bool
+    verbose: int
+    fitted_: LocalFit
+    kernel_: Kernel
+    temperature_: Temperature
+    _one_target: bool = False
+    _fewest: ClassVar[int] = 1
+
+    def _kernels(self) -> list[Any]:
+        """The kernels given."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = any(map(is_positive_only, self._kernels()))
+        return tags
+
+    def _sizes(self) -> CellSizes:
+        return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets]:
+        """Rows with weight, their targets less the mean, and all targets; X and y validated."""
+        owner = type(self).__name__
+        validate(self)
+        if self.core_rows > self.system_rows:
+            must_be = f"at least core_rows, {self.core_rows}"
+            raise InputError(sentence(f"system_rows of {owner}", must_be, self.system_rows))
+        X, y = check_input(self, self._kernels(), X, y, sparse=False, least=self._fewest)
+        weights = as_sample_weight(sample_weight, X)
+        if weights is not None:
+            check_weights(owner, weights)
+        targets = Targets.read(self, y, weights)
+        check_size(f"y of {owner}", targets.Y)
+        whole = Problem(targets.Y, targets.weights, bool(self.fit_intercept))
+        rows, problem = taken(Rows(X, getattr(self, "feature_names_in_", None)), whole, whole.used)
+        return rows, problem.centred(), targets
+
+    def _refuse(self, kernel: Kernel, rows: Rows) -> None:
+        """Raise an error for kernels that do not take rows of numbers."""
+        if kernel.kind in ("gram", "objects"):
+            what, way_out = f"kernel of {type(self).__name__}", "Use KernelRidge for this kernel."
+            raise InputError(sentence(what, "a kernel for numeric rows", repr(kernel), way_out))
+        kernel.check(rows)
+
+    def _promise(self, rows: Rows, targets: int, splits: int) -> None:
+        """Raise an error if the model does not fit in memory."""
+        plan = LocalPlan.of(len(rows), rows.width, targets, self._sizes(), 1, splits)
+        promise(plan.bytes, f"{type(self).__name__} on {len(rows)} rows", "Use a smaller system_rows.")
+
+    def _hold(self, fitted: LocalFit, targets: Targets) -> None:
+        """Set the attributes that follow from a fit."""
+        self._one_target = targets.classes is None and targets.y.ndim == 1
+        self._publish(fitted)
+        if targets.classes is not None:
+            self.classes_ = targets.classes.labels
+            numbers, weights = label_numbers(self._targets()), fitted.cells.problem.weights
+            self.temperature_ = Temperature.fitted(self.residuals_ + self._targets(), numbers, weights)
+        warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
+
+    def _publish(self, fitted: LocalFit) -> None:
+        """Set the attributes that follow from a fit."""
+        self.fitted_, self.kernel_, self.partition_ = fitted, fitted.kernel, fitted.cells.partition
+        self.X_fit_ = fitted.cells.rows.values
+        self.condition_ = max(solution.condition for solution in fitted.solutions)
+        self.digits_ = digits_left(self.condition_)
+        held_out = fitted.held_out
+        if held_out.ndim == 3:  # of splits: rows that several test are judged by the mean of what they say
+            tested = ~np.isnan(held_out)
+            count = tested.sum(axis=0)
+            held_out = np.where(count > 0, np.nansum(held_out, axis=0) / np.maximum(count, 1), np.nan)
+        residuals = held_out - self._targets()
+        self.residuals_ = residuals[:, 0] if self._one_target else residuals
+
+    def _targets(self) -> Array:
+        """Targets of the rows with weight (n x t)."""
+        problem = self.fitted_.cells.problem
+        return np.asarray(problem.Y + problem.centre)
+
+    def _rows(self, X: Any) -> Array:
+        """New rows, validated."""
+        check_is_fitted(self, "fitted_")
+        return np.asarray(check_input(self, [self.kernel_], X, NO_TARGETS, sparse=False, reset=False))
+
+    def _cell_words(self) -> list[str]:
+        """Lines about the cells."""
+        fitted = self.fitted_
+        size = max(len(solution.members) for solution in fitted.solutions)
+        cells = f"{len(self.X_fit_)} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
+        digits = f"about {self.digits_:.0f} digits of predictions are correct."
+        return [
+            f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
+            f"{rounded(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
+        ]
+
+    def summary(self) -> str:
+        """Cells, kernel and numerical accuracy, as text.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "fitted_")
+        return Text("\n".join(self._cell_words()))
+
+    def _html_repr(self) -> str:
+        return summary_below(super()._html_repr(), self, "fitted_")
+
+
+class LocalModel(LocalCore):
+    """A model in cells with one kernel and alpha."""
+
+    kernel: Any
+    alpha: float
+
+    def _kernels(self) -> list[Any]:
+        return [self.kernel]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Split the rows into cells and solve the system of each.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; labels for a classifier.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the squared errors; a row of weight zero is left out.
+
+        Returns
+        -------
+        self
+        """
+        rows, problem, targets = self._prepare(X, y, sample_weight)
+        kernel = resolve(type(self).__name__, self.kernel, rows.width)
+        (alpha,) = check_alpha(type(self).__name__, self.alpha, 1)
+        self._refuse(kernel, rows)
+        warn_of_scales([kernel], rows)
+        warn_if_not_mercer(kernel)
+        self._promise(rows, problem.Y.shape[1], 0)
+        cells, scale = self._sizes().problem(kernel, rows, problem)
+        progress = Progress("solving cells", cells.partition.cells, int(self.verbose))
+        self._hold(LocalFit.of(cells, kernel, float(alpha), scale, progress.step), targets)
+        return self
+
+
+class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore[misc]
+    """Predictions of numbers by models in cells, and how uncertain they are."""
+
+    def _shaped(self, table: Array) -> Array:
+        """A table with a column per target, or its column where y had one dimension."""
+        return table[:, 0] if self._one_target else table
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict: each row is answered by the cell it is routed to, or by the mean of `mix` cells.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+        return_std : bool, default=False
+            Also the posterior standard deviation of the latent function, with the prior variance of each cell. The
+            factors of the cells that answer are made anew.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_rows,) or (n_rows, n_targets)
+        std : ndarray of the same shape
+            Only with `return_std`.
+        """
+        rows = self._rows(X)
+        values = self._shaped(self.fitted_.values(rows))
+        return (values, self._shaped(np.sqrt(self.fitted_.variance(rows)))) if return_std else values
+
+    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
+        """Intervals that hold the target of a new row with about this probability.
+
+        Their half-width is the quantile of the absolute held-out residuals of the rows in the system of the cell that
+        answers, so that it follows the noise; with fewer than 200 of them, that of all rows.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+        confidence : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Infinite where there are too few rows for this confidence.
+        """
+        confidence, rows = check_confidence(confidence), self._rows(X)
+        residuals = self.residuals_.reshape(len(self.residuals_), -1)
+        values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, residuals, confidence)
+        return self._shaped(values - half), self._shaped(values + half)
+
+    def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
+        """Share of new rows whose target lies inside its interval, and the mean width of the intervals.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows that the model was not fitted to, and their targets.
+        confidence : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        Coverage
+        """
+        return coverage_of(self.predict_interval(X, confidence), y, float(confidence), "residuals")
+
+
+class LocalLabels(LabelsMixin, LocalCore):
+    """Labels by least squares in cells; probabilities are calibrated on held-out decision values."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Regression on the labels: positive for the second of two classes, or one column per class.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        values = self.fitted_.values(self._rows(X))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Array:
+        """The label with the largest decision value.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values = self.decision_function(X)
+        return np.asarray(self.classes_[label_numbers(values.reshape(len(values), -1))])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, calibrated on held-out decision values.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        values = self.decision_function(X)
+        return self.temperature_.probabilities(values.reshape(len(values), -1))
+
+
+class LocalRidge(LocalNumbers, LocalModel):
+    """Kernel ridge regression in cells of neighbouring rows: cost and memory grow linearly with the number of rows.
+
+    Rows are split into cores by recursive medians in units of the kernel's widths. Each cell has one exact system, of
+    its core and of the rows nearest to it, and answers the rows that are routed to its core. Leave-one-out residuals of
+    all rows come with the fit: they equal those of refitting with the same partition. No cell predicts further than a
+    tenth of the range of the targets beyond it. Up to `system_rows` rows there is one cell, and the model is that of
+    `KernelRidge`.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularization, not negative.
+    kernel : Kernel or str, default="gaussian"
+        A stationary kernel with one width or one per column, or sums and products of such kernels. Columns without a
+        width are split in units of their spread.
+    core_rows : int, default=128
+        Rows of a core, about.
+    system_rows : int, default=1024
+        Rows of a system: of the core and of its halo.
+    mix : int, default=1
+        How many cells answer a row. With 2 or 3, nearest first, predictions have no steps where cells meet.
+    fit_intercept : bool, default=True
+        Whether each cell has an unpenalized constant.
+    verbose : int, default=0
+        1: progress with the time left on a terminal. 2: everywhere.
+
+    Attributes
+    ----------
+    residuals_ : ndarray of shape (n,) or (n, n_targets)
+        Leave-one-out predictions less targets, of the rows with weight.
+    loo_error_ : float or ndarray of shape (n_targets,)
+        Root mean square of them.
+    partition_ : Partition
+        Splits, cores and systems.
+    kernel_ : Kernel
+        The kernel that the argument stood for.
+    condition_, digits_ : float
+        Estimated condition number of the worst cell, and how many decimal digits of predictions can be trusted.
+
+    See Also
+    --------
+    mercer.LocalRidgeCV : Chooses the kernel, with a tuned width per column, and alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LocalRidge
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).uniform(0.0, 20.0, size=(4000, 1))
+    >>> model = LocalRidge(1e-3, kernel=Gaussian(1.0), core_rows=64, system_rows=128).fit(X, np.sin(X[:, 0]))
+    >>> model.partition_.cells, bool(model.loo_error_ < 1e-3)
+    (64, True)
+    >>> model.predict([[1.5]]).round(3)
+    array([0.998])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: Any = "gaussian",
+        core_rows: int = 128,
+        system_rows: int = 1024,
+        mix: int = 1,
+        fit_intercept: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    @property
+    def loo_error_(self) -> Any:
+        """Root mean squared leave-one-out error, of each target."""
+        check_is_fitted(self, "fitted_")
+        error = np.sqrt(np.mean(self.residuals_**2, axis=0))
+        return float(error) if self._one_target else error
+
+    def with_rows(self, X: Any, y: Any) -> Self:
+        """The model with more rows of weight 1, which join the cores they are routed to; only changed cells are solved.
+
+        Splits, kernel and alpha stay as they are.
+
+        Parameters
+        ----------
+        X, y : array-like
+            More rows and their targets.
+
+        Returns
+        -------
+        LocalRidge
+            A new model; this one stays as it is.
+        """
+        rows, old = self._rows(X), self.fitted_
+        given = np.asarray(y, dtype=np.float64)
+        Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
+        if Y.shape != (len(rows), old.cells.problem.Y.shape[1]) or not np.isfinite(Y).all():
+            must_be = f"{old.cells.problem.Y.shape[1]} finite numbers for each of {len(rows)} rows"
+            raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
+        before, ones = old.cells.problem, np.ones(len(Y))
+        weights = None if before.weights is None else np.concatenate([before.weights, ones])
+        problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
+        table = Rows(np.concatenate([old.cells.rows.values, rows]), old.cells.rows.names)
+        partition = old.cells.partition.with_points(rows * old.scale)
+        cells = replace(old.cells, rows=table, problem=problem, partition=partition)
+        found = copy.copy(self)
+        found._publish(LocalFit.of(cells, old.kernel, old.alpha, old.scale, before=old))  # noqa: SLF001 - a copy of itself
+        return found
+
+
+class LocalRidgeClassifier(LocalLabels, LocalModel):
+    """Least squares on labels in cells of neighbouring rows, with calibrated probabilities.
+
+    Parameters
+    ----------
+    alpha, kernel, core_rows, system_rows, mix, fit_intercept, verbose
+        As for `LocalRidge`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" counts the classes of all rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    residuals_ : ndarray of shape (n, 1) or (n, n_classes)
+        Leave-one-out decision values less targets, which are -1 and +1, or one-hot columns.
+    partition_, kernel_, condition_, digits_
+        As for `LocalRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LocalRidgeClassifier
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).uniform(0.0, 10.0, size=(2000, 2))
+    >>> y = np.where(np.sin(X[:, 0]) * np.sin(X[:, 1]) > 0, "up", "down")
+    >>> model = LocalRidgeClassifier(0.1, kernel=Gaussian(1.0), core_rows=64, system_rows=256).fit(X, y)
+    >>> model.predict([[1.5, 1.5], [1.5, 4.5]]).tolist()
+    ['up', 'down']
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: Any = "gaussian",
+        class_weight: Any = None,
+        core_rows: int = 128,
+        system_rows: int = 1024,
+        mix: int = 1,
+        fit_intercept: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+
+class LocalSearch(LocalCore):
+    """A model in cells that chooses its kernel and alpha."""
+
+    kernels: Any
+    alphas: Any
+    cv: Any
+    repeats: int
+    scoring: Any
+    verify: bool
+    random_state: Seed
+    _fewest: ClassVar[int] = 2
+    _model: ClassVar[Any]
+
+    def _kernels(self) -> list[Any]:
+        return listed_kernels(self.kernels)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Compare candidates on a sample of their cells, and solve all cells of the best one.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; for a classifier labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of training; scores are not weighted. Rows of weight zero are left out.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are never on both sides of a split: they are left out of every cell they are in.
+
+        Returns
+        -------
+        self
+        """
+        rows, problem, targets = self._prepare(X, y, sample_weight)
+        used = np.arange(len(targets.Y)) if targets.weights is None else np.flatnonzero(targets.weights > 0)
+        known, splits = targets.y[used], None
+        classes = None if targets.classes is None else replace(targets.classes, numbers=targets.classes.numbers[used])
+        if self.cv is not None or groups is not None:
+            groups = None if groups is None else np.asarray(groups)[used]
+            how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+            self.folds_ = draw(self.cv, rows.values, known, classifier=is_classifier(self), **how)
+            splits = self.folds_.splits
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        starts, spreads = self._starts(rows, problem, seed), spread_of_columns(rows)
+        parts: dict[bytes, tuple[CellProblem, Array]] = {}
+
+        def cells_of(kernel: Kernel) -> tuple[CellProblem, Array]:
+            """Cells of a kernel; the same for widths that differ by a factor."""
+            scale = inverse_widths(kernel, rows, spreads)
+            key = np.round(np.log(scale / scale.max()), 9).tobytes()
+            if key not in parts:
+                parts[key] = self._sizes().problem(kernel, rows, problem, splits)
+            return parts[key]
+
+        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
+        candidates = LocalCandidates(cells_of, known, scoring, classes, seed, int(self.verbose))
+        self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))
+        fitted = candidates.search(starts, None if self.alphas is None else resolve_alphas(self.alphas, [], rows))
+        self.best_kernel_, self.alpha_, self.best_score_ = fitted.kernel, fitted.alpha, candidates.score_of(fitted)
+        self.cv_results_ = candidates.results()
+        self._hold(fitted, targets)
+        self.cv_predictions_ = self._by_repeat(used, self._rows(X))
+        if self.verify:
+            self.verified_ = self._verify(np.random.default_rng(seed))
+        return self
+
+    def _by_repeat(self, used: Array, X: Array) -> Array:
+        """Held-out predictions of all rows for each repeat; rows of weight zero are predicted as new ones."""
+        held_out = self.fitted_.held_out
+        repeats = [held_out] if held_out.ndim == 2 else []
+        at = 0
+        for repeat in () if held_out.ndim == 2 else self.folds_.repeats:
+            found = np.full(held_out.shape[1:], np.nan)
+            for split, values in zip(repeat, held_out[at : at + len(repeat)], strict=True):
+                found[split.test] = values[split.test]
+            repeats.append(found)
+            at += len(repeat)
+        table = np.full((len(repeats), len(X), held_out.shape[-1]), np.nan)
+        table[:, used] = repeats
+        unused = np.setdiff1d(np.arange(len(X)), used)
+        if len(unused):
+            table[:, unused] = self.fitted_.values(X[unused])
+        return table[:, :, 0] if self._one_target or table.shape[2] == 1 else table
+
+    def _verify(self, rng: np.random.Generator) -> float:
+        """Largest difference between held-out predictions of a few rows and refits of their cells from raw rows."""
+        fitted, worst = self.fitted_, 0.0
+        for row in map(int, rng.permutation(len(self.X_fit_))[:_VERIFIED]):
+            splits = [None] if fitted.cells.splits is None else np.flatnonzero(fitted.cells.tested[:, row]).tolist()
+            for split in splits:
+                held_out = fitted.held_out[row] if split is None else fitted.held_out[split, row]
+                worst = max(worst, float(np.abs(fitted.refit_row(row, split) - held_out).max()))
+        return worst
+
+    def _starts(self, rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
+        """Candidate kernels, and the alpha that each begins with."""
+        if isinstance(self.kernels, str) and self.kernels == "tuned":
+            return tuned_kernels(rows, problem, seed)
+        kernels = resolve_kernels(self.kernels, rows)
+        for kernel in kernels:
+            self._refuse(kernel, rows)
+        warn_of_scales(kernels, rows)
+        return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
+
+    def explain(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LocalPlan:
+        """Cells, time and memory that `fit` on this data would take; nothing is solved.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `fit`.
+
+        Returns
+        -------
+        LocalPlan
+        """
+        model = copy.copy(self)  # so that nothing looks fitted that is not
+        rows, problem, _ = model._prepare(X, y, sample_weight)  # noqa: SLF001 - a copy of itself
+        tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
+        kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
+        candidates = kernels * (6 if self.alphas is None else len(self.alphas))
+        splits = 0 if self.cv is None and groups is None else 10
+        return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self._sizes(), candidates, splits)
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The best candidate as a model of its own, fitted to all rows."""
+        check_is_fitted(self, "fitted_")
+        model = self._model(self.alpha_, kernel=self.best_kernel_)
+        shared = self.get_params(deep=False).keys() & model.get_params(deep=False).keys()
+        model.set_params(**{name: getattr(self, name) for name in shared})
+        kept = ("n_features_in_", "feature_names_in_", "classes_", "temperature_", "_one_target")
+        vars(model).update({name: getattr(self, name) for name in kept if hasattr(self, name)})
+        model._publish(self.fitted_)  # noqa: SLF001 - a model made here
+        return model
+
+    def _cell_words(self) -> list[str]:
+        lines = super()._cell_words()
+        how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
+        tried = counted(len(self.cv_results_["params"]), "candidate")
+        lines.append(
+            f"Best of {tried}, compared on a sample of cells. Score of all rows: {plain(self.best_score_)} ({how})."
+        )
+        if hasattr(self, "verified_"):
+            lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
+        return lines
+
+
+class LocalRidgeCV(LocalNumbers, LocalSearch):
+    """Kernel ridge regression in cells that tunes its kernel, with a width per column, and chooses alpha.
+
+    By default four kernels are tuned on at most 1200 rows; each is tried with its widths and twice these, alpha
+    downhill, by the held-out score of some 3 % of its cells. All cells of the best candidate are then solved. Held-out
+    predictions equal those of refitting with the same partition, kernel and alpha; these have seen all rows.
+
+    Parameters
+    ----------
+    kernels : "tuned", Kernel, list of Kernel or str, default="tuned"
+        Candidates: tuned, as above; or as for `KernelRidgeCV`, of rows of numbers.
+    alphas : array-like, default=None
+        Candidates. None: downhill from the tuned alpha, or from the best of a ladder on 500 rows.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        None is leave-one-out of every row; with `groups`, of every group. Others cost about four times as much.
+    repeats : int, default=1
+        How often the folds are drawn.
+    scoring : str, scorer, callable or None, default=None
+        As for `KernelRidgeCV`. Leave-one-out is scored on all rows at once.
+    core_rows, system_rows, mix, fit_intercept
+        As for `LocalRidge`.
+    verify : bool, default=False
+        Whether the held-out predictions of 20 rows are compared with refits of their cells: `verified_`.
+    random_state : int, RandomState or None, default=0
+        Random seed of the rows and cells that are drawn, and of shuffled folds.
+    verbose : int, default=0
+        1: progress with the time left on a terminal. 2: everywhere.
+
+    Attributes
+    ----------
+    best_kernel_, alpha_, best_score_ : Kernel, float, float
+        The best candidate, and its held-out score over all rows.
+    cv_results_ : dict
+        Kernel, alpha and score of every candidate on its sample of cells.
+    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
+        Held-out predictions of the best candidate.
+    best_estimator_ : LocalRidge
+        The best candidate fitted to all rows.
+    verified_ : float
+        Largest difference between held-out predictions and refits; only with `verify`.
+    residuals_, partition_, kernel_, condition_, digits_
+        As for `LocalRidge`; residuals are held-out predictions less targets.
+
+    See Also
+    --------
+    mercer.KernelRidgeCV : One system of all rows, for up to some thousand of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LocalRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0.0, 6.0, size=(3000, 2))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=3000)
+    >>> search = LocalRidgeCV(core_rows=64, system_rows=256).fit(X, y)
+    >>> bool(0.009 < -search.best_score_ < 0.012)  # the variance of the noise is 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "tuned",
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        repeats: int = 1,
+        scoring: Any = None,
+        core_rows: int = 128,
+        system_rows: int = 1024,
+        mix: int = 1,
+        fit_intercept: bool = True,
+        verify: bool = False,
+        random_state: Seed = 0,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    _model = LocalRidge
+
+
+class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
+    """Least squares on labels in cells, with tuned kernels and calibrated probabilities.
+
+    Parameters
+    ----------
+    kernels, alphas, cv, repeats, core_rows, system_rows, mix, fit_intercept, verify, random_state, verbose
+        As for `LocalRidgeCV`; an int for `cv` is stratified.
+    scoring : str, scorer, callable or None, default=None
+        None is accuracy; otherwise as for `LocalRidgeCV`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" counts the classes of all rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
+        Held-out decision values of the best candidate.
+    best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, residuals_, partition_, digits_
+        As for `LocalRidgeCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LocalRidgeClassifierCV
+    >>> X = np.random.default_rng(0).uniform(0.0, 10.0, size=(2000, 2))
+    >>> y = np.where(np.sin(X[:, 0]) * np.sin(X[:, 1]) > 0, "up", "down")
+    >>> search = LocalRidgeClassifierCV(core_rows=64, system_rows=256).fit(X, y)
+    >>> bool(search.best_score_ > 0.95), search.predict([[1.5, 1.5], [1.5, 4.5]]).tolist()
+    (True, ['up', 'down'])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "tuned",
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        repeats: int = 1,
+        scoring: Any = None,
+        class_weight: Any = None,
+        core_rows: int = 128,
+        system_rows: int = 1024,
+        mix: int = 1,
+        fit_intercept: bool = True,
+        verify: bool = False,
+        random_state: Seed = 0,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    _model = LocalRidgeClassifier

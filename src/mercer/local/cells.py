@@ -1,0 +1,427 @@
+"""One system per cell of a partition: coefficients, and held-out predictions of every row in closed form.
+
+The system of a cell is that of kernel ridge regression on its rows S, A = V K_SS V + alpha I in weighted coordinates.
+A training row is predicted by the cells that would answer it as a new row, each without the row (or its fold): where
+it is in the cell's system by E_R = P_RR^-1 a_R, where it is not by the cell as it is. These are the numbers that
+refitting with the same partition, kernel and alpha gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.data.folds import Split
+from mercer.data.rows import Array, Rows
+from mercer.kernels.algebra import Product, Scaled, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import Stationary
+from mercer.kernels.tiles import between, blocks, gram, underflow_is_zero
+from mercer.kernels.views import On
+from mercer.local.partition import Partition
+from mercer.runtime import run
+from mercer.selection.candidate import weigh
+from mercer.solvers import DualSystem
+from mercer.solvers.cholesky import largest_eigenvalue, rich_start
+from mercer.solvers.dual import Eigendecomposition
+from mercer.solvers.gram import times
+from mercer.solvers.lapack import potrf, potri, potrs
+from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
+from mercer.solvers.problem import Problem, taken
+
+ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
+
+
+def inverse_widths(kernel: Kernel, rows: Rows, otherwise: Array) -> Array:
+    """What each column is multiplied by before rows are split: one over the smallest width that the kernel has there.
+
+    Columns without a width have one over `otherwise`, the spreads of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data import as_rows
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> from mercer.local.cells import inverse_widths
+    >>> kernel = Gaussian(0.5).on([0]) * Gaussian(2.0).on([0]) + Linear()
+    >>> inverse_widths(kernel, as_rows([[0.0, 0.0]]), np.array([1.0, 10.0])).tolist()
+    [2.0, 0.1]
+    """
+
+    def largest(part: Kernel, places: Array) -> Array:
+        found = np.zeros(rows.width)
+        if isinstance(part, Stationary):
+            found[places] = 1.0 / np.broadcast_to(np.asarray(part.width, dtype=np.float64), len(places))
+        elif isinstance(part, On):
+            found = largest(part.base, places[part.places(rows)])
+        elif isinstance(part, Sum | Product | Scaled):
+            found = np.max([largest(member, places) for member in part.members().values()], axis=0)
+        return found
+
+    found = largest(kernel, np.arange(rows.width))
+    return np.where(found > 0, found, 1.0 / otherwise)
+
+
+class TrailingBlock(Dual):
+    """P at the last rows of a system: their block of G is the inverse of U_CC'U_CC, the last block of the factor.
+
+    Parameters
+    ----------
+    A : ndarray of shape (s, s)
+        V K V, which is overwritten.
+    alpha : float
+        Added to its diagonal.
+    problem : Problem
+        Targets.
+    count : int
+        How many rows, of the last ones, can be left out.
+
+    Raises
+    ------
+    SingularError
+        If the system is not positive definite.
+    """
+
+    def __init__(self, A: Array, alpha: float, problem: Problem, count: int) -> None:
+        A.flat[:: len(A) + 1] += alpha
+        size = float(np.abs(A).sum(axis=0).max())
+        if not potrf(A):
+            raise SingularError
+
+        def solve(B: Array) -> Array:
+            right = np.array(B.T, order="C")  # a copy, which is overwritten
+            potrs(A, right)
+            return right.T
+
+        self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
+        self._solve(problem, None, solve)
+        block = A[len(A) - count :, len(A) - count :].copy()
+        potri(block)
+        self.pivots = np.diagonal(block).copy()
+        if self.border is not None:
+            self.pivots -= self.border.unit[len(A) - count :, 0] ** 2
+
+    def last_residuals(self) -> Array:
+        """a_i / P_ii of the last rows; NaN where P_ii is not positive."""
+        good = self.pivots > 0
+        found = self.a[len(self.a) - len(good) :] / np.where(good, self.pivots, 1.0)[:, None]
+        return np.where(good[:, None], found, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class CellProblem:
+    """Rows, targets and a partition: all that candidates of one metric share.
+
+    Attributes
+    ----------
+    rows, problem : Rows, Problem
+        Rows with weight and their targets.
+    partition : Partition
+        Of these rows, in the metric of the kernel.
+    system_rows, mix : int
+        Rows of a system, and cells that answer a row.
+    splits : sequence of Split or None
+        What is held out together; None is every row by itself.
+    limits : ndarray of shape (2, t) or None
+        Least and largest prediction of a cell, less the centre of the problem: a row far from all others must not
+        decide the error of all rows.
+    """
+
+    rows: Rows
+    problem: Problem
+    partition: Partition
+    system_rows: int
+    mix: int
+    splits: Sequence[Split] | None = None
+    limits: Array | None = None
+
+    def clip(self, values: Array) -> Array:
+        """Predictions within the limits."""
+        return values if self.limits is None else np.clip(values, *self.limits)
+
+    @cached_property
+    def asked(self) -> tuple[Array, Array, Array]:
+        """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
+        cells, weights = self.partition.answers(self.partition.points, self.mix)
+        order = np.argsort(cells.ravel(), kind="stable")
+        return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
+
+    def asked_rows(self, cell: int) -> Array:
+        """Training rows that a cell answers, ascending."""
+        order, ends, weights = self.asked
+        return np.asarray(order[ends[cell] : ends[cell + 1]] // weights.shape[1])
+
+    @cached_property
+    def kept(self) -> Array:
+        """Which rows each split trains on (splits x n)."""
+        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
+        for place, split in enumerate(self.splits or ()):
+            found[place, split.train] = True
+        return found
+
+    @cached_property
+    def tested(self) -> Array:
+        """Which rows each split predicts (splits x n)."""
+        found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
+        for place, split in enumerate(self.splits or ()):
+            found[place, split.test] = True
+        return found
+
+    def matrix(self, kernel: Kernel, members: Array) -> tuple[Array, Problem]:
+        """V K V of some rows, and their targets."""
+        rows, problem = taken(self.rows, self.problem, members)
+        return weigh(gram(kernel, rows), problem), problem
+
+    def refit(self, kernel: Kernel, alpha: float, members: Array) -> tuple[Array, Array]:
+        """Dual coefficients (s x t) and constant of a model of these rows; of minimum norm if it is singular."""
+        rows, problem = taken(self.rows, self.problem, members)
+        system = DualSystem(gram(kernel, rows), problem.weights, intercept=problem.intercept)
+        solution = system.solve(problem.Y, alpha, "cholesky")
+        return solution.dual, solution.intercept
+
+    def rows_of(self, numbers: Array) -> Rows:
+        """Some rows of the table."""
+        return Rows(self.rows.values[numbers], self.rows.names)
+
+    def values(self, kernel: Kernel, new: Array, members: Array, model: tuple[Array, Array]) -> Array:
+        """Predictions at rows of the table by a model of some rows."""
+        return times(kernel, self.rows_of(new), self.rows_of(members), model[0]) + model[1]
+
+    @underflow_is_zero
+    def solve(self, cell: int, kernel: Kernel, alphas: Sequence[float]) -> Iterator[CellSolution]:
+        """For each alpha the coefficients of a cell, and its held-out predictions at the rows that it answers."""
+        mine = self.asked_rows(cell)
+        members = self.partition.system(cell, self.system_rows)
+        inside = np.isin(members, mine)
+        members = np.concatenate([members[~inside], np.sort(members[inside])])  # which can be left out from the end
+        K, problem = self.matrix(kernel, members)
+        for place, alpha in enumerate(alphas):
+            A = K if place == len(alphas) - 1 else K.copy()
+            if self.splits is None:
+                yield self._single(A, problem, kernel, alpha, members, mine)
+            else:
+                yield self._by_split(A, problem, kernel, alpha, members, mine, cell)
+
+    def _single(
+        self, A: Array, problem: Problem, kernel: Kernel, alpha: float, members: Array, mine: Array
+    ) -> CellSolution:
+        """Every row that the cell answers, left out by itself."""
+        count = int(np.isin(mine, members).sum())
+        try:
+            left = TrailingBlock(A, alpha, problem, count)
+            model, E, condition = (problem.root[:, None] * left.a, left.b), left.last_residuals(), left.condition
+        except SingularError:
+            model, E = self.refit(kernel, alpha, members), np.full((count, problem.Y.shape[1]), np.nan)
+            condition = math.inf
+        own = members[len(members) - count :]
+        held_out = np.empty((len(mine), problem.Y.shape[1]))
+        held_out[np.searchsorted(mine, own)] = self.problem.Y[own] - E / problem.root[len(members) - count :, None]
+        others = np.setdiff1d(mine, own)
+        if len(others):
+            held_out[np.searchsorted(mine, others)] = self.values(kernel, others, members, model)
+        for row in own[np.isnan(E).any(axis=1)]:  # P_ii is zero, or the system is singular
+            rest = members[members != row]
+            held_out[np.searchsorted(mine, row)] = self.values(
+                kernel, np.array([row]), rest, self.refit(kernel, alpha, rest)
+            )
+        return CellSolution(members, *model, self.clip(held_out), condition)
+
+    def _by_split(
+        self, A: Array, problem: Problem, kernel: Kernel, alpha: float, members: Array, mine: Array, cell: int
+    ) -> CellSolution:
+        """Rows that the cell answers, by the model without what their split leaves out.
+
+        A cell that loses more than half of its rows gets the nearest rows of the training part in their place.
+        """
+        left = _leave_out(A, alpha, problem)
+        root = problem.root[:, None]
+        held_out = np.full((len(self.kept), len(mine), problem.Y.shape[1]), np.nan)
+        for place in np.flatnonzero(self.tested[:, mine].any(axis=1)):
+            new = np.flatnonzero(self.tested[place, mine])
+            kept = self.kept[place, members]
+            out, rest = np.flatnonzero(~kept), members
+            E = None if len(out) > len(members) // 2 else left.residuals([out])[0]
+            if E is not None:
+                a, b = left.without(out, E)
+                model = root * a, b
+            else:
+                rest = self.partition.system(cell, self.system_rows, ~self.kept[place])
+                model = self.refit(kernel, alpha, rest)
+            held_out[place, new] = self.values(kernel, mine[new], rest, model)
+        return CellSolution(members, root * left.a, left.b, self.clip(held_out), left.condition)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSolution:
+    """The model of one cell.
+
+    Attributes
+    ----------
+    members : ndarray of int, shape (s,)
+        Rows of its system.
+    dual, constant : ndarray of shape (s, t) and (t,)
+        f(x) = k(x, X_members) dual + constant.
+    held_out : ndarray of shape (rows, t) or (splits, rows, t)
+        Predictions at the rows that the cell answers by the model without them.
+    condition : float
+        Estimated condition number of its system; infinite if that is singular.
+    """
+
+    members: Array
+    dual: Array
+    constant: Array
+    held_out: Array
+    condition: float
+
+
+def _leave_out(K: Array, alpha: float, problem: Problem) -> Dual:
+    """P of a system whose matrix V K V may be overwritten."""
+    try:
+        largest = float(np.abs(K).sum(axis=0).max())
+        return Inverted.of_matrix(K, alpha, problem, mirrored=True, largest=largest)
+    except SingularError:
+        spectrum = Eigendecomposition(K)
+        return Spectral(spectrum.values, spectrum.vectors, spectrum.vectors**2, None, alpha, problem, whole=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFit:
+    """The models of all cells as a value: f(x) is the weighted mean of the cells that answer x.
+
+    Attributes
+    ----------
+    kernel, alpha : Kernel, float
+        The same in all cells.
+    cells : CellProblem
+        Rows, targets and partition.
+    scale : ndarray of shape (d,)
+        What columns are multiplied by before a row is routed.
+    solutions : list of CellSolution
+        The model of each cell.
+    """
+
+    kernel: Kernel
+    alpha: float
+    cells: CellProblem
+    scale: Array
+    solutions: list[CellSolution]
+
+    @classmethod
+    def of(
+        cls, cells: CellProblem, kernel: Kernel, alpha: float, scale: Array, step: Callable[[], None] = lambda: None,
+        before: LocalFit | None = None,
+    ) -> LocalFit:  # fmt: skip
+        """Solve every cell, calling `step` after each; of `before` those with the same rows are taken as they are."""
+        solutions: dict[int, CellSolution] = {}
+
+        def solve(cell: int) -> None:
+            old = None if before is None else before.solutions[cell]
+            if old is None or not (
+                np.array_equal(np.sort(old.members), np.sort(cells.partition.system(cell, cells.system_rows)))
+                and len(old.held_out) == len(cells.asked_rows(cell))
+            ):
+                (solutions[cell],) = cells.solve(cell, kernel, [alpha])
+            else:
+                solutions[cell] = old
+            step()
+
+        run(solve, range(cells.partition.cells))
+        return cls(kernel, alpha, cells, scale, [solutions[cell] for cell in range(cells.partition.cells)])
+
+    @cached_property
+    def held_out(self) -> Array:
+        """Predictions of training rows without themselves (n x t), or without what splits leave out (splits x n x t).
+
+        NaN for rows that a split does not test.
+        """
+        order, _, weights = self.cells.asked
+        axis = 0 if self.cells.splits is None else 1
+        parts = np.concatenate([solution.held_out for solution in self.solutions], axis=axis)
+        answers = np.empty_like(parts)
+        answers[..., order, :] = parts
+        answers = answers.reshape(*parts.shape[:axis], *weights.shape, -1) * weights[..., None]
+        return np.asarray(answers.sum(axis=-2) + self.cells.problem.centre)
+
+    def refit_row(self, row: int, split: int | None) -> Array:
+        """The held-out prediction of a row, from refits of the cells that answer it; what closed forms must equal."""
+        cells, out = self.cells, np.zeros(len(self.cells.rows), dtype=bool)
+        if split is None:
+            out[row] = True
+        else:
+            out = ~cells.kept[split]
+        answers, weights = cells.partition.answers(cells.partition.points[[row]], cells.mix)
+        total = np.zeros(cells.problem.Y.shape[1])
+        for cell, weight in zip(answers[0], weights[0], strict=True):
+            members = cells.partition.system(int(cell), cells.system_rows)
+            rest = members[~out[members]]
+            if split is not None and len(members) - len(rest) > len(members) // 2:
+                rest = cells.partition.system(int(cell), cells.system_rows, out)
+            model = cells.refit(self.kernel, self.alpha, rest)
+            total += weight * cells.clip(cells.values(self.kernel, np.array([row]), rest, model)[0])
+        return total + cells.problem.centre
+
+    def _mean_answer(self, X: Array, answer: Callable[[int, Rows], Array]) -> Array:
+        """The weighted mean of what cells answer, from a function of a cell and new rows, side by side."""
+        cells, weights = self.cells.partition.answers(X * self.scale, self.cells.mix)
+        order = np.argsort(cells.ravel(), kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(cells.ravel()[order])) + 1) if len(order) else []
+        answers = np.empty((cells.size, self.cells.problem.Y.shape[1]))
+
+        def work(part: Array) -> None:
+            new = Rows(X[part // cells.shape[1]], self.cells.rows.names)
+            answers[part] = answer(int(cells.ravel()[part[0]]), new)
+
+        run(work, parts)
+        return np.asarray((answers.reshape(*cells.shape, -1) * weights[..., None]).sum(axis=1))
+
+    @underflow_is_zero
+    def values(self, X: Array) -> Array:
+        """f at new rows (m x t)."""
+
+        def answer(cell: int, new: Rows) -> Array:
+            solution = self.solutions[cell]
+            rows = self.cells.rows_of(solution.members)
+            return self.cells.clip(times(self.kernel, new, rows, solution.dual) + solution.constant)
+
+        return self._mean_answer(X, answer) + self.cells.problem.centre
+
+    @underflow_is_zero
+    def variance(self, X: Array) -> Array:
+        """Posterior variance of f at new rows (m x t), with the prior variance of each cell; factors are made anew."""
+
+        def answer(cell: int, new: Rows) -> Array:
+            solution = self.solutions[cell]
+            rows, problem = taken(self.cells.rows, self.cells.problem, solution.members)
+            system = DualSystem(gram(self.kernel, rows), problem.weights, intercept=problem.intercept)
+            solved, found = system.at(self.alpha), np.empty((len(new), problem.Y.shape[1]))
+            prior = np.maximum(np.einsum("ij,ij->j", problem.Y, solution.dual), 0.0) / len(rows)
+            for block in blocks(len(new)):
+                k, own = between(self.kernel, new[block], rows).T, self.kernel.diagonal(new[block])
+                found[block] = solved.variance(own, k)[:, None] * prior
+            return found
+
+        return self._mean_answer(X, answer)
+
+    def interval_widths(self, X: Array, residuals: Array, confidence: float) -> Array:
+        """Half-widths at new rows (m x t): the quantile of absolute held-out residuals (n x t) around them.
+
+        With at least 200 residuals in the system of a cell, the k-th smallest of these m, k = ceil(confidence (m + 1));
+        otherwise that of all rows, and infinite if there are too few of them for this confidence.
+        """
+
+        def quantile(sizes: Array) -> Array:
+            rank = math.ceil(round(confidence * (len(sizes) + 1), 9))
+            return np.partition(sizes, rank - 1, axis=0)[rank - 1] if rank <= len(sizes) else np.full(t, np.inf)
+
+        sizes, t = np.abs(residuals), residuals.shape[1]
+        everywhere = quantile(sizes)
+
+        def answer(cell: int, new: Rows) -> Array:
+            near = sizes[self.solutions[cell].members]
+            return np.broadcast_to(quantile(near) if len(near) >= ENOUGH_RESIDUALS else everywhere, (len(new), t))
+
+        return self._mean_answer(X, answer)

@@ -1,0 +1,164 @@
+"""Cells of neighbouring rows: recursive median splits, the rows of each cell's system, and where a new row belongs.
+
+Rows are points u = x / width in the units of a kernel. They are split at the median of the column of largest spread,
+by rank, again and again, down to cores of nearly equal size; targets are not looked at. The system of a cell has the
+rows of its core and the rows nearest to the core's bounding box, its halo.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.kernels.tiles import blocks
+from mercer.runtime import run
+
+NEAREST_CORES = 32  # cores, by their centres, whose rows may be in a cell's halo or whose cells may be mixed
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A tree of splits over rows, and the cores that its leaves are.
+
+    Attributes
+    ----------
+    columns, thresholds : ndarray of shape (cells - 1,)
+        Splits from the root down, level by level: a row goes right if it is above the threshold in the column, and
+        left otherwise.
+    order, starts : ndarray of int of shape (n,) and (cells + 1,)
+        The core of cell q is the rows order[starts[q] : starts[q + 1]], ascending.
+    centres, low, high : ndarray of shape (cells, d)
+        Mean, smallest and largest row of each core as it was when the splits were made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.local.partition import Partition
+    >>> partition = Partition.of(np.array([[0.0], [5.0], [1.0], [6.0]]), core_rows=2)
+    >>> [partition.core(cell).tolist() for cell in range(partition.cells)]
+    [[0, 2], [1, 3]]
+    >>> partition.route(np.array([[2.0], [4.0]])).tolist()
+    [0, 1]
+    >>> partition.system(0, rows=3).tolist()  # the nearest row of another core, and the core
+    [1, 0, 2]
+    """
+
+    points: Array
+    columns: Array
+    thresholds: Array
+    order: Array
+    starts: Array
+    centres: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, points: Array, core_rows: int) -> Self:
+        """Split points (n x d) into 2^k cores of about `core_rows` rows, the sizes of which differ by at most one.
+
+        Ties are split by row number. The threshold is in the middle between the rows on both sides of it, so that a
+        row is routed to its own core; rows that tie across a split are all routed to the left.
+        """
+        levels = max(0, round(math.log2(len(points) / core_rows)))
+        nodes, columns, thresholds = [np.arange(len(points))], [], []
+        for _ in range(levels):
+            halves: list[Array] = []
+            for rows in nodes:
+                inside = points[rows]
+                column = int(np.argmax(inside.std(axis=0)))
+                values = inside[:, column]
+                ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
+                last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]
+                middle = last + 0.5 * (first - last)
+                columns.append(column)
+                thresholds.append(middle if middle < first else last)
+                halves += [np.sort(rows[ranks[:half]]), np.sort(rows[ranks[half:]])]
+            nodes = halves
+        ends = np.cumsum([0, *(len(rows) for rows in nodes)])
+        centres, low, high = (
+            np.array([at(points[rows], axis=0) for rows in nodes]) for at in (np.mean, np.min, np.max)
+        )
+        splits = np.array(columns, dtype=np.intp), np.array(thresholds, dtype=np.float64)
+        return cls(points, *splits, np.concatenate(nodes), ends, centres, low, high)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return len(self.starts) - 1
+
+    def core(self, cell: int) -> Array:
+        """Rows of a core, ascending."""
+        return self.order[self.starts[cell] : self.starts[cell + 1]]
+
+    def route(self, points: Array) -> Array:
+        """The cell that each point belongs to, down the tree of splits."""
+        node, each = np.zeros(len(points), dtype=np.intp), np.arange(len(points))
+        while len(self.columns) and len(node) and node[0] < len(self.columns):  # all leaves are on one level
+            node = 2 * node + 1 + (points[each, self.columns[node]] > self.thresholds[node])
+        return node - len(self.columns)
+
+    @cached_property
+    def neighbours(self) -> Array:
+        """For each cell itself and the cells with the nearest centres, nearest first (cells x 33 at most)."""
+        count, squares = min(NEAREST_CORES + 1, self.cells), np.einsum("ij,ij->i", self.centres, self.centres)
+        nearest = np.empty((self.cells, count), dtype=np.intp)
+
+        def search(part: slice) -> None:
+            gaps = squares - 2.0 * self.centres[part] @ self.centres.T
+            gaps[np.arange(len(gaps)), np.arange(part.start, part.stop)] = -np.inf
+            places = np.sort(np.argpartition(gaps, count - 1, axis=1)[:, :count], axis=1)
+            ranks = np.argsort(np.take_along_axis(gaps, places, axis=1), axis=1, kind="stable")
+            nearest[part] = np.take_along_axis(places, ranks, axis=1)
+
+        run(search, blocks(self.cells))
+        return nearest
+
+    def system(self, cell: int, rows: int, without: Array | None = None) -> Array:
+        """Row numbers of a cell's system: its halo, then its core; at most so many, and never less than the core.
+
+        The halo has the rows of neighbouring cores that are nearest to the bounding box of the core; ties go to the
+        nearer core, and within it to the earlier row. Rows that are marked in `without` (n) have no part in it.
+        """
+        core = self.core(cell)
+        others = np.concatenate([core[:0], *(self.core(int(near)) for near in self.neighbours[cell, 1:])])
+        if without is not None:
+            core, others = core[~without[core]], others[~without[others]]
+        count = max(0, min(rows - len(core), len(others)))
+        if count < len(others):
+            points = self.points[others]
+            beyond = np.maximum(np.maximum(self.low[cell] - points, points - self.high[cell]), 0.0)
+            others = others[np.argsort(np.einsum("ij,ij->i", beyond, beyond), kind="stable")[:count]]
+        return np.concatenate([others, core])
+
+    def answers(self, points: Array, mix: int) -> tuple[Array, Array]:
+        """The cells that answer each point, and their weights (m x mix).
+
+        With one cell, that to which the point is routed. With more, the cells with the nearest centres among the
+        neighbours of that one, weighted by (1 - distance / R)^2, R the distance of the first centre that is left out:
+        a cell comes in and goes out with weight zero, so that predictions have no steps there.
+        """
+        home = self.route(points)
+        mix = min(mix, self.cells)
+        if mix == 1:
+            return home[:, None], np.ones((len(points), 1))
+        near = self.neighbours[home]
+        squares = np.stack([np.sum((points - self.centres[cells]) ** 2, axis=1) for cells in near.T], axis=1)
+        ranks = np.argsort(squares, axis=1, kind="stable")[:, : mix + 1]
+        cells, gaps = np.take_along_axis(near, ranks, axis=1), np.sqrt(np.take_along_axis(squares, ranks, axis=1))
+        end = gaps[:, -1:] if near.shape[1] > mix else 2.0 * gaps[:, -1:]
+        weights = (1.0 - gaps[:, :mix] / np.where(end > 0, end, 1.0)) ** 2
+        total = weights.sum(axis=1, keepdims=True)
+        return cells[:, :mix], np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / mix)
+
+    def with_points(self, points: Array) -> Self:
+        """The partition with more rows, which join the cores they are routed to; splits, centres and boxes stay."""
+        cells = np.concatenate([np.repeat(np.arange(self.cells), np.diff(self.starts)), self.route(points)])
+        rows = np.concatenate([self.order, np.arange(len(self.points), len(self.points) + len(points))])
+        order = rows[np.lexsort((rows, cells))]
+        starts = np.searchsorted(np.sort(cells), np.arange(self.cells + 1))
+        return replace(self, points=np.concatenate([self.points, points]), order=order, starts=starts)

@@ -1,0 +1,204 @@
+"""Which kernel and alpha for models in cells: compared by held-out scores on a sample of the cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array, Rows
+from mercer.kernels.base import Kernel
+from mercer.local.cells import CellProblem, LocalFit
+from mercer.runtime import run, thread_count
+from mercer.runtime.memory import readable
+from mercer.runtime.progress import Progress, duration
+from mercer.selection.ladders import column_spreads
+from mercer.selection.removals import Removals
+from mercer.selection.scoring import Classes, Scoring, Truth
+from mercer.solvers.problem import Problem
+from mercer.text import Shown
+from mercer.tuning.alphas import downhill
+from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
+from mercer.tuning.descent import least_alpha
+
+_SHARE, _FEWEST = 0.03, 12  # of the cells that candidates are compared on, and how many at least
+_WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
+_RATE = 20e9  # flops a second of one thread, in systems of some hundred rows
+
+
+def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
+    """Kernels with a width per column, tuned on a sample of rows, and their alphas, best first; also twice as wide."""
+    spreads = column_spreads(rows)
+    spreads = np.ones(rows.width) if spreads is None else spreads
+    size = np.maximum(np.sqrt(np.mean(problem.Y**2, axis=0)), 1e-300)
+    scaled = Rows(np.asarray(rows.values / spreads), rows.names)
+    table = TrainingTable(scaled, Problem(problem.Y / size, problem.weights, intercept=True), list(range(rows.width)))
+    ends = sorted(tune_metrics(table, LOCAL, np.random.default_rng(seed)), key=lambda end: end.value)
+    found = []
+    for end in ends:
+        width = np.broadcast_to(np.asarray(end.kernel.tunable()["width"]), rows.width) * spreads
+        found += [(end.kernel.set_params(width=wider * width), end.alpha) for wider in _WIDER]
+    return found
+
+
+@dataclass(eq=False)
+class LocalCandidates:
+    """Candidates of a search in cells, scored on a share of the cells of their own partitions.
+
+    Cells of different metrics have different rows, some of which are harder to predict. So the first kernel is solved
+    in all cells, and the scores of others are compared with its scores on the same rows.
+
+    Parameters
+    ----------
+    cells_of : callable
+        From a kernel to its cells and the scale of columns.
+    y : ndarray
+        Targets or labels of the rows with weight.
+    scoring : Scoring
+        The score.
+    classes : Classes or None
+        Labels of a classifier.
+    seed : int
+        Of the cells that are drawn.
+    verbose : int, default=0
+        1: progress.
+
+    Attributes
+    ----------
+    reference : LocalFit or None
+        The first kernel in all cells.
+    """
+
+    cells_of: Callable[[Kernel], tuple[CellProblem, Array]]
+    y: Array
+    scoring: Scoring
+    classes: Classes | None
+    seed: int
+    verbose: int = 0
+    reference: LocalFit | None = None
+    tried: list[tuple[Kernel, float, float]] = field(default_factory=list)
+
+    def scores(self, kernel: Kernel, alphas: Sequence[float]) -> list[float]:
+        """Held-out scores of a kernel with each alpha on its sample of cells, relative to the reference there."""
+        cells, _ = self.cells_of(kernel)
+        count = cells.partition.cells
+        some = np.random.default_rng(self.seed).permutation(count)[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
+        found: dict[int, list[Array]] = {}
+
+        def solve(cell: int) -> None:
+            found[cell] = [solution.held_out for solution in cells.solve(cell, kernel, alphas)]
+
+        run(solve, some)
+        rows = np.concatenate([cells.asked_rows(cell) for cell in some])
+        tables = [np.concatenate([found[cell][place] for cell in some], axis=-2) for place in range(len(alphas))]
+        shift = 0.0
+        if self.reference is not None:
+            there = (self.reference.held_out - cells.problem.centre)[..., rows, :]
+            shift = self.score_of(self.reference) - self.score(cells, rows, there)
+        scores = [shift + self.score(cells, rows, table) for table in tables]
+        self.tried += [(kernel, float(alpha), score) for alpha, score in zip(alphas, scores, strict=True)]
+        return scores
+
+    def score(self, cells: CellProblem, rows: Array, values: Array) -> float:
+        """Mean score over splits, or that of rows left out one by one, from held-out predictions less the centre."""
+        parts = [values] if cells.splits is None else list(values)
+        tested = [np.flatnonzero(~np.isnan(part).any(axis=1)) for part in parts]
+        tests = [rows[mine] for mine in tested if len(mine)]
+        truth = Truth(self.y, Removals([rows[:0]] * len(tests), tests), self.classes, centre=cells.problem.centre)
+        held_out = np.concatenate([part[mine] for part, mine in zip(parts, tested, strict=True)])
+        return float(np.nanmean(self.scoring.by_split(truth, held_out)))
+
+    def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> LocalFit:
+        """The best kernel and alpha in all cells: of the alphas given, or downhill from where each kernel begins."""
+        progress = Progress("comparing candidates", len(starts), self.verbose)
+        for kernel, start in starts:
+            if alphas is not None:
+                self.scores(kernel, [float(alpha) for alpha in alphas])
+            else:
+                ends = least_alpha(1000), math.inf
+                downhill(lambda alpha, kernel=kernel: -self.scores(kernel, [alpha])[0], start, ends=ends)  # type: ignore[misc]
+            if self.reference is None and len(starts) > 1:
+                best, alpha, score = self._best()
+                self.reference = self._fit(best, alpha)
+                shift = self.score_of(self.reference) - score
+                self.tried = [(tried, alpha, score + shift) for tried, alpha, score in self.tried]
+            progress.step()
+        best, alpha, _ = self._best()
+        found = self.reference
+        return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
+
+    def _best(self) -> tuple[Kernel, float, float]:
+        return max(self.tried, key=lambda each: -math.inf if math.isnan(each[2]) else each[2])
+
+    def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
+        cells, scale = self.cells_of(kernel)
+        progress = Progress("solving cells", cells.partition.cells, self.verbose)
+        return LocalFit.of(cells, kernel, alpha, scale, progress.step)
+
+    def score_of(self, fitted: LocalFit) -> float:
+        """The held-out score of a fit over all rows."""
+        cells = fitted.cells
+        return self.score(cells, np.arange(len(cells.rows)), fitted.held_out - cells.problem.centre)
+
+    def results(self) -> dict[str, Any]:
+        """What was tried, as GridSearchCV has it; scores are those of the sampled cells."""
+        scores = np.array([score for _, _, score in self.tried])
+        ranks = np.array([1 + int(np.sum(scores > score)) for score in scores])
+        return {
+            "params": [{"kernel": kernel, "alpha": alpha} for kernel, alpha, _ in self.tried],
+            "param_kernel": [kernel for kernel, _, _ in self.tried],
+            "param_alpha": np.array([alpha for _, alpha, _ in self.tried]),
+            "mean_test_score": scores,
+            "rank_test_score": ranks,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalPlan(Shown):
+    """What a fit in cells takes, before it is made.
+
+    Attributes
+    ----------
+    rows, cells, system_rows : int
+        Rows, cells, and rows of each system.
+    seconds : float
+        Predicted time of solving all cells, and of comparing candidates, on this number of threads.
+    bytes : int
+        Memory of the model and of the systems that are solved at once.
+    """
+
+    rows: int
+    cells: int
+    system_rows: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, n: int, columns: int, targets: int, sizes: Any, candidates: int, splits: int) -> LocalPlan:
+        """The plan for n rows: potrf, and potri with folds, of every system, and its kernel values."""
+        s = min(n, sizes.system_rows)
+        cells = 1 if n <= sizes.system_rows else 2 ** max(0, round(math.log2(n / sizes.core_rows)))
+        sample = min(cells, max(_FEWEST, math.ceil(_SHARE * cells)))
+        flops = s**3 / 3 * (4 if splits else 1) + s * s * (2 * columns + 60)
+        seconds = (cells + candidates * sample) * flops / (_RATE * thread_count())
+        held_out = max(1, splits) * n * sizes.mix * targets
+        held = n * columns + cells * s * (1 + targets) + 2 * held_out + 3 * thread_count() * s * s
+        return cls(n, cells, s, seconds, 8 * held)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "rows": [self.rows],
+            "cells": [self.cells],
+            "system rows": [self.system_rows],
+            "seconds": [self.seconds],
+            "bytes": [self.bytes],
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows: roughly "
+            f"{duration(self.seconds)} beside tuning, {readable(self.bytes)} of memory."
+        )
