@@ -15,7 +15,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
-from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
+from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
@@ -234,18 +234,9 @@ def _nested_result(
 ) -> NestedCrossValidation:
     mean, error = mean_and_error(scores, folds)
     shape = (len(folds.repeats), -1)
-    optimism = float(inner.mean() - mean)
+    optimism, inner = float(inner.mean() - mean), inner.reshape(shape)
     return NestedCrossValidation(
-        scores.reshape(shape),
-        mean,
-        error,
-        chosen,
-        optimism,
-        inner.reshape(shape),
-        predictions,
-        how.name,
-        folds.label,
-        route,
+        scores.reshape(shape), mean, error, chosen, optimism, inner, predictions, how.name, folds.label, route
     )
 
 
@@ -297,31 +288,22 @@ def _nested_pipeline(
     rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
     folds = draw(cv, rows, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     how = resolve_scoring(last.scoring, classifier=classifier)
+    settings = {"checkpoint": None}  # each fold is other data
     if inner is not None:
-        name = pipeline.steps[-1][0]
-        chosen_cv = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-        pipeline = clone(pipeline).set_params(**{f"{name}__cv": chosen_cv})
-    pipeline = clone(pipeline).set_params(**{f"{pipeline.steps[-1][0]}__checkpoint": None})  # each fold is other data
+        settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+    name = pipeline.steps[-1][0]
+    pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
     fit = Refitting(pipeline, X, y, sample_weight, groups)
-    y = np.asarray(y)
-    scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []
-    table, pooled, digits, tried = HeldOutTable(folds), is_pooled(how, folds), [], []
-    i = 0
-    for r, repeat in enumerate(folds.repeats):
-        for split in repeat:
-            model, rows = fit(split.train, split.test)
-            weights = fit.weights(split.test)
-            scores[i], predicted = score_model(model, rows, y[split.test], how, weights, pooled=pooled)
-            fitted = model.steps[-1][1]
-            best[i] = fitted.best_score_
-            chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})
-            digits.append(fitted.digits_)
-            tried.append(len(fitted.cv_results_["params"]))
-            table.put(r, split.test, predicted)
-            i += 1
-    predictions = table.whole()
-    if pooled:
-        scores = pooled_scores(how, y, predictions, folds)
-        best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
-    result = _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")
+    scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
+    chosen, best, digits, tried = zip(*searches, strict=True)
+    inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds
+    route = "pipeline refitted in every outer fold"
+    result = _nested_result(scores, inner_scores, list(chosen), predictions, folds, how, route)
     return replace(result, digits=min(digits), candidates=max(tried))
+
+
+def _chosen_by(pipeline: Pipeline) -> tuple[dict[str, Any], float, float, int]:
+    """What the search at the end of a fitted Pipeline chose, its inner score, correct digits and candidates."""
+    search = pipeline.steps[-1][1]
+    chosen = {"kernel": search.best_kernel_, "alpha": search.alpha_}
+    return chosen, search.best_score_, search.digits_, len(search.cv_results_["params"])
