@@ -28,6 +28,9 @@ class KernelNeighbors(KernelEstimator):
     kernel_: Kernel
     _diagonal_fit: Array
 
+    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
+        store(self, locals())
+
     def _check_count(self, count: Any, n: int) -> None:
         if not is_whole(count, 1) or int(count) > n:
             must_be = f"an integer between 1 and n_samples = {n}"
@@ -112,9 +115,6 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
     ['low', 'high']
     """
 
-    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        store(self, locals())
-
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their labels.
 
@@ -191,9 +191,6 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
     >>> model.fit([[0.0], [1.0], [5.0]], [1.0, 2.0, 9.0]).predict([[0.4]]).tolist()
     [1.5]
     """
-
-    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        store(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their targets.
