@@ -15,6 +15,7 @@ import numpy as np
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
 from mercer.estimators.auto_evaluation import doubt
+from mercer.estimators.intervals import by_residuals
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import Judgement
@@ -261,8 +262,10 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     told: dict[str, Any] = {}
-    if hasattr(model, "held_in_intervals"):
-        told["intervals"] = {"confidence": 0.9, "held": model.held_in_intervals(0.9)}
+    if hasattr(model, "held_out_residuals"):
+        out_of_fold, corrected = model.held_out_residuals()
+        half = by_residuals(np.zeros(1), out_of_fold, corrected, 0.9)[1]  # of the default intervals
+        told["intervals"] = {"confidence": 0.9, "held": float(np.mean(np.abs(out_of_fold) <= half))}
     writing = table.reading.columns[target].writing
     if writing.before or writing.after:
         told["target_writing"] = [writing.before, writing.after]

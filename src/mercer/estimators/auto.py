@@ -293,39 +293,15 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             problem = Problem(self._Y, weights, intercept=True)
             bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
-            left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-            out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
-            bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
+            bounds = by_residuals(self._votes(Z), *self.held_out_residuals(), confidence)
         lower, upper = (self._out(self._targets(end)) for end in bounds)
         return lower, upper
 
-    def held_in_intervals(self, confidence: float = 0.9) -> float:
-        """The share of out-of-fold residuals that the default intervals are wide enough for.
-
-        These are residuals of models of two thirds of the rows, so new rows should fare a little better.
-
-        Parameters
-        ----------
-        confidence : float, default=0.9
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import AutoRegressor
-        >>> X = np.linspace(-3, 3, 40)[:, None]
-        >>> 0.8 < AutoRegressor().fit(X, np.sin(X[:, 0])).held_in_intervals(0.9) <= 1
-        True
-        """
+    def held_out_residuals(self) -> tuple[Array, Array]:
+        """Standardized out-of-fold residuals (n x t), and residuals that are corrected for models of fewer rows."""
         check_is_fitted(self, "models_")
-        left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-        out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
-        half = by_residuals(np.zeros((1, left_out.shape[1])), out_of_fold, left_out, check_confidence(confidence))[1]
-        return float(np.mean(np.abs(out_of_fold) <= half))
+        corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
+        return corrected if self._left_over else self.committee_.held_out - self._Y, corrected
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
