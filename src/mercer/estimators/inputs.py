@@ -26,6 +26,7 @@ from mercer.data.checks import as_names
 from mercer.data.folds import check_names, clusters_of
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
+from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, covered
 from mercer.kernels import Kernel
@@ -205,8 +206,11 @@ def width_of(X: Array) -> int:
     return 1 if X.ndim == 1 else int(X.shape[1])
 
 
-def object_tags(tags: Any, kernels: Sequence[Any]) -> Any:
-    """What scikit-learn's tools may send: texts and one-dimensional rows where the kernels take objects."""
+def kernel_tags(tags: Any, kernels: Sequence[Any]) -> Any:
+    """Tags of what scikit-learn's tools may send to an estimator with these kernels."""
+    tags.input_tags.pairwise = any(map(is_precomputed, kernels))
+    tags.input_tags.positive_only = any(map(is_positive_only, kernels))
+    tags.input_tags.sparse = all(map(takes_sparse, kernels))
     if all(map(takes_objects, kernels)):
         tags.input_tags.string = True
         if only_objects(kernels):
@@ -324,7 +328,9 @@ class Beside:
     times: Array | None = None
 
     @classmethod
-    def checked(cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, least: int = _FEWEST) -> Self:
+    def checked(
+        cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, *, least: int = _FEWEST
+    ) -> Self:
         """Validate what a user gave for n rows, at least so many groups or times."""
         if groups is not None and time is not None:
             raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")

@@ -24,8 +24,8 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.base import forget, listed_kernels, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags
-from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags
+from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
@@ -62,11 +62,7 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     _model: ClassVar[Any]  # the class of the best candidate
 
     def __sklearn_tags__(self) -> Any:
-        tags, listed = super().__sklearn_tags__(), listed_kernels(self.kernels)
-        tags.input_tags.pairwise = any(is_precomputed(kernel) for kernel in listed)
-        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
-        tags.input_tags.sparse = all(takes_sparse(kernel) for kernel in listed)
-        return object_tags(tags, listed)
+        return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
     def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
