@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from mercer.kernels import (
     Sigmoid,
 )
 from mercer.tables import TableEncoder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -100,18 +97,9 @@ def validate(estimator: Any) -> None:
 
 
 NAMES = (
-    "additive_chi2",
-    "chi2",
-    "cosine",
-    "gaussian",
-    "laplacian",
-    "linear",
-    "poly",
-    "polynomial",
-    "precomputed",
-    "rbf",
+    "additive_chi2", "chi2", "cosine", "gaussian", "laplacian", "linear", "poly", "polynomial", "precomputed", "rbf",
     "sigmoid",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
+from mercer.estimators.parameters import is_precomputed
 from mercer.estimators.refitting import like_training
-from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.dual import DualSolved, Solution
@@ -31,9 +31,7 @@ _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is mad
 
 def _can_grow(model: Any) -> bool:
     """Whether rows can be added: not to a kernel matrix that was given."""
-    return not (isinstance(model.kernel, str) and model.kernel == "precomputed") and not (
-        isinstance(model.kernel, Kernel) and model.kernel.kind == "gram"
-    )
+    return not is_precomputed(model.kernel)
 
 
 class Updatable(RidgeCore):
