@@ -93,6 +93,29 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The alphas for n rows and so many targets, from a sample of rows."""
         raise NotImplementedError
 
+    def _open(
+        self, X: Any, y: Any, weights: Any = None, groups: Any = None, *, reset: bool = True, least: int = 1
+    ) -> Source:
+        """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+        labels = self._classifies
+        if is_stream(X, y):
+            source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+            if source.targets is None:
+                raise InputError(f"y of {type(self).__name__} must be given to fit; got None.")
+            _check_columns(self, source, reset=reset)
+            return source
+        if labels:
+            refuse_mixed_labels(y)
+        how = {} if labels else {"multi_output": True, "y_numeric": True}
+        with with_the_way_out(self, y):
+            table, truth = validate_data(
+                self, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
+            )
+        if labels:
+            check_classification_targets(truth)
+        weights = as_sample_weight(weights, table)
+        return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+
     def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
         """Everything that the passes need, from a sample of rows; `more` rows may come later."""
         self._validate()
@@ -139,31 +162,8 @@ def is_stream(X: Any, y: Any = None) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def open_source(
-    estimator: Any, X: Any, y: Any, weights: Any = None, groups: Any = None, *, labels: bool, reset: bool = True,
-    least: int = 1,
-) -> Source:  # fmt: skip
-    """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
-    if is_stream(X, y):
-        source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
-        if source.targets is None:
-            raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
-        _columns(estimator, source, reset=reset)
-        return source
-    if labels:
-        refuse_mixed_labels(y)
-    how = {} if labels else {"multi_output": True, "y_numeric": True}
-    with with_the_way_out(estimator, y):
-        table, truth = validate_data(
-            estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
-        )
-    if labels:
-        check_classification_targets(truth)
-    weights = as_sample_weight(weights, table)
-    return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
-
-
-def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
+def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+    """Keep the number and names of columns (`reset`), or raise an error if they are not those of the first fit."""
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = source.width
@@ -215,30 +215,21 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if np.ndim(given) != 2:
         must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
-    rows = _as_numbers(owner, _in_order(owner, given, getattr(estimator, "feature_names_in_", None)), columns)
+    names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
+    if names is not None and hasattr(given, "columns"):  # in the order of X
+        there = [str(name) for name in given.columns]
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
+        given = np.asarray(given)[:, [there.index(name) for name in names]]
+    try:
+        rows = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
-        raise InputError(sentence(f"landmarks of {owner}", f"rows of {columns} finite numbers, as X has", got))
+        raise InputError(sentence(f"landmarks of {owner}", must_be, got))
     return LandmarkChoice(rows, method, seconds)
-
-
-def _in_order(owner: str, given: Any, names: Any) -> Any:
-    """Landmarks that have names, with their columns as X has them."""
-    if names is None or not hasattr(given, "columns"):
-        return given
-    there = [str(name) for name in given.columns]
-    missing = [name for name in names if name not in there]
-    if missing:
-        raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
-    return np.asarray(given)[:, [there.index(name) for name in names]]
-
-
-def _as_numbers(owner: str, given: Any, columns: int) -> Array:
-    try:
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        must_be = f"rows of {columns} finite numbers, as X has"
-        raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
 
 
 def find_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:

@@ -14,11 +14,7 @@ from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
-from mercer.estimators.nystroem_base import (
-    StreamingEstimator,
-    open_source,
-    warn_if_landmarks_lost,
-)
+from mercer.estimators.nystroem_base import StreamingEstimator, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
@@ -39,6 +35,7 @@ _FAMILY = 10  # kernels that a name stands for, about
 class NystroemSearchCore(StreamingEstimator):
     """A search on the features of landmarks."""
 
+    best_estimator_: NystroemRidge | NystroemRidgeClassifier
     _words: str
 
     def __init__(
@@ -92,7 +89,7 @@ class NystroemSearchCore(StreamingEstimator):
     def _open_search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
         self._begin()
         self._validate()  # before the table is read
-        source = open_source(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
+        source = self._open(X, y, sample_weight, groups, least=2)
         return self._settle(source, int(self.cv))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -184,8 +181,7 @@ class NystroemSearchCore(StreamingEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_targets)
         """
         check_is_fitted(self, "best_estimator_")
-        found: Array = self.best_estimator_.predict(X)
-        return found
+        return self.best_estimator_.predict(X)
 
     def predict_blocks(self, X: Any) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
@@ -200,8 +196,7 @@ class NystroemSearchCore(StreamingEstimator):
         iterator of ndarray
         """
         check_is_fitted(self, "best_estimator_")
-        found: Iterator[Array] = self.best_estimator_.predict_blocks(X)
-        return found
+        return self.best_estimator_.predict_blocks(X)
 
     def explain(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
@@ -358,6 +353,7 @@ random_state, verbose
     """
 
     _classifies: ClassVar[bool] = True
+    best_estimator_: NystroemRidgeClassifier
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the best candidate.
@@ -372,5 +368,4 @@ random_state, verbose
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidgeClassifier = self.best_estimator_
-        return winner.decision_function(X)
+        return self.best_estimator_.decision_function(X)
