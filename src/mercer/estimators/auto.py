@@ -27,7 +27,7 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.base import store
-from mercer.estimators.inputs import Beside, check_targets, coverage_of, refuse_names
+from mercer.estimators.inputs import check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
     by_folds,
     by_gaussian,
@@ -170,8 +170,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         committee = self.committee_
         held, truth, clusters = fresh or (committee.held_out, self._Y, committee.clusters)
         factor = np.broadcast_to(1.0 if fresh else growth(self.committee_), Y.shape[1:])
-        if hasattr(self, "log_factor_"):
-            del self.log_factor_  # of the fit before
+        self.__dict__.pop("log_factor_", None)  # of the fit before
         if self.log_target:
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
@@ -377,9 +376,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Evaluation
         """
         y = check_targets(self, y)
-        beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
-        beside = self._copies_of(X, y, beside)
-        numbers = self._outer_folds(None, cv, len(y), beside)
+        numbers, beside = self._outer_folds(X, y, None, cv, sample_weight, groups, time)
         predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
         for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
