@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mercer.data.checks import check_alpha, check_gram, check_weights
+from mercer.data.checks import check_alpha, check_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
-from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, width_of
+from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
@@ -139,10 +139,8 @@ def _evaluate_closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring,
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
     targets = Targets.read(model, y, weights, by_split=True)
     alphas = check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
-    rows, gram = Rows(X, getattr(model, "feature_names_in_", None)), kernel.kind == "gram"
-    kernel.check(rows)
-    if gram:
-        check_gram(rows.dense())
+    rows = Rows(X, getattr(model, "feature_names_in_", None))
+    gram = check_kernels([kernel], rows)
     search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
     return _score_closed_form(owner, search, kernel, alphas)
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.data.checks import as_names
+from mercer.data.checks import as_names, check_gram
 from mercer.data.folds import check_names, clusters_of
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
@@ -201,6 +201,18 @@ def _some_part(kernel: Kernel) -> bool:
     return kernel.takes_objects or any(map(_some_part, kernel.members().values()))
 
 
+def check_kernels(kernels: Sequence[Kernel], rows: Rows) -> bool:
+    """Validate the rows for every kernel, and return whether they are a kernel matrix."""
+    kinds = {kernel.kind == "gram" for kernel in kernels if kernel.kind != "any"}
+    if len(kinds) > 1:
+        raise InputError("kernels must be all precomputed or none; got both.")
+    for kernel in kernels:
+        kernel.check(rows)
+    if True in kinds:
+        check_gram(rows.dense())
+    return True in kinds
+
+
 def width_of(X: Array) -> int:
     """Number of columns; objects are one."""
     return 1 if X.ndim == 1 else int(X.shape[1])
@@ -335,11 +347,8 @@ class Beside:
         if groups is not None and time is not None:
             raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")
         weights = check_weights(estimator, sample_weight, n)
-        return cls(
-            weights,
-            _numbers(estimator, "groups", groups, n, least),
-            _numbers(estimator, "time", time, n, least),
-        )
+        numbers = (_numbers(estimator, name, given, n, least) for name, given in (("groups", groups), ("time", time)))
+        return cls(weights, *numbers)
 
     @property
     def clusters(self) -> Array | None:

@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from mercer.data.checks import check_gram
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, check_diagonal, store
-from mercer.estimators.inputs import width_of
+from mercer.estimators.inputs import check_kernels, width_of
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.targets import class_numbers
 from mercer.kernels import Kernel
@@ -41,9 +40,7 @@ class KernelNeighbors(KernelEstimator):
         self._as_fitted = {"n_neighbors": self.n_neighbors}
         self.kernel_ = self.resolved_kernel(width_of(X))
         rows = self._as_rows(X)
-        if self.kernel_.kind == "gram":
-            check_gram(rows.dense())
-        self.kernel_.check(rows)
+        check_kernels([self.kernel_], rows)
         finite_on(self.kernel_, rows)
         self.X_fit_ = X.copy()
         self._diagonal_fit = self.kernel_.diagonal(rows)

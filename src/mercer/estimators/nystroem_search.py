@@ -16,7 +16,7 @@ from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import StreamingEstimator, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.search_core import warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
 from mercer.kernels import Kernel
 from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
@@ -122,15 +122,12 @@ class NystroemSearchCore(StreamingEstimator):
         found = search.run()
         table = found.table
         how = "by hash" if search.ranked is None else "dealt in the order of a hash"
-        self.folds_ = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
-        choice = table.choose(self.rule, self.folds_, found.failures)
+        folds = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
+        choice = table.choose(self.rule, folds, found.failures)
+        keep_choice(self, table, choice, folds)
         k, a = choice.kernel, choice.alphas[0]
-        self.kernels_, self.alphas_, self.table_, self.choice_ = list(table.kernels), table.alphas, table, choice
-        self.cv_results_ = table.results()
-        self.best_kernel_, self.alpha_ = self.kernels_[k], float(self.alphas_[a])
-        self.best_score_ = float(table.mean[k, a, 0])
+        self.alpha_ = float(table.alphas[a])
         self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
-        self.best_index_ = k * len(table.alphas) + a
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, check_gram, check_weights
+from mercer.data.checks import KeywordHints, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows
 from mercer.errors import (
@@ -24,7 +24,7 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.base import forget, listed_kernels, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
 from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
@@ -70,19 +70,6 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
-    def _candidates(self, X: Any) -> tuple[Rows, list[Kernel], Array]:
-        """Kernels and alphas, from all of X and before any split."""
-        rows = Rows(X, getattr(self, "feature_names_in_", None))
-        kernels = resolve_kernels(self.kernels, rows)
-        kinds = {kernel.kind == "gram" for kernel in kernels if kernel.kind != "any"}
-        if len(kinds) > 1:
-            raise InputError("kernels must be all precomputed or none; got both.")
-        for kernel in kernels:
-            kernel.check(rows)
-        if True in kinds:
-            check_gram(rows.dense())
-        return rows, kernels, resolve_alphas(self.alphas, kernels, rows)
-
     def prepare(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> tuple[Search, list[Kernel], Array]:
@@ -109,10 +96,12 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if weights is not None:
             check_weights(type(self).__name__, weights)
         targets = Targets.read(self, y, weights, by_split=True)
-        rows, kernels, alphas = self._candidates(X)
+        rows = Rows(X, getattr(self, "feature_names_in_", None))
+        kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
+        gram = check_kernels(kernels, rows)
+        alphas = resolve_alphas(self.alphas, kernels, rows)
         folds = self._folds(X, targets.y, groups)
         scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
-        gram = any(kernel.kind == "gram" for kernel in kernels)
         how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
         return targets.search(rows, folds, scoring, **how), kernels, alphas
 
@@ -186,17 +175,10 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if finished is not None:
                 self.cv_results_ = finished.results()
             raise
-        self.kernels_, self.alphas_ = list(table.kernels), table.alphas
         grown = len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas)
         self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
-        self.folds_, self.table_ = search.folds, table
-        self.cv_results_ = table.results()
-        self.best_kernel_ = self.kernels_[choice.kernel]
-        mean = table.mean[choice.kernel]
-        self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+        keep_choice(self, table, choice, search.folds)
         self.digits_ = table.digits(choice)
-        self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
-        self.choice_ = choice
         self._warn(table, choice, search.failures)
         return choice
 
@@ -369,6 +351,16 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 "nested_cross_validate estimates by how much."
             )
         return Text("\n".join(lines))
+
+
+def keep_choice(search: Any, table: SearchTable, choice: Winner, folds: Folds) -> None:
+    """Set the attributes of a fitted search that say what was tried and chosen."""
+    search.table_, search.choice_, search.folds_ = table, choice, folds
+    search.kernels_, search.alphas_, search.cv_results_ = list(table.kernels), table.alphas, table.results()
+    search.best_kernel_ = table.kernels[choice.kernel]
+    mean = table.mean[choice.kernel]
+    search.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+    search.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
 
 
 def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores", digits: float | None = None) -> None:
