@@ -95,29 +95,24 @@ class NestedCrossValidation(Shown):
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
-        agreed = (
-            "All outer folds chose the same candidate"
-            if distinct == 1
-            else f"The outer folds chose {distinct} candidates"
-        )
+        agreed = f"The outer folds chose {distinct} candidates"
+        if distinct == 1:
+            agreed = "All outer folds chose the same candidate"
         error = f" +- {self.standard_error:.2g} (one standard error; "
         if np.isnan(self.standard_error):
             error = " (one score, so no standard error; "
-        words = (
-            f"Out-of-sample {self.scoring}: {self.mean:.4g}{error}"
-            f"{self.folds}; {self.route}).\n"
-            f"Cross-validation score of the best candidate: {self.mean + self.optimism:.4g}, optimistic by "
-            f"{self.optimism:.2g}"
-        )
         cause = "selection and scoring use the same folds" if self.candidates > 1 else "folds of different size"
-        words += f" ({cause}). {agreed}."
+        words = (
+            f"Out-of-sample {self.scoring}: {self.mean:.4g}{error}{self.folds}; {self.route}).\n"
+            f"Cross-validation score of the best candidate: {self.mean + self.optimism:.4g}, optimistic by "
+            f"{self.optimism:.2g} ({cause}). {agreed}."
+        )
         if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
             return words
+        by_fold = zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
         rows = [
             [i + 1, repr(choice["kernel"]), _number(choice["alpha"]), float(inner), float(outer)]
-            for i, (choice, inner, outer) in enumerate(
-                zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
-            )
+            for i, (choice, inner, outer) in enumerate(by_fold)
         ]
         return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
 
@@ -180,16 +175,12 @@ def nested_cross_validate(
     ((1, 5), 5)
     """
     if isinstance(search, Pipeline):
-        return _nested_pipeline(search, X, y, cv, repeats, inner, groups, sample_weight, random_state)
+        draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
+        return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
     if not isinstance(search, SearchCore):
-        raise InputError(
-            sentence(
-                "search, the first argument of nested_cross_validate,",
-                "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one",
-                type(search).__name__,
-                "For a fixed model, use cross_validate.",
-            )
-        )
+        what = "search, the first argument of nested_cross_validate,"
+        must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
+        raise InputError(sentence(what, must_be, type(search).__name__, "For a fixed model, use cross_validate."))
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
@@ -251,49 +242,29 @@ def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Seed,
     y = np.asarray(y)
 
     def draw_on(rows: Array) -> Folds:
-        return draw(
-            inner,
-            X[rows],
-            y[rows],
-            groups=None if groups is None else groups[rows],
-            random_state=random_state,
-            classifier=is_classifier(search),
-        )
+        own = None if groups is None else groups[rows]
+        return draw(inner, X[rows], y[rows], groups=own, random_state=random_state, classifier=is_classifier(search))
 
     return draw_on
 
 
 def _nested_pipeline(
-    pipeline: Pipeline,
-    X: Any,
-    y: Any,
-    cv: Any,
-    repeats: int,
-    inner: Any,
-    groups: Any,
-    sample_weight: Any,
-    random_state: Seed,
+    pipeline: Pipeline, X: Any, y: Any, cv: Any, draws: dict[str, Any], inner: Any, sample_weight: Any
 ) -> NestedCrossValidation:
-    last = pipeline.steps[-1][1]
+    """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
+    name, last = pipeline.steps[-1]
     if not isinstance(last, SearchCore):
-        raise InputError(
-            sentence(
-                "The last step of the Pipeline",
-                "KernelRidgeCV or KernelRidgeClassifierCV",
-                type(last).__name__,
-                "For a fixed model, use cross_validate.",
-            )
-        )
+        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
+        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
     classifier = is_classifier(last)
     rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
-    folds = draw(cv, rows, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
+    folds = draw(cv, rows, y, classifier=classifier, **draws)
     how = resolve_scoring(last.scoring, classifier=classifier)
     settings = {"checkpoint": None}  # each fold is other data
     if inner is not None:
         settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-    name = pipeline.steps[-1][0]
     pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
-    fit = Refitting(pipeline, X, y, sample_weight, groups)
+    fit = Refitting(pipeline, X, y, sample_weight, draws["groups"])
     scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
     chosen, best, digits, tried = zip(*searches, strict=True)
     inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds
