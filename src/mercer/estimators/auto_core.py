@@ -182,14 +182,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
         part = part[folds >= 0]
         self.rows_used_ = part
+        seed = int(rng.integers(2**31))
         self.committee_ = fit_committee(
-            table,
-            recipes,
-            folds,
-            weigh=self._weigh,
-            time_budget=time_left,
-            random_state=int(rng.integers(2**31)),
-            verbose=self.verbose,
+            table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
         self.members_, fresh = self.committee_.members, None
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + self._left_over), self.verbose)
