@@ -106,8 +106,7 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 def error_words(judged: Judgement, target: str, y: Any) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
-    spread = f" +- {spread}"
-    spread = "" if math.isnan(judged.standard_error) else spread
+    spread = "" if math.isnan(judged.standard_error) else f" +- {spread}"
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     explained = ""
     if judged.measure == "root mean squared error" and judged.baseline > 0:
@@ -255,8 +254,8 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         "measure": judged.measure,
         "how": judged.how,
         "smaller_is_better": judged.smaller_is_better,
+        "from_all_rows": judged.all_rows_words,
     }
-    error["from_all_rows"] = judged.all_rows_words
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
     held = judged.held_out(table.target.values)
     if held is not None:
@@ -277,12 +276,8 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         "why": table.target.why,
         "columns": columns,
         "model": chosen,
-        "error": error | {name: _finite(value) for name, value in numbers.items()},
+        "error": error | {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()},
         "notes": list(table.notes),
         "warnings": list(fitted.warned),
         "seconds": round(seconds, 3),
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
