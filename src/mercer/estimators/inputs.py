@@ -142,17 +142,10 @@ def check_input(
     least : int, default=1
         Fewest rows.
     """
-    how = {} if is_classifier(estimator) else {"multi_output": True, "y_numeric": True}
-    if y is not NO_TARGETS and not how:
-        refuse_mixed_labels(y)
     rows = _objects(kernels, X)
     if rows is None:
-        with with_the_way_out(estimator, None if y is NO_TARGETS else y):
-            if y is NO_TARGETS:
-                return validate_data(estimator, X, accept_sparse=sparse, dtype=np.float64, reset=reset)
-            return validate_data(
-                estimator, X, y, accept_sparse=sparse, dtype=np.float64, reset=reset, ensure_min_samples=least, **how
-            )
+        how = {"accept_sparse": sparse, "dtype": np.float64, "reset": reset, "ensure_min_samples": least}
+        return check_arrays(estimator, X, y, **how)
     if len(rows) < least:
         raise InputError(sentence("The number of rows of X", f"at least {least}", f"{len(rows)}"))
     _check_feature_names(estimator, X, reset=reset)
@@ -163,9 +156,27 @@ def check_input(
     values = np.array(rows.values)
     if y is NO_TARGETS:
         return values
-    y = _check_y(y, estimator=estimator, **how)
+    y = _check_y(y, estimator=estimator, **_target_options(estimator, y))
     check_consistent_length(X, y)
     return values, y
+
+
+def check_arrays(estimator: Any, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
+    """X, or X and y (labels for a classifier, numbers otherwise), as scikit-learn validates them."""
+    if y is NO_TARGETS:
+        with with_the_way_out(estimator):
+            return validate_data(estimator, X, **how)
+    options = _target_options(estimator, y)
+    with with_the_way_out(estimator, y):
+        return validate_data(estimator, X, y, **how, **options)
+
+
+def _target_options(estimator: Any, y: Any) -> dict[str, bool]:
+    """scikit-learn's options for the targets of an estimator; refuses labels of several kinds."""
+    if not is_classifier(estimator):
+        return {"multi_output": True, "y_numeric": True}
+    refuse_mixed_labels(y)
+    return {}
 
 
 def as_sample_weight(weights: Any, X: Any, **how: Any) -> Array | None:

@@ -12,13 +12,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
+from mercer.estimators.inputs import as_sample_weight, check_arrays
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
@@ -35,6 +34,7 @@ from mercer.text import counted
 PREDICTED_AT_ONCE = 32_768  # rows
 _READ_AT_ONCE = 65_536
 _FEW_LOST = 0.05  # share of the landmarks
+_FLOATS = [np.float64, np.float32]  # types of numbers that are read as they are
 _ENDLESS = 10**9  # rows, where more may come
 
 
@@ -59,7 +59,6 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
         tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in self._kernels())
         return tags
 
@@ -104,17 +103,19 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"y of {type(self).__name__} must be given to fit; got None.")
             _check_columns(self, source, reset=reset)
             return source
-        if labels:
-            refuse_mixed_labels(y)
-        how = {} if labels else {"multi_output": True, "y_numeric": True}
-        with with_the_way_out(self, y):
-            table, truth = validate_data(
-                self, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
-            )
+        table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
         if labels:
             check_classification_targets(truth)
         weights = as_sample_weight(weights, table)
         return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+
+    def _find_labels(self, source: Source) -> LabelLosses:
+        """The classes: those given to `partial_fit`, or those that a pass finds."""
+        given = getattr(self, "_known", None)
+        if given is None:
+            given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
+        refuse_one_class(type(self).__name__, given, np.ones(len(given)))
+        return LabelLosses(given)
 
     def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
         """Everything that the passes need, from a sample of rows; `more` rows may come later."""
@@ -124,11 +125,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         sample = drawn_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
-        targets: SummedTargets
-        if self._classifies:
-            targets = find_labels(owner, source, self.backend, getattr(self, "_known", None))
-        else:
-            targets = numbers_of(sample)
+        targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
         kernels = self._resolve_kernels(rows)
         for kernel in kernels:
             if kernel.kind in ("gram", "objects"):
@@ -185,8 +182,7 @@ def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     if not is_stream(X):
-        with with_the_way_out(estimator):
-            table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
+        table = check_arrays(estimator, X, dtype=_FLOATS, reset=False)
         for start in range(0, len(table), PREDICTED_AT_ONCE):
             yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
         return
@@ -230,14 +226,6 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
         raise InputError(sentence(f"landmarks of {owner}", must_be, got))
     return LandmarkChoice(rows, method, seconds)
-
-
-def find_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
-    """The classes: those given, or those that a pass finds."""
-    if given is None:
-        given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=backend)["labels"]
-    refuse_one_class(owner, given, np.ones(len(given)))
-    return LabelLosses(given)
 
 
 def warn_if_landmarks_lost(owner: str, features: Features) -> None:
