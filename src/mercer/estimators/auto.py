@@ -30,7 +30,6 @@ from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
     by_folds,
-    by_gaussian,
     by_jackknife,
     by_residuals,
     check_auto_method,
@@ -38,7 +37,7 @@ from mercer.estimators.intervals import (
 )
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
-from mercer.insight.intervals import Coverage, check_confidence
+from mercer.insight.intervals import Coverage, check_confidence, gaussian_bounds
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
@@ -283,7 +282,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
         if method == "gaussian":
-            bounds = by_gaussian(self.members_, self.models_, Z, confidence)
+            bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
         elif method == "cv+":

@@ -17,7 +17,6 @@ from mercer.insight.intervals import (
     METHODS,
     Coverage,
     check_confidence,
-    gaussian_bounds,
     held_out_bounds,
     held_out_models,
     interval_bounds,
@@ -332,12 +331,6 @@ def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple
     votes = np.tensordot(weights, means, axes=1)
     spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
     return votes, spread, weights @ np.array(noises)
-
-
-def by_gaussian(members: Sequence[Member], models: Sequence[Any], Z: Array, confidence: float) -> tuple[Array, Array]:
-    """The normal distribution of the same mean and variance as the committee's mixture."""
-    votes, variance, noise = moments(members, models, Z)
-    return gaussian_bounds(votes, variance, noise, confidence)
 
 
 def by_residuals(votes: Array, out_of_fold: Array, left_out: Array, confidence: float) -> tuple[Array, Array]:
