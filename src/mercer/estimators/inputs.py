@@ -257,26 +257,22 @@ _FEWEST = 3  # rows, or groups, that a model is fitted to
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
+    name = type(estimator).__name__
     if hasattr(X, "tocsr"):
-        raise InputError(
-            sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
-        )
+        raise InputError(sentence(f"X of {name}", "a dense table", "a sparse matrix", "Use X.toarray()."))
     if not hasattr(X, "columns") and not isinstance(X, dict):
-        values = np.asarray(X, dtype=object if _is_mixed(X) else None)
+        X = values = np.asarray(X, dtype=object if _is_mixed(X) else None)
         if values.ndim != 2:
             raise InputError(
-                f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
+                f"X of {name} must be a table with rows and columns; got {values.ndim} dimensions. "
                 "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
             )
         if values.dtype.kind == "c":
             raise InputError("Complex data not supported: X must hold real numbers.")
-        if not len(values) or not values.shape[1]:
-            missing = "sample" if not len(values) else "feature"
-            raise InputError(
-                f"Found array with 0 {missing}(s) (shape={values.shape}) while a minimum of 1 is required."
-            )
-        X = values
         columns = values.shape[1]
+        if not values.size:
+            missing, shape = "sample" if not len(values) else "feature", values.shape
+            raise InputError(f"Found array with 0 {missing}(s) (shape={shape}) while a minimum of 1 is required.")
     else:
         columns = len(X.columns) if hasattr(X, "columns") else len(X)
     if reset or not _is_permuted(estimator, X):
@@ -285,7 +281,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         estimator.n_features_in_ = columns
     elif columns != estimator.n_features_in_:
         expected = f"is expecting {estimator.n_features_in_} features as input"
-        raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
+        raise InputError(f"X has {columns} features, but {name} {expected}.")
     return X
 
 
