@@ -226,9 +226,8 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 MercerWarning,
             )
             return table, choice
-        for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
-            rungs = table.alphas if alphas is None else np.array(alphas)
-            table = self._add(search, table, kernels, rungs, axis)
+        table = self._add(search, table, table.kernels, np.array([self.tuned_.alpha]), 1)
+        table = self._add(search, table, [self.tuned_.kernel], table.alphas, 0)
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: Any, values: Array) -> None:
@@ -332,12 +331,9 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "best_estimator_")
-        many = len(self.kernels_) * len(self.alphas_) > 1
+        tried = f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')}"
         lines = [
-            (
-                f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')} by "
-                f"{self.folds_.label}, method {self.plan_.chosen.name}."
-            ),
+            f"{tried} by {self.folds_.label}, method {self.plan_.chosen.name}.",
             self.table_.text(self.choice_, self.folds_),
             f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
         ]
@@ -345,7 +341,7 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             lines.append(
                 f"Refitting {counted(self._replayed, 'split')} agreed to {self.verified_:.1e}, in the units of y."
             )
-        if many:
+        if len(self.kernels_) * len(self.alphas_) > 1:
             lines.append(
                 "The score of the best candidate is optimistic because it was used for selection; "
                 "nested_cross_validate estimates by how much."
