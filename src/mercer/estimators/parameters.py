@@ -134,11 +134,8 @@ def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DE
     if isinstance(kernel, str):
         return _from_name(owner, kernel, columns, settings)
     if isinstance(kernel, type):
-        raise InputError(
-            sentence(
-                f"kernel of {owner}", "a kernel object", f"the class {kernel.__name__}", f"Write {kernel.__name__}()."
-            )
-        )
+        name = kernel.__name__
+        raise InputError(sentence(f"kernel of {owner}", "a kernel object", f"the class {name}", f"Write {name}()."))
     if callable(kernel):
         return Custom(RowFunction(kernel, settings.params or {}))
     raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))
@@ -183,9 +180,8 @@ def _from_name(owner: str, name: str, columns: int, settings: KernelSettings) ->
             return AdditiveChi2()
         case "precomputed":
             return Precomputed()
-    raise InputError(
-        sentence(f"kernel of {owner}", "a known name, a kernel or a function", repr(name), nearest(name, NAMES))
-    )
+    must_be = "a known name, a kernel or a function"
+    raise InputError(sentence(f"kernel of {owner}", must_be, repr(name), nearest(name, NAMES)))
 
 
 def _polynomial(owner: str, scale: float, settings: KernelSettings) -> Kernel:

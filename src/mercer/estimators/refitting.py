@@ -99,9 +99,8 @@ def _one_each(sample_weight: Any, n: int) -> Array:
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(n, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n,):
-        raise InputError(
-            sentence("sample_weight", f"an array of length {n}, one value per row", f"shape {weights.shape}")
-        )
+        must_be = f"an array of length {n}, one value per row"
+        raise InputError(sentence("sample_weight", must_be, f"shape {weights.shape}"))
     return weights
 
 
