@@ -190,7 +190,10 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     if others and only_objects(kernels):
         raise InputError(f"kernels must all take objects or all take numbers; got both: {others[0]!r} takes numbers.")
     if others or hasattr(X, "tocsr"):
-        _refuse_parts(others, X)
+        # a part with columns of its own beside one that takes all columns of a mixed table is refused by name
+        torn = [kernel for kernel in others if isinstance(kernel, Kernel) and _some_part(kernel)]
+        if torn and hasattr(X, "columns"):
+            torn[0].read(X)
         return None
     if only_objects(kernels):
         return as_rows(X, objects=True)
@@ -199,13 +202,6 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     except InputError:
         return None  # scikit-learn's own words for numbers that will not do
     return rows if rows.objects or rows.values.dtype == object else None
-
-
-def _refuse_parts(kernels: Sequence[Any], X: Any) -> None:
-    """Where a part of a kernel has columns of its own and another part takes all of a mixed table: a sentence."""
-    torn = [kernel for kernel in kernels if isinstance(kernel, Kernel) and _some_part(kernel)]
-    if torn and hasattr(X, "columns"):
-        torn[0].read(X)
 
 
 def _some_part(kernel: Kernel) -> bool:

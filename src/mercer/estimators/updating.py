@@ -215,7 +215,10 @@ def append_rows(model: Model, new: Rows, Y: Array) -> Model:
     fitted = model.fitted_
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    start = replace(fitted, X=_join_rows(fitted.X, new.values), targets=targets, weights=weights, primal=None)
+    if hasattr(fitted.X, "tocsr") or hasattr(new.values, "tocsr"):
+        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
+    X = np.concatenate([np.asarray(fitted.X), np.asarray(new.values)])
+    start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
     systems = _append_systems(fitted, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
     for mine, solved in systems:
@@ -255,11 +258,10 @@ def _factors(fitted: FittedRidge) -> list[tuple[Array, Cholesky]]:
     found = [(mine, getattr(solved, "inverse", None)) for mine, solved in fitted.systems]
     if all(isinstance(factor, Cholesky) for _, factor in found):
         return [(mine, factor) for mine, factor in found if isinstance(factor, Cholesky)]
-    distinct = np.unique(fitted.alphas)
-    matrices = ((alpha, training_matrix(fitted.kernel, fitted.rows())) for alpha in distinct)
+    rows, reason = fitted.rows(), fitted.choice.reason
     return [
-        (np.flatnonzero(fitted.alphas == alpha), Cholesky(K, float(alpha), fitted.choice.reason))
-        for alpha, K in matrices
+        (np.flatnonzero(fitted.alphas == alpha), Cholesky(training_matrix(fitted.kernel, rows), float(alpha), reason))
+        for alpha in np.unique(fitted.alphas)
     ]
 
 
@@ -278,12 +280,6 @@ def _refit(model: Model, start: FittedRidge) -> Model:
     alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
     fresh = type(model)(alpha, kernel=start.kernel, fit_intercept=start.intercept, solver=model.solver)
     return _rebuild(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
-
-
-def _join_rows(X: Any, more: Any) -> Any:
-    if hasattr(X, "tocsr") or hasattr(more, "tocsr"):
-        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
-    return np.concatenate([np.asarray(X), np.asarray(more)])
 
 
 def _rebuild(model: Model, fitted: FittedRidge) -> Model:
