@@ -8,7 +8,6 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor, load, save
 from mercer.errors import InputError, UnfamiliarRowsWarning
-from mercer.estimators.inputs import Beside
 from mercer.tuning import committee as module
 from mercer.tuning.committee import trained_on
 from refusals import tells
@@ -89,7 +88,7 @@ def test_rows_later_than_training_are_warned_of_where_a_column_holds_the_time(ma
 
 def test_the_outer_folds_are_trained_on_what_came_before(rng):
     X, y, time = drawn(rng, AutoRegressor)
-    folds = AutoRegressor()._outer_folds(None, 4, len(y), Beside(times=time))
+    folds, _ = AutoRegressor()._outer_folds(X, y, None, 4, None, None, time)
     assert sorted(set(folds)) == [-1, 0, 1, 2, 3]
     for fold in range(4):
         assert time[trained_on(folds, fold)].max() < time[folds == fold].min()

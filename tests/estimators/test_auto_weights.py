@@ -6,7 +6,6 @@ import pytest
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
-from mercer.estimators.inputs import Beside
 from mercer.tuning.committee import Committee
 from remembered import fitted
 
@@ -58,7 +57,7 @@ def test_groups_stay_together_in_the_folds_of_fit_and_evaluate(make, rng):
     assert all(len(set(model.committee_.folds[groups == name])) == 1 for name in set(groups))
     result = make(committee=False).evaluate(X, y, cv=3, groups=groups)
     assert len(result.errors) == 3
-    numbers = make()._outer_folds(None, 3, 60, Beside(groups=groups))
+    numbers, _ = make()._outer_folds(X, y, None, 3, None, groups, None)
     assert all(len(set(numbers[groups == name])) == 1 for name in set(groups))
 
 

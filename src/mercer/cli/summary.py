@@ -15,6 +15,7 @@ import numpy as np
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
 from mercer.estimators.auto_evaluation import doubt, stability_words
+from mercer.estimators.intervals import by_residuals
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import WEIGHTED_SHARE, Judgement
@@ -105,8 +106,7 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
 def error_words(judged: Judgement, target: str, y: Any) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
-    spread = f" +- {spread}"
-    spread = "" if math.isnan(judged.standard_error) else spread
+    spread = "" if math.isnan(judged.standard_error) else f" +- {spread}"
     alone = "the most common label" if judged.share or y.dtype.kind != "f" else "the mean"
     alone = "the best single label" if judged.measure == WEIGHTED_SHARE else alone
     explained = ""
@@ -261,15 +261,17 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         "measure": judged.measure,
         "how": judged.how,
         "smaller_is_better": judged.smaller_is_better,
+        "from_all_rows": judged.all_rows_words,
     }
-    error["from_all_rows"] = judged.all_rows_words
     numbers = {"value": judged.error, "standard_error": judged.standard_error, "baseline": judged.baseline}
     held = judged.held_out(table.target.values)
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     told: dict[str, Any] = {}
-    if hasattr(model, "held_in_intervals"):
-        told["intervals"] = {"confidence": 0.9, "held": model.held_in_intervals(0.9)}
+    if hasattr(model, "held_out_residuals"):
+        out_of_fold, corrected = model.held_out_residuals()
+        half = by_residuals(np.zeros(1), out_of_fold, corrected, 0.9)[1]  # of the default intervals
+        told["intervals"] = {"confidence": 0.9, "held": float(np.mean(np.abs(out_of_fold) <= half))}
     writing = table.reading.columns[target].writing
     if writing.before or writing.after:
         told["target_writing"] = [writing.before, writing.after]
@@ -281,12 +283,8 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
         "why": table.target.why,
         "columns": columns,
         "model": chosen,
-        "error": error | {name: _finite(value) for name, value in numbers.items()},
+        "error": error | {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()},
         "notes": list(table.notes),
         "warnings": list(fitted.warned),
         "seconds": round(seconds, 3),
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

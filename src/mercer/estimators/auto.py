@@ -27,10 +27,9 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.base import store
-from mercer.estimators.inputs import Beside, check_targets, coverage_of, refuse_names
+from mercer.estimators.inputs import check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
     by_folds,
-    by_gaussian,
     by_jackknife,
     by_residuals,
     check_auto_method,
@@ -38,7 +37,7 @@ from mercer.estimators.intervals import (
 )
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
-from mercer.insight.intervals import Coverage, check_confidence
+from mercer.insight.intervals import Coverage, check_confidence, gaussian_bounds
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
@@ -170,8 +169,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         committee = self.committee_
         held, truth, clusters = fresh or (committee.held_out, self._Y, committee.clusters)
         factor = np.broadcast_to(1.0 if fresh else growth(self.committee_), Y.shape[1:])
-        if hasattr(self, "log_factor_"):
-            del self.log_factor_  # of the fit before
+        self.__dict__.pop("log_factor_", None)  # of the fit before
         if self.log_target:
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
@@ -284,7 +282,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
         if method == "gaussian":
-            bounds = by_gaussian(self.members_, self.models_, Z, confidence)
+            bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
             bounds = by_jackknife(self.members_, self.models_, Z, confidence)
         elif method == "cv+":
@@ -293,39 +291,15 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             problem = Problem(self._Y, weights, intercept=True)
             bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
-            left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-            out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
-            bounds = by_residuals(self._votes(Z), out_of_fold, left_out, confidence)
+            bounds = by_residuals(self._votes(Z), *self.held_out_residuals(), confidence)
         lower, upper = (self._out(self._targets(end)) for end in bounds)
         return lower, upper
 
-    def held_in_intervals(self, confidence: float = 0.9) -> float:
-        """The share of out-of-fold residuals that the default intervals are wide enough for.
-
-        These are residuals of models of two thirds of the rows, so new rows should fare a little better.
-
-        Parameters
-        ----------
-        confidence : float, default=0.9
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import AutoRegressor
-        >>> X = np.linspace(-3, 3, 40)[:, None]
-        >>> 0.8 < AutoRegressor().fit(X, np.sin(X[:, 0])).held_in_intervals(0.9) <= 1
-        True
-        """
+    def held_out_residuals(self) -> tuple[Array, Array]:
+        """Standardized out-of-fold residuals (n x t), and residuals that are corrected for models of fewer rows."""
         check_is_fitted(self, "models_")
-        left_out = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-        out_of_fold = left_out if self._left_over else self.committee_.held_out - self._Y
-        half = by_residuals(np.zeros((1, left_out.shape[1])), out_of_fold, left_out, check_confidence(confidence))[1]
-        return float(np.mean(np.abs(out_of_fold) <= half))
+        corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
+        return corrected if self._left_over else self.committee_.held_out - self._Y, corrected
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
@@ -401,9 +375,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Evaluation
         """
         y = check_targets(self, y)
-        beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
-        beside = self._copies_of(X, y, beside)
-        numbers = self._outer_folds(None, cv, len(y), beside)
+        numbers, beside = self._outer_folds(X, y, None, cv, sample_weight, groups, time)
         predictions, errors, inside, base, gains, tested = np.full(y.shape, np.nan), [], [], [], [], []
         for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)

@@ -23,7 +23,7 @@ from mercer.estimators.auto_evaluation import (
 )
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.inputs import Beside, refuse_mixed_labels, refuse_names
+from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.estimators.targets import class_numbers, refuse_one_class
@@ -31,7 +31,7 @@ from mercer.selection.removals import label_numbers, label_targets
 from mercer.selection.table import standard_error
 from mercer.tables import TableEncoder
 from mercer.text import Text
-from mercer.tuning.committee import CLASSIFICATION, trained_on
+from mercer.tuning.committee import CLASSIFICATION
 from mercer.tuning.weights import log_loss_weights
 
 
@@ -142,8 +142,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         ordered = self.committee_.base is not None
         self.error_standard_error_ = spread * tuning_factor(len(numbers), clusters, ordered=ordered)
         constants = (np.full(len(numbers), label) for label in range(len(self.classes_)))
-        alone = [wrong_share(label, numbers, self.costs_)[0] for label in constants]
-        self.baseline_ = min(alone)
+        self.baseline_ = min(wrong_share(label, numbers, self.costs_)[0] for label in constants)
         return self
 
     @property
@@ -228,13 +227,12 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         n, error = len(self.models_[0].X_fit_), self.error_standard_error_
         shape = f"{n} rows, {self.n_features_in_} columns, {len(self.classes_)} classes"
         out, common = f"{100 * self.error_:.1f} % +- {100 * error:.1f}", f"{100 * self.baseline_:.1f} %"
+        weighted = ", by class weights," * bool((self.costs_ != 1.0).any())
         lines = [
             f"{shape}; widths tuned on {self.committee_.tuned_on} rows.",
             self._member_table(),
-            f"Out-of-fold error {out} ({self.how_judged()}); baseline {common}.",
+            f"Out-of-fold error{weighted} {out} ({self.how_judged()}); baseline {common}.",
         ]
-        if (self.costs_ != 1.0).any():
-            lines[-1] = f"Out-of-fold error, by class weights, {out} ({self.how_judged()}); baseline {common}."
         if self.signal_ <= SIGNAL:
             lines.append(doubt(out, common))
         return Text("\n".join([*lines, *self._left_out_columns()]))
@@ -263,17 +261,15 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         y = np.asarray(_check_y(y, estimator=self))
         labels, classes = class_numbers(y)
         costs = costs_of(self.class_weight, labels, classes)
-        beside = Beside.checked(self, len(y), sample_weight, groups, time, least=4)  # three in every training part
-        beside = self._copies_of(X, y, beside)
-        numbers = self._outer_folds(classes, cv, len(y), beside)
-        predictions, errors, base, gains, tested, marks = np.full(len(y), None, dtype=object), [], [], [], [], []
-        for _, test, part, model in self._outer(X, y, numbers, beside):
+        numbers, beside = self._outer_folds(X, y, classes, cv, sample_weight, groups, time)
+        predictions, errors, base, gains, tested = np.full(len(y), None, dtype=object), [], [], [], []
+        found = np.empty(len(y), dtype=np.intp)
+        for train, test, part, model in self._outer(X, y, numbers, beside):
             predictions[test] = model.predict(part)
-            places = np.searchsorted(labels, predictions[test].astype(y.dtype))
+            found[test] = np.searchsorted(labels, predictions[test].astype(y.dtype))
             tested.append(test)
-            errors.append(wrong_share(places, classes[test], costs)[0])
-            marks.append(places != classes[test])
-            counts = np.bincount(classes[trained_on(numbers, int(numbers[test[0]]))], minlength=len(labels))
+            errors.append(wrong_share(found[test], classes[test], costs)[0])
+            counts = np.bincount(classes[train], minlength=len(labels))
             base.append(wrong_share(np.full(len(test), int(np.argmax(costs * counts))), classes[test], costs)[0])
             mine = np.zeros((len(test), len(labels)))
             mine[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(part)
@@ -282,8 +278,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         clusters = part_of(beside.clusters, rows)
         spread = float(standard_error(each, 1.0 / int(numbers.max())))
         if clusters is not None:
-            labelled = np.where(np.concatenate(marks), -1, classes[rows])
-            spread = wrong_share(labelled, classes[rows], costs, clusters)[1]
+            spread = wrong_share(found[rows], classes[rows], costs, clusters)[1]
         z = float(paired(np.concatenate(gains), clusters=clusters)[0])
         return Evaluation(float(each.mean()), spread, float(np.mean(base)), each, None, predictions, z)
 

@@ -131,23 +131,23 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             return beside, ""
         return replace(beside, groups=found.groups), f"{found.words()}; copies are kept in one fold."
 
-    def _copies_of(self, X: Any, y: Array, beside: Beside) -> Beside:
-        """What is known beside a table that is not encoded yet, with its copies as groups."""
+    def _outer_folds(self, X: Any, y: Array, strata: Array | None, folds: Any, *given: Any) -> tuple[Array, Beside]:
+        """The folds of `evaluate`, and weights, groups and times; copies of a row are in one fold, as groups are.
+
+        In the order of time there is one block more, of number -1.
+        """
+        beside = Beside.checked(self, len(y), *given, least=4)  # three in every training part
         refuse_lengths(X, y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
         with warnings.catch_warnings():  # every fold tells it
             warnings.simplefilter("ignore", MercerWarning)
-            Z = encoder.fit_transform(X)
-        return self._with_copies(Z, y, beside)[0]
-
-    def _outer_folds(self, strata: Array | None, folds: Any, n: int, beside: Beside) -> Array:
-        """The folds of `evaluate`; rows of one group are in one fold. In the order of time: one block more, -1."""
+            beside, _ = self._with_copies(encoder.fit_transform(X), y, beside)
         if not is_whole(folds, 2):
             raise InputError(sentence("cv of evaluate", "an integer of at least 2", repr(folds)))
-        seed = None if self.random_state is None else self.random_state + 1
         if beside.times is not None:
-            return self._following(beside.times, int(folds))
-        return dealt(n, int(folds), np.random.default_rng(seed), strata=strata, groups=beside.groups)
+            return self._following(beside.times, int(folds)), beside
+        rng = np.random.default_rng(None if self.random_state is None else self.random_state + 1)
+        return dealt(len(y), int(folds), rng, strata=strata, groups=beside.groups), beside
 
     def _following(self, times: Array, folds: int) -> Array:
         """At most so many folds that follow in time, after the rows of fold -1."""
@@ -182,14 +182,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
         part = part[folds >= 0]
         self.rows_used_ = part
+        seed = int(rng.integers(2**31))
         self.committee_ = fit_committee(
-            table,
-            recipes,
-            folds,
-            weigh=self._weigh,
-            time_budget=time_left,
-            random_state=int(rng.integers(2**31)),
-            verbose=self.verbose,
+            table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
         self.members_, fresh = self.committee_.members, None
         progress = Progress("fitting members to all rows", len(self.members_) * (1 + self._left_over), self.verbose)
@@ -294,14 +289,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _member_table(self) -> str:
         unit = self.unit()
         rows = [
-            [
-                "->" if m.weight > 0 else "",
-                m.name,
-                f"{m.weight:.2f}",
-                f"{m.error * unit:.4g}",
-                m.status,
-                ", ".join(m.bounds),
-            ]
+            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", m.status, ", ".join(m.bounds)]
             for m in self.committee_.tried
         ]
         return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
@@ -316,13 +304,11 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
-        whole = ", groups kept whole" * (
-            self.committee_.clusters is not None and not self._ordered and not getattr(self, "copies_", "")
-        )
-        return (
-            f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew{whole}"
-            + ", on earlier rows" * self._ordered
-        )
+        words = f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew"
+        if self._ordered:
+            return f"{words}, on earlier rows"
+        grouped = self.committee_.clusters is not None and not getattr(self, "copies_", "")
+        return f"{words}, groups kept whole" if grouped else words
 
     def unit(self) -> float:
         """What standardized errors are multiplied by for those in the units of y."""
@@ -332,13 +318,11 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         return "out-of-fold error of the label scores"
 
     def _relevance_text(self) -> str:
-        listed = list(self.relevance().items())
-        shown = ", ".join(f"{printable(name)} {plain(value, 2)}" for name, value in listed[:8])
-        return (
-            f"Columns by relevance (rise of the error when permuted): {shown}{', ...' if len(listed) > 8 else ''}."
-            if listed
-            else "No column varies."
-        )
+        shown = [f"{printable(name)} {plain(value, 2)}" for name, value in self.relevance().items()]
+        if not shown:
+            return "No column varies."
+        listed = ", ".join([*shown[:8], *["..."] * (len(shown) > 8)])
+        return f"Columns by relevance (rise of the error when permuted): {listed}."
 
     def _left_out_columns(self) -> list[str]:
         """A line for each column and member that is not as it might be, and for rows that were left out."""
@@ -371,7 +355,6 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         Gives the rows of training and of the fold, the part of the table of the fold, and the model.
         """
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
-        refuse_lengths(X, y)
         X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
@@ -446,8 +429,7 @@ def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple
 # 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
 _RATE = 25e9
 _START, _EACH = 0.6, 0.0022
-# Rows that widths are tuned on; up to which folds choose alpha; up to which systems are factored.
-_TUNED_ON, _WEIGHED, _FACTORED = 1200, 8000, 12_000
+_TUNED_ON, _FACTORED = 1200, 12_000  # rows that widths are tuned on; rows up to which systems are factored
 _LATE = 1.2  # times a budget is still kept
 _PROBE = 1000  # rows of a system that is factored to see how fast the machine is
 _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between

@@ -19,15 +19,8 @@ from mercer.data.checks import (
 )
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags, width_of
-from mercer.estimators.parameters import (
-    KernelSettings,
-    is_positive_only,
-    is_precomputed,
-    resolve,
-    takes_sparse,
-    validate,
-)
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, kernel_tags, width_of
+from mercer.estimators.parameters import KernelSettings, resolve, takes_sparse, validate
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.kernels.tiles import column_numbers
@@ -92,11 +85,7 @@ class KernelEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     _as_fitted: dict[str, Any]
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = takes_sparse(self.kernel)
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.positive_only = is_positive_only(self.kernel)
-        return object_tags(tags, [self.kernel])
+        return kernel_tags(super().__sklearn_tags__(), [self.kernel])
 
     def _settings(self) -> KernelSettings:
         return KernelSettings()

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mercer.data.checks import check_alpha, check_gram, check_weights
+from mercer.data.checks import check_alpha, check_weights
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
-from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, width_of
+from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
-from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
+from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import Targets
@@ -121,8 +121,8 @@ def cross_validate(
     folds = draw(cv, X, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
     if type(estimator) in (KernelRidge, KernelRidgeClassifier):
         return _evaluate_closed(estimator, X, y, folds, how, sample_weight)
-    fit = Refitting(estimator, X, y, sample_weight, groups)
-    return _evaluate_by_refitting(fit, np.asarray(y), folds, how)
+    scores, predictions, _ = score_splits(Refitting(estimator, X, y, sample_weight, groups), folds, how)
+    return _result(scores, predictions, how, folds, "refitted")
 
 
 def _evaluate_closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring, sample_weight: Any) -> CrossValidation:
@@ -139,10 +139,8 @@ def _evaluate_closed(estimator: Any, X: Any, y: Any, folds: Folds, how: Scoring,
         raise InputError(sentence(f"scoring of {owner}", "a scorer of labels or decision values", got, way_out))
     targets = Targets.read(model, y, weights, by_split=True)
     alphas = check_alpha(owner, model.alpha, targets.Y.shape[1]).tolist()
-    rows, gram = Rows(X, getattr(model, "feature_names_in_", None)), kernel.kind == "gram"
-    kernel.check(rows)
-    if gram:
-        check_gram(rows.dense())
+    rows = Rows(X, getattr(model, "feature_names_in_", None))
+    gram = check_kernels([kernel], rows)
     search = targets.search(rows, folds, how, intercept=bool(model.fit_intercept), gram=gram)
     return _score_closed_form(owner, search, kernel, alphas)
 
@@ -175,21 +173,6 @@ def _result(
 def mean_and_error(scores: Array, folds: Folds) -> tuple[float, float]:
     """The mean over all splits, and its standard error corrected for training sets that overlap."""
     return float(scores.mean()), float(standard_error(scores, held_out_ratio(folds)))
-
-
-def _evaluate_by_refitting(fit: Refitting, y: Array, folds: Folds, how: Scoring) -> CrossValidation:
-    scores, table, pooled = np.empty(len(folds.splits)), HeldOutTable(folds), is_pooled(how, folds)
-    i = 0
-    for r, repeat in enumerate(folds.repeats):
-        for split in repeat:
-            model, X = fit(split.train, split.test)
-            scores[i], predicted = score_model(model, X, y[split.test], how, fit.weights(split.test), pooled=pooled)
-            table.put(r, split.test, predicted)
-            i += 1
-    predictions = table.whole()
-    if pooled:
-        scores = pooled_scores(how, y, predictions, folds)
-    return _result(scores, predictions, how, folds, "refitted")
 
 
 _SQUARES = {None, "neg_mean_squared_error", "mean_squared_error"}

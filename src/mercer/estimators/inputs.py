@@ -22,10 +22,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.data.checks import as_names
+from mercer.data.checks import as_names, check_gram
 from mercer.data.folds import check_names, clusters_of
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, sentence
+from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, covered
 from mercer.kernels import Kernel
@@ -143,17 +144,10 @@ def check_input(
     least : int, default=1
         Fewest rows.
     """
-    how = {} if is_classifier(estimator) else {"multi_output": True, "y_numeric": True}
-    if y is not NO_TARGETS and not how:
-        refuse_mixed_labels(y)
     rows = _objects(kernels, X)
     if rows is None:
-        with with_the_way_out(estimator, None if y is NO_TARGETS else y):
-            if y is NO_TARGETS:
-                return validate_data(estimator, X, accept_sparse=sparse, dtype=np.float64, reset=reset)
-            return validate_data(
-                estimator, X, y, accept_sparse=sparse, dtype=np.float64, reset=reset, ensure_min_samples=least, **how
-            )
+        how = {"accept_sparse": sparse, "dtype": np.float64, "reset": reset, "ensure_min_samples": least}
+        return check_arrays(estimator, X, y, **how)
     if len(rows) < least:
         raise InputError(sentence("The number of rows of X", f"at least {least}", f"{len(rows)}"))
     _check_feature_names(estimator, X, reset=reset)
@@ -164,9 +158,27 @@ def check_input(
     values = np.array(rows.values)
     if y is NO_TARGETS:
         return values
-    y = _check_y(y, estimator=estimator, **how)
+    y = _check_y(y, estimator=estimator, **_target_options(estimator, y))
     check_consistent_length(X, y)
     return values, y
+
+
+def check_arrays(estimator: Any, X: Any, y: Any = NO_TARGETS, **how: Any) -> Any:
+    """X, or X and y (labels for a classifier, numbers otherwise), as scikit-learn validates them."""
+    if y is NO_TARGETS:
+        with with_the_way_out(estimator):
+            return validate_data(estimator, X, **how)
+    options = _target_options(estimator, y)
+    with with_the_way_out(estimator, y):
+        return validate_data(estimator, X, y, **how, **options)
+
+
+def _target_options(estimator: Any, y: Any) -> dict[str, bool]:
+    """scikit-learn's options for the targets of an estimator; refuses labels of several kinds."""
+    if not is_classifier(estimator):
+        return {"multi_output": True, "y_numeric": True}
+    refuse_mixed_labels(y)
+    return {}
 
 
 def as_sample_weight(weights: Any, X: Any, **how: Any) -> Array | None:
@@ -180,7 +192,10 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     if others and only_objects(kernels):
         raise InputError(f"kernels must all take objects or all take numbers; got both: {others[0]!r} takes numbers.")
     if others or hasattr(X, "tocsr"):
-        _refuse_parts(others, X)
+        # a part with columns of its own beside one that takes all columns of a mixed table is refused by name
+        torn = [kernel for kernel in others if isinstance(kernel, Kernel) and _some_part(kernel)]
+        if torn and hasattr(X, "columns"):
+            torn[0].read(X)
         return None
     if only_objects(kernels):
         return as_rows(X, objects=True)
@@ -191,15 +206,20 @@ def _objects(kernels: Sequence[Any], X: Any) -> Rows | None:
     return rows if rows.objects or rows.values.dtype == object else None
 
 
-def _refuse_parts(kernels: Sequence[Any], X: Any) -> None:
-    """Where a part of a kernel has columns of its own and another part takes all of a mixed table: a sentence."""
-    torn = [kernel for kernel in kernels if isinstance(kernel, Kernel) and _some_part(kernel)]
-    if torn and hasattr(X, "columns"):
-        torn[0].read(X)
-
-
 def _some_part(kernel: Kernel) -> bool:
     return kernel.takes_objects or any(map(_some_part, kernel.members().values()))
+
+
+def check_kernels(kernels: Sequence[Kernel], rows: Rows) -> bool:
+    """Validate the rows for every kernel, and return whether they are a kernel matrix."""
+    kinds = {kernel.kind == "gram" for kernel in kernels if kernel.kind != "any"}
+    if len(kinds) > 1:
+        raise InputError("kernels must be all precomputed or none; got both.")
+    for kernel in kernels:
+        kernel.check(rows)
+    if True in kinds:
+        check_gram(rows.dense())
+    return True in kinds
 
 
 def width_of(X: Array) -> int:
@@ -207,8 +227,11 @@ def width_of(X: Array) -> int:
     return 1 if X.ndim == 1 else int(X.shape[1])
 
 
-def object_tags(tags: Any, kernels: Sequence[Any]) -> Any:
-    """What scikit-learn's tools may send: texts and one-dimensional rows where the kernels take objects."""
+def kernel_tags(tags: Any, kernels: Sequence[Any]) -> Any:
+    """Tags of what scikit-learn's tools may send to an estimator with these kernels."""
+    tags.input_tags.pairwise = any(map(is_precomputed, kernels))
+    tags.input_tags.positive_only = any(map(is_positive_only, kernels))
+    tags.input_tags.sparse = all(map(takes_sparse, kernels))
     if all(map(takes_objects, kernels)):
         tags.input_tags.string = True
         if only_objects(kernels):
@@ -232,26 +255,22 @@ _FEWEST = 3  # rows, or groups, that a model is fitted to
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A table as scikit-learn knows it: two dimensions, as many columns as before, by name in any order."""
+    name = type(estimator).__name__
     if hasattr(X, "tocsr"):
-        raise InputError(
-            sentence(f"X of {type(estimator).__name__}", "a dense table", "a sparse matrix", "Use X.toarray().")
-        )
+        raise InputError(sentence(f"X of {name}", "a dense table", "a sparse matrix", "Use X.toarray()."))
     if not hasattr(X, "columns") and not isinstance(X, dict):
-        values = np.asarray(X, dtype=object if _is_mixed(X) else None)
+        X = values = np.asarray(X, dtype=object if _is_mixed(X) else None)
         if values.ndim != 2:
             raise InputError(
-                f"X of {type(estimator).__name__} must be a table with rows and columns; got {values.ndim} dimensions. "
+                f"X of {name} must be a table with rows and columns; got {values.ndim} dimensions. "
                 "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
             )
         if values.dtype.kind == "c":
             raise InputError("Complex data not supported: X must hold real numbers.")
-        if not len(values) or not values.shape[1]:
-            missing = "sample" if not len(values) else "feature"
-            raise InputError(
-                f"Found array with 0 {missing}(s) (shape={values.shape}) while a minimum of 1 is required."
-            )
-        X = values
         columns = values.shape[1]
+        if not values.size:
+            missing, shape = "sample" if not len(values) else "feature", values.shape
+            raise InputError(f"Found array with 0 {missing}(s) (shape={shape}) while a minimum of 1 is required.")
     else:
         columns = len(X.columns) if hasattr(X, "columns") else len(X)
     if reset or not _is_permuted(estimator, X):
@@ -260,7 +279,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         estimator.n_features_in_ = columns
     elif columns != estimator.n_features_in_:
         expected = f"is expecting {estimator.n_features_in_} features as input"
-        raise InputError(f"X has {columns} features, but {type(estimator).__name__} {expected}.")
+        raise InputError(f"X has {columns} features, but {name} {expected}.")
     return X
 
 
@@ -326,16 +345,15 @@ class Beside:
     times: Array | None = None
 
     @classmethod
-    def checked(cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, least: int = _FEWEST) -> Self:
+    def checked(
+        cls, estimator: Any, n: int, sample_weight: Any, groups: Any, time: Any, *, least: int = _FEWEST
+    ) -> Self:
         """Validate what a user gave for n rows, at least so many groups or times."""
         if groups is not None and time is not None:
             raise InputError(f"{type(estimator).__name__} takes groups or time, not both. Remove one of them.")
         weights = check_weights(estimator, sample_weight, n)
-        return cls(
-            weights,
-            _numbers(estimator, "groups", groups, n, least),
-            _numbers(estimator, "time", time, n, least),
-        )
+        numbers = (_numbers(estimator, name, given, n, least) for name, given in (("groups", groups), ("time", time)))
+        return cls(weights, *numbers)
 
     @property
     def clusters(self) -> Array | None:

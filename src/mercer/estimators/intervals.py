@@ -17,7 +17,6 @@ from mercer.insight.intervals import (
     METHODS,
     Coverage,
     check_confidence,
-    gaussian_bounds,
     held_out_bounds,
     held_out_models,
     interval_bounds,
@@ -151,8 +150,13 @@ class IntervalsMixin:
         model = self._model_for(X)
         rows = model.check_rows(X, diag)
         diagonal = model.diagonal_of(rows, diag) if model.kernel_.kind == "gram" else None
-        make: Any = sets_of_model if model is self else sets_of_search
-        sets = make(self, rows, confidence, diagonal, categories)
+        confidence, fitted = check_confidence(confidence), model.fitted_
+        _refuse_uncovered(fitted)
+        alike = _match_categories(categories, len(fitted.targets), len(rows))
+        if model is self:
+            sets = sets_of_model(fitted, rows, confidence, diagonal, alike)
+        else:
+            sets = sets_of_search(self, fitted, rows, confidence, diagonal, alike)
         return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
 
     def coverage(
@@ -189,31 +193,27 @@ class IntervalsMixin:
         return coverage_of(bounds, y, confidence, method)
 
 
-def sets_of_model(model: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any) -> list[list[Array]]:
+def sets_of_model(
+    fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
+) -> list[list[Array]]:
     """For each target, and each new row, the union of intervals; alpha and kernel stay as they are."""
-    confidence, fitted = check_confidence(confidence), model.fitted_
-    _refuse_uncovered(fitted)
-    alike = _match_categories(categories, len(fitted.targets), len(new))
-    how: dict[str, Any] = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
-    found = []
-    for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True):
-        given = ([fitted.kernel], [float(alpha)], fitted.rows(), y, new, confidence)
-        found.append(conformal_sets(*given, **how, diagonal=diagonal, alike=alike))
-    return found
+    how: Any = {"intercept": fitted.intercept, "solver": "auto" if fitted.primal is None else "primal"}
+    how |= {"diagonal": diagonal, "alike": alike}
+    return [
+        conformal_sets([fitted.kernel], [float(alpha)], fitted.rows(), y, new, confidence, **how)
+        for y, alpha in zip(fitted.targets.T, fitted.alphas, strict=True)
+    ]
 
 
 def sets_of_search(
-    search: Any, new: Rows, confidence: Any, diagonal: Array | None, categories: Any
+    search: Any, fitted: FittedRidge, new: Rows, confidence: float, diagonal: Array | None, alike: Array | None
 ) -> list[list[Array]]:
     """Conformal sets with kernel and alpha chosen again for every value of the new target.
 
     Default ladders are made again from the training rows and the new one, for each new row.
     """
-    confidence, fitted = check_confidence(confidence), search.best_estimator_.fitted_
-    _refuse_uncovered(fitted)
     _refuse_search(search, fitted)
-    alike = _match_categories(categories, len(fitted.targets), len(new))
-    how = {"intercept": fitted.intercept}
+    how: Any = {"intercept": fitted.intercept}
     found: list[list[Array]] = [[] for _ in fitted.targets.T]
     if not any(search.own_ladders()):
         given = (search.kernels_, search.alphas_, fitted.rows())
@@ -223,7 +223,9 @@ def sets_of_search(
     progress = Progress("conformal sets", len(new), search.verbose)
     for place in range(len(new)):
         one = new[place : place + 1]
-        both = Rows(_stack_rows(fitted.X, one.values), fitted.names)
+        parts = [fitted.X, one.values]
+        stacked = vstack(parts).tocsr() if issparse(fitted.X) else np.concatenate(parts)
+        both = Rows(stacked, fitted.names)
         kernels = resolve_kernels(search.kernels, both)
         alphas = resolve_alphas(search.alphas, kernels, both)
         mine = None if alike is None else alike[place : place + 1]
@@ -301,10 +303,6 @@ def _match_categories(categories: Any, n: int, m: int) -> Array | None:
     return np.asarray(new[:, None] == old[None, :])
 
 
-def _stack_rows(X: Any, more: Any) -> Any:
-    return vstack([X, more]).tocsr() if issparse(X) else np.concatenate([X, more])
-
-
 AUTO_METHODS = ("residuals", *METHODS)
 # Rows up to which the factors that jackknife+ is made of stay with their models.
 _KEPT = 2000
@@ -333,12 +331,6 @@ def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple
     votes = np.tensordot(weights, means, axes=1)
     spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
     return votes, spread, weights @ np.array(noises)
-
-
-def by_gaussian(members: Sequence[Member], models: Sequence[Any], Z: Array, confidence: float) -> tuple[Array, Array]:
-    """The normal distribution of the same mean and variance as the committee's mixture."""
-    votes, variance, noise = moments(members, models, Z)
-    return gaussian_bounds(votes, variance, noise, confidence)
 
 
 def by_residuals(votes: Array, out_of_fold: Array, left_out: Array, confidence: float) -> tuple[Array, Array]:

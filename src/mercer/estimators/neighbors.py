@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from mercer.data.checks import check_gram
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import KernelEstimator, check_diagonal, store
-from mercer.estimators.inputs import width_of
+from mercer.estimators.inputs import check_kernels, width_of
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.targets import class_numbers
 from mercer.kernels import Kernel
@@ -28,6 +27,9 @@ class KernelNeighbors(KernelEstimator):
     kernel_: Kernel
     _diagonal_fit: Array
 
+    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
+        store(self, locals())
+
     def _check_count(self, count: Any, n: int) -> None:
         if not is_whole(count, 1) or int(count) > n:
             must_be = f"an integer between 1 and n_samples = {n}"
@@ -38,9 +40,7 @@ class KernelNeighbors(KernelEstimator):
         self._as_fitted = {"n_neighbors": self.n_neighbors}
         self.kernel_ = self.resolved_kernel(width_of(X))
         rows = self._as_rows(X)
-        if self.kernel_.kind == "gram":
-            check_gram(rows.dense())
-        self.kernel_.check(rows)
+        check_kernels([self.kernel_], rows)
         finite_on(self.kernel_, rows)
         self.X_fit_ = X.copy()
         self._diagonal_fit = self.kernel_.diagonal(rows)
@@ -111,9 +111,6 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelNeighbors):  # type: igno
     >>> model.fit([[0.0], [1.0], [5.0]], ["low", "low", "high"]).predict([[0.4], [4.0]]).tolist()
     ['low', 'high']
     """
-
-    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        store(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their labels.
@@ -191,9 +188,6 @@ class KernelNeighborsRegressor(MultiOutputMixin, RegressorMixin, KernelNeighbors
     >>> model.fit([[0.0], [1.0], [5.0]], [1.0, 2.0, 9.0]).predict([[0.4]]).tolist()
     [1.5]
     """
-
-    def __init__(self, kernel: Any = "linear", n_neighbors: int = 1) -> None:
-        store(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the rows and their targets.

@@ -15,7 +15,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
-from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
+from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
 from mercer.selection.plan import Plan
@@ -95,29 +95,24 @@ class NestedCrossValidation(Shown):
 
     def __str__(self) -> str:
         distinct = len({(repr(c["kernel"]), str(c["alpha"])) for c in self.chosen})
-        agreed = (
-            "All outer folds chose the same candidate"
-            if distinct == 1
-            else f"The outer folds chose {distinct} candidates"
-        )
+        agreed = f"The outer folds chose {distinct} candidates"
+        if distinct == 1:
+            agreed = "All outer folds chose the same candidate"
         error = f" +- {self.standard_error:.2g} (one standard error; "
         if np.isnan(self.standard_error):
             error = " (one score, so no standard error; "
-        words = (
-            f"Out-of-sample {self.scoring}: {self.mean:.4g}{error}"
-            f"{self.folds}; {self.route}).\n"
-            f"Cross-validation score of the best candidate: {self.mean + self.optimism:.4g}, optimistic by "
-            f"{self.optimism:.2g}"
-        )
         cause = "selection and scoring use the same folds" if self.candidates > 1 else "folds of different size"
-        words += f" ({cause}). {agreed}."
+        words = (
+            f"Out-of-sample {self.scoring}: {self.mean:.4g}{error}{self.folds}; {self.route}).\n"
+            f"Cross-validation score of the best candidate: {self.mean + self.optimism:.4g}, optimistic by "
+            f"{self.optimism:.2g} ({cause}). {agreed}."
+        )
         if len(self.chosen) != self.scores.size:  # scores of pooled folds have no fold of their own
             return words
+        by_fold = zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
         rows = [
             [i + 1, repr(choice["kernel"]), _number(choice["alpha"]), float(inner), float(outer)]
-            for i, (choice, inner, outer) in enumerate(
-                zip(self.chosen, self.inner_scores.ravel(), self.scores.ravel(), strict=True)
-            )
+            for i, (choice, inner, outer) in enumerate(by_fold)
         ]
         return words + "\n\n" + text_table(["fold", "kernel", "alpha", "inner", "outer"], rows)
 
@@ -180,16 +175,12 @@ def nested_cross_validate(
     ((1, 5), 5)
     """
     if isinstance(search, Pipeline):
-        return _nested_pipeline(search, X, y, cv, repeats, inner, groups, sample_weight, random_state)
+        draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
+        return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)
     if not isinstance(search, SearchCore):
-        raise InputError(
-            sentence(
-                "search, the first argument of nested_cross_validate,",
-                "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one",
-                type(search).__name__,
-                "For a fixed model, use cross_validate.",
-            )
-        )
+        what = "search, the first argument of nested_cross_validate,"
+        must_be = "KernelRidgeCV, KernelRidgeClassifierCV or a Pipeline that ends in one"
+        raise InputError(sentence(what, must_be, type(search).__name__, "For a fixed model, use cross_validate."))
     for name in ("extend_grid", "tune"):
         if getattr(search, name, False):
             raise InputError(
@@ -234,18 +225,9 @@ def _nested_result(
 ) -> NestedCrossValidation:
     mean, error = mean_and_error(scores, folds)
     shape = (len(folds.repeats), -1)
-    optimism = float(inner.mean() - mean)
+    optimism, inner = float(inner.mean() - mean), inner.reshape(shape)
     return NestedCrossValidation(
-        scores.reshape(shape),
-        mean,
-        error,
-        chosen,
-        optimism,
-        inner.reshape(shape),
-        predictions,
-        how.name,
-        folds.label,
-        route,
+        scores.reshape(shape), mean, error, chosen, optimism, inner, predictions, how.name, folds.label, route
     )
 
 
@@ -260,68 +242,39 @@ def _inner(inner: Any, X: Any, y: Any, groups: Array | None, random_state: Seed,
     y = np.asarray(y)
 
     def draw_on(rows: Array) -> Folds:
-        return draw(
-            inner,
-            X[rows],
-            y[rows],
-            groups=None if groups is None else groups[rows],
-            random_state=random_state,
-            classifier=is_classifier(search),
-        )
+        own = None if groups is None else groups[rows]
+        return draw(inner, X[rows], y[rows], groups=own, random_state=random_state, classifier=is_classifier(search))
 
     return draw_on
 
 
 def _nested_pipeline(
-    pipeline: Pipeline,
-    X: Any,
-    y: Any,
-    cv: Any,
-    repeats: int,
-    inner: Any,
-    groups: Any,
-    sample_weight: Any,
-    random_state: Seed,
+    pipeline: Pipeline, X: Any, y: Any, cv: Any, draws: dict[str, Any], inner: Any, sample_weight: Any
 ) -> NestedCrossValidation:
-    last = pipeline.steps[-1][1]
+    """Scores of a Pipeline that ends in a search, refitted in every outer fold; `draws` says how these are drawn."""
+    name, last = pipeline.steps[-1]
     if not isinstance(last, SearchCore):
-        raise InputError(
-            sentence(
-                "The last step of the Pipeline",
-                "KernelRidgeCV or KernelRidgeClassifierCV",
-                type(last).__name__,
-                "For a fixed model, use cross_validate.",
-            )
-        )
+        what, must_be = "The last step of the Pipeline", "KernelRidgeCV or KernelRidgeClassifierCV"
+        raise InputError(sentence(what, must_be, type(last).__name__, "For a fixed model, use cross_validate."))
     classifier = is_classifier(last)
     rows = np.empty((len(y), 0)) if isinstance(X, Mapping) else X  # of which splitters count the rows
-    folds = draw(cv, rows, y, repeats=repeats, groups=groups, random_state=random_state, classifier=classifier)
+    folds = draw(cv, rows, y, classifier=classifier, **draws)
     how = resolve_scoring(last.scoring, classifier=classifier)
+    settings = {"checkpoint": None}  # each fold is other data
     if inner is not None:
-        name = pipeline.steps[-1][0]
-        chosen_cv = None if isinstance(inner, str) and inner == "leave-one-out" else inner
-        pipeline = clone(pipeline).set_params(**{f"{name}__cv": chosen_cv})
-    pipeline = clone(pipeline).set_params(**{f"{pipeline.steps[-1][0]}__checkpoint": None})  # each fold is other data
-    fit = Refitting(pipeline, X, y, sample_weight, groups)
-    y = np.asarray(y)
-    scores, best, chosen = np.empty(len(folds.splits)), np.empty(len(folds.splits)), []
-    table, pooled, digits, tried = HeldOutTable(folds), is_pooled(how, folds), [], []
-    i = 0
-    for r, repeat in enumerate(folds.repeats):
-        for split in repeat:
-            model, rows = fit(split.train, split.test)
-            weights = fit.weights(split.test)
-            scores[i], predicted = score_model(model, rows, y[split.test], how, weights, pooled=pooled)
-            fitted = model.steps[-1][1]
-            best[i] = fitted.best_score_
-            chosen.append({"kernel": fitted.best_kernel_, "alpha": fitted.alpha_})
-            digits.append(fitted.digits_)
-            tried.append(len(fitted.cv_results_["params"]))
-            table.put(r, split.test, predicted)
-            i += 1
-    predictions = table.whole()
-    if pooled:
-        scores = pooled_scores(how, y, predictions, folds)
-        best = np.array([part.mean() for part in np.split(best, np.cumsum([len(r) for r in folds.repeats])[:-1])])
-    result = _nested_result(scores, best, chosen, predictions, folds, how, "pipeline refitted in every outer fold")
+        settings["cv"] = None if isinstance(inner, str) and inner == "leave-one-out" else inner
+    pipeline = clone(pipeline).set_params(**{f"{name}__{key}": value for key, value in settings.items()})
+    fit = Refitting(pipeline, X, y, sample_weight, draws["groups"])
+    scores, predictions, searches = score_splits(fit, folds, how, _chosen_by)
+    chosen, best, digits, tried = zip(*searches, strict=True)
+    inner_scores = np.reshape(best, (len(scores), -1)).mean(axis=1)  # one for each score of pooled folds
+    route = "pipeline refitted in every outer fold"
+    result = _nested_result(scores, inner_scores, list(chosen), predictions, folds, how, route)
     return replace(result, digits=min(digits), candidates=max(tried))
+
+
+def _chosen_by(pipeline: Pipeline) -> tuple[dict[str, Any], float, float, int]:
+    """What the search at the end of a fitted Pipeline chose, its inner score, correct digits and candidates."""
+    search = pipeline.steps[-1][1]
+    chosen = {"kernel": search.best_kernel_, "alpha": search.alpha_}
+    return chosen, search.best_score_, search.digits_, len(search.cv_results_["params"])

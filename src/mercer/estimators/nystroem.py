@@ -22,7 +22,6 @@ from mercer.estimators.base import store, warn_if_not_mercer
 from mercer.estimators.nystroem_base import (
     StreamingEstimator,
     new_blocks,
-    open_source,
     warn_if_landmarks_lost,
 )
 from mercer.estimators.parameters import resolve
@@ -34,7 +33,6 @@ from mercer.selection.plan import Rates
 from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
 from mercer.solvers.plan import digits_left
-from mercer.streaming.blocks import Source
 from mercer.streaming.losses import class_counts
 from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan
@@ -173,9 +171,6 @@ class NystroemCore(StreamingEstimator):
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
         return fresh._settle(fresh._open(X, y, sample_weight)).plan(rates)  # noqa: SLF001 - a copy of itself
 
-    def _open(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
-        return open_source(self, X, y, sample_weight, labels=self._classifies, reset=reset)
-
     def _fit_pass(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
         self._begin()
         source = self._open(X, y, sample_weight)
@@ -195,7 +190,12 @@ class NystroemCore(StreamingEstimator):
 
     def publish(self) -> None:
         """Set the attributes that follow from what predictions need."""
-        raise NotImplementedError
+        self.dual_coef_ = self._out(self._dual)
+        self.intercept_ = self._out(self._intercept[None])[0]
+
+    def _out(self, table: Array) -> Array:
+        """A table with a column per target, or its column for a regressor of one target."""
+        return table[:, 0] if not self._classifies and self._one_target else table
 
     def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Add rows to the sums."""
@@ -218,18 +218,15 @@ class NystroemCore(StreamingEstimator):
     def _refuse_another(self, work: FoldSums) -> None:
         """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
         owner = type(self).__name__
-        for name, before in self._as_fitted.items():
-            now = getattr(self, name)
+        kernel, intercept = resolve(owner, self.kernel, self.n_features_in_), bool(self.fit_intercept)
+        given = {name: getattr(self, name) for name in self._as_fitted} | {"kernel": kernel, "fit_intercept": intercept}
+        used = self._as_fitted | {"kernel": work.sides[0].features.kernel, "fit_intercept": work.intercept}
+        for name, now in given.items():
+            before = used[name]
             if now is not before and not np.array_equal(now, before):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
                 must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
                 raise InputError(sentence(f"{name} of {owner}", must_be, got, "Call fit to start again."))
-        kernel = resolve(owner, self.kernel, self.n_features_in_)
-        before = {"kernel": work.sides[0].features.kernel, "fit_intercept": work.intercept}
-        for name, now in (("kernel", kernel), ("fit_intercept", bool(self.fit_intercept))):
-            if now != before[name]:
-                must_be = f"the same as in the first fit, {before[name]!r}"
-                raise InputError(sentence(f"{name} of {owner}", must_be, repr(now), "Call fit to start again."))
 
     # -- prediction -------------------------------------------------------------------------------
 
@@ -341,14 +338,6 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         self
         """
         return self._fit_pass(X, y, sample_weight, more=False)
-
-    def publish(self) -> None:
-        """Set the attributes that follow from what predictions need."""
-        self.dual_coef_ = self._out(self._dual)
-        self.intercept_ = self._out(self._intercept[None])[0]
-
-    def _out(self, table: Array) -> Array:
-        return table[:, 0] if self._one_target else table
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
@@ -509,10 +498,6 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         super()._solve(work, state)
         self.classes_ = work.targets.classes
 
-    def publish(self) -> None:
-        """Set the attributes that follow from what predictions need."""
-        self.dual_coef_, self.intercept_ = self._dual, self._intercept
-
     def decision_function(self, X: Any) -> Array:
         """Regression on the labels: positive for the second of two classes, or one column per class.
 
@@ -555,5 +540,4 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
         ndarray of shape (n_rows,)
         """
         for values in self._value_blocks(X):
-            chosen = label_numbers(values)
-            yield np.asarray(self.classes_[chosen])
+            yield np.asarray(self.classes_[label_numbers(values)])

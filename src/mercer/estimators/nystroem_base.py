@@ -12,13 +12,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mercer.data.checks import KeywordHints
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import IllConditionedWarning, InputError, nearest, sentence, warn
 from mercer.estimators.base import forget, set_kernel_params
-from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, with_the_way_out
+from mercer.estimators.inputs import as_sample_weight, check_arrays
 from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
@@ -35,6 +34,7 @@ from mercer.text import counted
 PREDICTED_AT_ONCE = 32_768  # rows
 _READ_AT_ONCE = 65_536
 _FEW_LOST = 0.05  # share of the landmarks
+_FLOATS = [np.float64, np.float32]  # types of numbers that are read as they are
 _ENDLESS = 10**9  # rows, where more may come
 
 
@@ -59,7 +59,6 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
         tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in self._kernels())
         return tags
 
@@ -93,6 +92,31 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The alphas for n rows and so many targets, from a sample of rows."""
         raise NotImplementedError
 
+    def _open(
+        self, X: Any, y: Any, weights: Any = None, groups: Any = None, *, reset: bool = True, least: int = 1
+    ) -> Source:
+        """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+        labels = self._classifies
+        if is_stream(X, y):
+            source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
+            if source.targets is None:
+                raise InputError(f"y of {type(self).__name__} must be given to fit; got None.")
+            _check_columns(self, source, reset=reset)
+            return source
+        table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
+        if labels:
+            check_classification_targets(truth)
+        weights = as_sample_weight(weights, table)
+        return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+
+    def _find_labels(self, source: Source) -> LabelLosses:
+        """The classes: those given to `partial_fit`, or those that a pass finds."""
+        given = getattr(self, "_known", None)
+        if given is None:
+            given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=self.backend)["labels"]
+        refuse_one_class(type(self).__name__, given, np.ones(len(given)))
+        return LabelLosses(given)
+
     def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
         """Everything that the passes need, from a sample of rows; `more` rows may come later."""
         self._validate()
@@ -101,11 +125,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         sample = drawn_sample(source, choice, self._kernel_count(), folds, seed, self.backend)
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
-        targets: SummedTargets
-        if self._classifies:
-            targets = find_labels(owner, source, self.backend, getattr(self, "_known", None))
-        else:
-            targets = numbers_of(sample)
+        targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
         kernels = self._resolve_kernels(rows)
         for kernel in kernels:
             if kernel.kind in ("gram", "objects"):
@@ -139,31 +159,8 @@ def is_stream(X: Any, y: Any = None) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def open_source(
-    estimator: Any, X: Any, y: Any, weights: Any = None, groups: Any = None, *, labels: bool, reset: bool = True,
-    least: int = 1,
-) -> Source:  # fmt: skip
-    """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
-    if is_stream(X, y):
-        source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
-        if source.targets is None:
-            raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
-        _columns(estimator, source, reset=reset)
-        return source
-    if labels:
-        refuse_mixed_labels(y)
-    how = {} if labels else {"multi_output": True, "y_numeric": True}
-    with with_the_way_out(estimator, y):
-        table, truth = validate_data(
-            estimator, X, y, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=least, **how
-        )
-    if labels:
-        check_classification_targets(truth)
-    weights = as_sample_weight(weights, table)
-    return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
-
-
-def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
+def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+    """Keep the number and names of columns (`reset`), or raise an error if they are not those of the first fit."""
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = source.width
@@ -185,8 +182,7 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
     if not is_stream(X):
-        with with_the_way_out(estimator):
-            table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
+        table = check_arrays(estimator, X, dtype=_FLOATS, reset=False)
         for start in range(0, len(table), PREDICTED_AT_ONCE):
             yield np.ascontiguousarray(table[start : start + PREDICTED_AT_ONCE], dtype=np.float64)
         return
@@ -215,38 +211,21 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if np.ndim(given) != 2:
         must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
-    rows = _as_numbers(owner, _in_order(owner, given, getattr(estimator, "feature_names_in_", None)), columns)
+    names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
+    if names is not None and hasattr(given, "columns"):  # in the order of X
+        there = [str(name) for name in given.columns]
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
+        given = np.asarray(given)[:, [there.index(name) for name in names]]
+    try:
+        rows = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")
-        raise InputError(sentence(f"landmarks of {owner}", f"rows of {columns} finite numbers, as X has", got))
+        raise InputError(sentence(f"landmarks of {owner}", must_be, got))
     return LandmarkChoice(rows, method, seconds)
-
-
-def _in_order(owner: str, given: Any, names: Any) -> Any:
-    """Landmarks that have names, with their columns as X has them."""
-    if names is None or not hasattr(given, "columns"):
-        return given
-    there = [str(name) for name in given.columns]
-    missing = [name for name in names if name not in there]
-    if missing:
-        raise InputError(f"landmarks of {owner} need the column {missing[0]!r}. {nearest(missing[0], there)}")
-    return np.asarray(given)[:, [there.index(name) for name in names]]
-
-
-def _as_numbers(owner: str, given: Any, columns: int) -> Array:
-    try:
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        must_be = f"rows of {columns} finite numbers, as X has"
-        raise InputError(sentence(f"landmarks of {owner}", must_be, "text or objects")) from None
-
-
-def find_labels(owner: str, source: Source, backend: Any, given: Any = None) -> LabelLosses:
-    """The classes: those given, or those that a pass finds."""
-    if given is None:
-        given = run_pass(source, FindLabels(), at_once=_READ_AT_ONCE, backend=backend)["labels"]
-    refuse_one_class(owner, given, np.ones(len(given)))
-    return LabelLosses(given)
 
 
 def warn_if_landmarks_lost(owner: str, features: Features) -> None:

@@ -14,13 +14,9 @@ from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
-from mercer.estimators.nystroem_base import (
-    StreamingEstimator,
-    open_source,
-    warn_if_landmarks_lost,
-)
+from mercer.estimators.nystroem_base import StreamingEstimator, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.search_core import warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
 from mercer.kernels import Kernel
 from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
@@ -39,6 +35,7 @@ _FAMILY = 10  # kernels that a name stands for, about
 class NystroemSearchCore(StreamingEstimator):
     """A search on the features of landmarks."""
 
+    best_estimator_: NystroemRidge | NystroemRidgeClassifier
     _words: str
 
     def __init__(
@@ -92,7 +89,7 @@ class NystroemSearchCore(StreamingEstimator):
     def _open_search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
         self._begin()
         self._validate()  # before the table is read
-        source = open_source(self, X, y, sample_weight, groups, labels=self._classifies, least=2)
+        source = self._open(X, y, sample_weight, groups, least=2)
         return self._settle(source, int(self.cv))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -125,15 +122,12 @@ class NystroemSearchCore(StreamingEstimator):
         found = search.run()
         table = found.table
         how = "by hash" if search.ranked is None else "dealt in the order of a hash"
-        self.folds_ = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
-        choice = table.choose(self.rule, self.folds_, found.failures)
+        folds = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
+        choice = table.choose(self.rule, folds, found.failures)
+        keep_choice(self, table, choice, folds)
         k, a = choice.kernel, choice.alphas[0]
-        self.kernels_, self.alphas_, self.table_, self.choice_ = list(table.kernels), table.alphas, table, choice
-        self.cv_results_ = table.results()
-        self.best_kernel_, self.alpha_ = self.kernels_[k], float(self.alphas_[a])
-        self.best_score_ = float(table.mean[k, a, 0])
+        self.alpha_ = float(table.alphas[a])
         self.digits_ = digits_left(SUMMED * table.worst_condition(choice))
-        self.best_index_ = k * len(table.alphas) + a
         self.landmark_check_ = landmark_check(found.swept[k], found.totals, search.sides[k].features.count)
         self.fold_rows_ = found.totals.rows.astype(np.intp)
         if found.nested is not None:
@@ -184,8 +178,7 @@ class NystroemSearchCore(StreamingEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_targets)
         """
         check_is_fitted(self, "best_estimator_")
-        found: Array = self.best_estimator_.predict(X)
-        return found
+        return self.best_estimator_.predict(X)
 
     def predict_blocks(self, X: Any) -> Iterator[Array]:
         """Predictions that do not fit in memory: those of one block of rows after the other.
@@ -200,8 +193,7 @@ class NystroemSearchCore(StreamingEstimator):
         iterator of ndarray
         """
         check_is_fitted(self, "best_estimator_")
-        found: Iterator[Array] = self.best_estimator_.predict_blocks(X)
-        return found
+        return self.best_estimator_.predict_blocks(X)
 
     def explain(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, rates: Rates | None = None
@@ -358,6 +350,7 @@ random_state, verbose
     """
 
     _classifies: ClassVar[bool] = True
+    best_estimator_: NystroemRidgeClassifier
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of the best candidate.
@@ -372,5 +365,4 @@ random_state, verbose
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self, "best_estimator_")
-        winner: NystroemRidgeClassifier = self.best_estimator_
-        return winner.decision_function(X)
+        return self.best_estimator_.decision_function(X)

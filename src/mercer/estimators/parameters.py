@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from mercer.kernels import (
     Sigmoid,
 )
 from mercer.tables import TableEncoder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -103,18 +100,9 @@ def validate(estimator: Any) -> None:
 
 
 NAMES = (
-    "additive_chi2",
-    "chi2",
-    "cosine",
-    "gaussian",
-    "laplacian",
-    "linear",
-    "poly",
-    "polynomial",
-    "precomputed",
-    "rbf",
+    "additive_chi2", "chi2", "cosine", "gaussian", "laplacian", "linear", "poly", "polynomial", "precomputed", "rbf",
     "sigmoid",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,11 +137,8 @@ def resolve(owner: str, kernel: Any, columns: int, settings: KernelSettings = DE
     if isinstance(kernel, str):
         return _from_name(owner, kernel, columns, settings)
     if isinstance(kernel, type):
-        raise InputError(
-            sentence(
-                f"kernel of {owner}", "a kernel object", f"the class {kernel.__name__}", f"Write {kernel.__name__}()."
-            )
-        )
+        name = kernel.__name__
+        raise InputError(sentence(f"kernel of {owner}", "a kernel object", f"the class {name}", f"Write {name}()."))
     if callable(kernel):
         return Custom(RowFunction(kernel, settings.params or {}))
     raise InputError(sentence(f"kernel of {owner}", "a kernel, a name or a function", repr(kernel)))
@@ -198,9 +183,8 @@ def _from_name(owner: str, name: str, columns: int, settings: KernelSettings) ->
             return AdditiveChi2()
         case "precomputed":
             return Precomputed()
-    raise InputError(
-        sentence(f"kernel of {owner}", "a known name, a kernel or a function", repr(name), nearest(name, NAMES))
-    )
+    must_be = "a known name, a kernel or a function"
+    raise InputError(sentence(f"kernel of {owner}", must_be, repr(name), nearest(name, NAMES)))
 
 
 def _polynomial(owner: str, scale: float, settings: KernelSettings) -> Kernel:

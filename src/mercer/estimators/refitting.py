@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -98,56 +99,46 @@ def _one_each(sample_weight: Any, n: int) -> Array:
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(n, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n,):
-        raise InputError(
-            sentence("sample_weight", f"an array of length {n}, one value per row", f"shape {weights.shape}")
-        )
+        must_be = f"an array of length {n}, one value per row"
+        raise InputError(sentence("sample_weight", must_be, f"shape {weights.shape}"))
     return weights
 
 
-def score_model(
-    model: Any, X: Any, y: Array, how: Scoring, weights: Array | None = None, *, pooled: bool = False
-) -> tuple[float, Array]:
-    """Score and predictions of a fitted model, by the same scoring; no score where it is to be pooled."""
-    predicted = np.asarray(model.predict(X))
+def score_splits(
+    fit: Refitting, folds: Folds, how: Scoring, read: Callable[[Any], Any] = lambda _: None
+) -> tuple[Array, Array, list[Any]]:
+    """Scores and held-out predictions of models fitted to all splits, and what `read` returns for each of the models.
+
+    Splits of one row have no score of their own: each repeat then has one score, of all its held-out predictions.
+    """
+    pooled = how.pools(np.array([len(split.test) for split in folds.splits]))
+    scores, parts, facts = [], [], []
+    for repeat, splits in enumerate(folds.repeats):
+        for split in splits:
+            model, X = fit(split.train, split.test)
+            y, predicted = fit.y[split.test], np.asarray(model.predict(X))
+            parts.append((repeat, split.test, predicted))
+            facts.append(read(model))
+            if how.scorer is not None and not pooled and not (how.needs_many and len(y) == 1):
+                scores.append(how.score_by(model, X, y, fit.weights(split.test)))
+            elif not pooled:
+                scores.append(how.score_rows(y, predicted))
+    predictions = _predictions_by_repeat(folds, parts)
     if pooled:
-        return np.nan, predicted
-    if how.scorer is not None and not (how.needs_many and len(y) == 1):
-        return how.score_by(model, X, y, weights), predicted
-    return how.score_rows(y, predicted), predicted
+        tested = [np.concatenate([split.test for split in splits]) for splits in folds.repeats]
+        scores = [how.score_rows(fit.y[rows], predictions[r][rows]) for r, rows in enumerate(tested)]
+    return np.array(scores), predictions, facts
 
 
-def is_pooled(how: Scoring, folds: Folds) -> bool:
-    """Whether all folds are of one row, which has no score of its own."""
-    return how.pools(np.array([len(split.test) for split in folds.splits]))
-
-
-def pooled_scores(how: Scoring, y: Array, predictions: Array, folds: Folds) -> Array:
-    """One score of all held-out predictions for each repeat."""
-    tested = [np.concatenate([split.test for split in repeat]) for repeat in folds.repeats]
-    return np.array([how.score_rows(y[rows], predictions[r][rows]) for r, rows in enumerate(tested)])
-
-
-class HeldOutTable:
-    """Predictions of every repeat, filled in as they come: the type of what is predicted, if all rows are."""
-
-    def __init__(self, folds: Folds) -> None:
-        self.shape = (len(folds.repeats), folds.n)
-        self.values: Array | None = None
-
-    def put(self, repeat: int, rows: Array, predicted: Array) -> None:
-        """What one model said."""
-        if self.values is None:
-            numbers = predicted.dtype.kind == "f"
-            shape = (*self.shape, *predicted.shape[1:])
-            self.values = np.full(shape, np.nan) if numbers else np.full(shape, None, dtype=object)
-            self.kind = predicted.dtype
-        self.values[repeat, rows] = predicted
-        self.kind = np.promote_types(self.kind, predicted.dtype)
-
-    def whole(self) -> Array:
-        """All of them; rows that were never tested have NaN, or None in place of a label."""
-        if self.values is None:
-            raise InputError("cv must yield at least one split; got none.")
-        if self.values.dtype == object and all(value is not None for value in self.values.ravel()):
-            return self.values.astype(self.kind)
-        return self.values
+def _predictions_by_repeat(folds: Folds, parts: list[tuple[int, Array, Array]]) -> Array:
+    """Predictions of every repeat, from repeat, rows and predictions of each split; NaN or None for untested rows."""
+    if not parts:
+        raise InputError("cv must yield at least one split; got none.")
+    first = parts[0][2]
+    untested = np.nan if first.dtype.kind == "f" else None
+    values = np.full((len(folds.repeats), folds.n, *first.shape[1:]), untested)
+    for repeat, rows, predicted in parts:
+        values[repeat, rows] = predicted
+    if values.dtype == object and all(value is not None for value in values.ravel()):
+        return values.astype(np.result_type(*(predicted for _, _, predicted in parts)))
+    return values

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, check_gram, check_weights
+from mercer.data.checks import KeywordHints, check_weights
 from mercer.data.folds import Copies, Folds, by_chance, draw
 from mercer.data.rows import Array, File, Rows
 from mercer.errors import (
@@ -24,8 +24,8 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.base import forget, listed_kernels, set_kernel_params
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, object_tags
-from mercer.estimators.parameters import is_positive_only, is_precomputed, takes_sparse, validate
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
+from mercer.estimators.parameters import takes_sparse, validate
 from mercer.estimators.refitting import Refitting
 from mercer.estimators.targets import Targets
 from mercer.kernels import Kernel
@@ -62,30 +62,13 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     _model: ClassVar[Any]  # the class of the best candidate
 
     def __sklearn_tags__(self) -> Any:
-        tags, listed = super().__sklearn_tags__(), listed_kernels(self.kernels)
-        tags.input_tags.pairwise = any(is_precomputed(kernel) for kernel in listed)
-        tags.input_tags.positive_only = any(is_positive_only(kernel) for kernel in listed)
-        tags.input_tags.sparse = all(takes_sparse(kernel) for kernel in listed)
-        return object_tags(tags, listed)
+        return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
 
     def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
         """X, or X and y, validated as scikit-learn does."""
         listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
-
-    def _candidates(self, X: Any) -> tuple[Rows, list[Kernel], Array]:
-        """Kernels and alphas, from all of X and before any split."""
-        rows = Rows(X, getattr(self, "feature_names_in_", None))
-        kernels = resolve_kernels(self.kernels, rows)
-        kinds = {kernel.kind == "gram" for kernel in kernels if kernel.kind != "any"}
-        if len(kinds) > 1:
-            raise InputError("kernels must be all precomputed or none; got both.")
-        for kernel in kernels:
-            kernel.check(rows)
-        if True in kinds:
-            check_gram(rows.dense())
-        return rows, kernels, resolve_alphas(self.alphas, kernels, rows)
 
     def prepare(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -113,10 +96,12 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if weights is not None:
             check_weights(type(self).__name__, weights)
         targets = Targets.read(self, y, weights, by_split=True)
-        rows, kernels, alphas = self._candidates(X)
+        rows = Rows(X, getattr(self, "feature_names_in_", None))
+        kernels = resolve_kernels(self.kernels, rows)  # from all rows, before any split
+        gram = check_kernels(kernels, rows)
+        alphas = resolve_alphas(self.alphas, kernels, rows)
         folds = self._folds(X, targets.y, groups)
         scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
-        gram = any(kernel.kind == "gram" for kernel in kernels)
         how = {"intercept": bool(self.fit_intercept), "gram": gram, "per_target": bool(self.alpha_per_target)}
         return targets.search(rows, folds, scoring, **how), kernels, alphas
 
@@ -190,17 +175,10 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             if finished is not None:
                 self.cv_results_ = finished.results()
             raise
-        self.kernels_, self.alphas_ = list(table.kernels), table.alphas
         grown = len(table.kernels) * len(table.alphas) > len(kernels) * len(alphas)
         self.plan_ = search.plan(table.kernels, table.alphas) if grown else plan
-        self.folds_, self.table_ = search.folds, table
-        self.cv_results_ = table.results()
-        self.best_kernel_ = self.kernels_[choice.kernel]
-        mean = table.mean[choice.kernel]
-        self.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+        keep_choice(self, table, choice, search.folds)
         self.digits_ = table.digits(choice)
-        self.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
-        self.choice_ = choice
         self._warn(table, choice, search.failures)
         return choice
 
@@ -248,9 +226,8 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 MercerWarning,
             )
             return table, choice
-        for kernels, alphas, axis in ((table.kernels, [self.tuned_.alpha], 1), ([self.tuned_.kernel], None, 0)):
-            rungs = table.alphas if alphas is None else np.array(alphas)
-            table = self._add(search, table, kernels, rungs, axis)
+        table = self._add(search, table, table.kernels, np.array([self.tuned_.alpha]), 1)
+        table = self._add(search, table, [self.tuned_.kernel], table.alphas, 0)
         return table, table.choose(self.rule, search.folds, search.failures)
 
     def _finish(self, search: Search, X: Any, values: Array) -> None:
@@ -354,12 +331,9 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         str
         """
         check_is_fitted(self, "best_estimator_")
-        many = len(self.kernels_) * len(self.alphas_) > 1
+        tried = f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')}"
         lines = [
-            (
-                f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')} by "
-                f"{self.folds_.label}, method {self.plan_.chosen.name}."
-            ),
+            f"{tried} by {self.folds_.label}, method {self.plan_.chosen.name}.",
             self.table_.text(self.choice_, self.folds_),
             f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
         ]
@@ -367,12 +341,22 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             lines.append(
                 f"Refitting {counted(self._replayed, 'split')} agreed to {self.verified_:.1e}, in the units of y."
             )
-        if many:
+        if len(self.kernels_) * len(self.alphas_) > 1:
             lines.append(
                 "The score of the best candidate is optimistic because it was used for selection; "
                 "nested_cross_validate estimates by how much."
             )
         return Text("\n".join(lines))
+
+
+def keep_choice(search: Any, table: SearchTable, choice: Winner, folds: Folds) -> None:
+    """Set the attributes of a fitted search that say what was tried and chosen."""
+    search.table_, search.choice_, search.folds_ = table, choice, folds
+    search.kernels_, search.alphas_, search.cv_results_ = list(table.kernels), table.alphas, table.results()
+    search.best_kernel_ = table.kernels[choice.kernel]
+    mean = table.mean[choice.kernel]
+    search.best_score_ = float(np.mean([mean[a, t] for t, a in enumerate(choice.alphas)]))
+    search.best_index_ = choice.kernel * len(table.alphas) + choice.alphas[0]
 
 
 def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores", digits: float | None = None) -> None:

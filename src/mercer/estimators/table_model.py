@@ -289,9 +289,7 @@ class FeatureClassifier(FeatureRegressor):
 
     def predict(self, X: Any) -> Array:
         """The label with the largest decision value."""
-        values = self._values(X)
-        chosen = label_numbers(values)
-        return np.asarray(self.classes_[chosen])
+        return np.asarray(self.classes_[label_numbers(self._values(X))])
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, if the model was calibrated."""

@@ -62,20 +62,17 @@ class Targets:
         if not is_classifier(estimator):
             numbers = np.asarray(y, dtype=np.float64)
             return cls(numbers, numbers.reshape(len(numbers), -1), sample_weight, sample_weight)
-        classes, given = Classes(*class_numbers(y)), estimator.class_weight
-        refuse_one_class(type(estimator).__name__, classes.labels, classes.counts(sample_weight))
+        name, classes, given = type(estimator).__name__, Classes(*class_numbers(y)), estimator.class_weight
         y, weights = np.asarray(y), sample_weight
-        if by_split and isinstance(given, str):
-            return cls(y, classes.targets(), weights, sample_weight, classes, y)
-        if given is not None:  # "balanced" counts a row of weight two as two rows
+        balance = y if by_split and isinstance(given, str) else None
+        if given is not None and balance is None:  # "balanced" counts a row of weight two as two rows
             weights = np.ones(len(y)) if weights is None else weights
             own = balanced(classes.numbers, weights) if isinstance(given, str) else compute_sample_weight(given, y)
             weights = np.asarray(weights * own)
             if (weights < 0).any():
-                must_be = "numbers of at least 0, by class"
-                raise InputError(sentence(f"class_weight of {type(estimator).__name__}", must_be, repr(given)))
-        refuse_one_class(type(estimator).__name__, classes.labels, classes.counts(weights))
-        return cls(y, classes.targets(), weights, sample_weight, classes)
+                raise InputError(sentence(f"class_weight of {name}", "numbers of at least 0, by class", repr(given)))
+        refuse_one_class(name, classes.labels, classes.counts(weights))
+        return cls(y, classes.targets(), weights, sample_weight, classes, balance)
 
     def search(
         self, rows: Rows, folds: Folds, scoring: Scoring, *, intercept: bool, gram: bool, per_target: bool = False

@@ -7,7 +7,7 @@ of leaving R out (docs/derivations, section 28). More rows are appended to the C
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import RidgeCore
+from mercer.estimators.parameters import is_precomputed
 from mercer.estimators.refitting import like_training
-from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import between, underflow_is_zero
 from mercer.solvers.cholesky import Cholesky, NotPositiveDefinite
 from mercer.solvers.dual import DualSolved, Solution
@@ -26,14 +26,14 @@ from mercer.solvers.fitted import FittedRidge, count_cancelled
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.plan import EPS
 
+Model = TypeVar("Model", bound=RidgeCore)
+
 _DRIFT = 1e-11  # of the targets, left over by a grown factor: beyond, it is made anew
 
 
 def _can_grow(model: Any) -> bool:
     """Whether rows can be added: not to a kernel matrix that was given."""
-    return not (isinstance(model.kernel, str) and model.kernel == "precomputed") and not (
-        isinstance(model.kernel, Kernel) and model.kernel.kind == "gram"
-    )
+    return not is_precomputed(model.kernel)
 
 
 class Updatable(RidgeCore):
@@ -67,8 +67,7 @@ class Updatable(RidgeCore):
         array([4.])
         """
         check_is_fitted(self)
-        found: Self = remove_rows(self, rows)
-        return found
+        return remove_rows(self, rows)
 
     def with_rows(self, X: Any, y: Any) -> Self:
         """The model fitted to its rows and these, by appending them to its Cholesky factor.
@@ -99,8 +98,7 @@ class Updatable(RidgeCore):
         True
         """
         check_is_fitted(self)
-        found: Self = append_rows(self, *self._more(X, y, "with_rows"))
-        return found
+        return append_rows(self, *self._more(X, y, "with_rows"))
 
     @available_if(_can_grow)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -130,10 +128,8 @@ class Updatable(RidgeCore):
         True
         """
         if not hasattr(self, "fitted_"):
-            fitted: Self = self.fit(X, y)
-            return fitted
-        more = append_rows(self, *self._more(X, y, "partial_fit"))
-        self.fitted_ = more.fitted_
+            return self.fit(X, y)
+        self.fitted_ = append_rows(self, *self._more(X, y, "partial_fit")).fitted_
         self.publish()
         return self
 
@@ -173,9 +169,9 @@ def check_numbers(rows: Any, n: int) -> Array:
 
 
 @underflow_is_zero
-def remove_rows(model: Any, rows: Any) -> Any:
+def remove_rows(model: Model, rows: Any) -> Model:
     """The model of the other rows."""
-    fitted: FittedRidge = model.fitted_
+    fitted = model.fitted_
     n = len(fitted.targets)
     numbers = check_numbers(rows, n)
     kept = np.setdiff1d(np.arange(n), numbers)
@@ -214,12 +210,15 @@ def remove_rows(model: Any, rows: Any) -> Any:
 
 
 @underflow_is_zero
-def append_rows(model: Any, new: Rows, Y: Array) -> Any:
+def append_rows(model: Model, new: Rows, Y: Array) -> Model:
     """The model of the rows it has and these, of weight 1 each."""
-    fitted: FittedRidge = model.fitted_
+    fitted = model.fitted_
     targets = np.vstack([fitted.targets, Y])
     weights = None if fitted.weights is None else np.append(fitted.weights, np.ones(len(Y)))
-    start = replace(fitted, X=_join_rows(fitted.X, new.values), targets=targets, weights=weights, primal=None)
+    if hasattr(fitted.X, "tocsr") or hasattr(new.values, "tocsr"):
+        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
+    X = np.concatenate([np.asarray(fitted.X), np.asarray(new.values)])
+    start = replace(fitted, X=X, targets=targets, weights=weights, primal=None)
     systems = _append_systems(fitted, new)
     dual, constant = np.zeros(targets.shape), np.zeros(targets.shape[1])
     for mine, solved in systems:
@@ -259,11 +258,10 @@ def _factors(fitted: FittedRidge) -> list[tuple[Array, Cholesky]]:
     found = [(mine, getattr(solved, "inverse", None)) for mine, solved in fitted.systems]
     if all(isinstance(factor, Cholesky) for _, factor in found):
         return [(mine, factor) for mine, factor in found if isinstance(factor, Cholesky)]
-    distinct = np.unique(fitted.alphas)
-    matrices = ((alpha, training_matrix(fitted.kernel, fitted.rows())) for alpha in distinct)
+    rows, reason = fitted.rows(), fitted.choice.reason
     return [
-        (np.flatnonzero(fitted.alphas == alpha), Cholesky(K, float(alpha), fitted.choice.reason))
-        for alpha, K in matrices
+        (np.flatnonzero(fitted.alphas == alpha), Cholesky(training_matrix(fitted.kernel, rows), float(alpha), reason))
+        for alpha in np.unique(fitted.alphas)
     ]
 
 
@@ -276,7 +274,7 @@ def _has_drifted(solved: DualSolved, solution: Solution, Y: Array) -> bool:
     return bool((np.abs(y - terms).max(axis=0) > _DRIFT * size + 4 * EPS * np.abs(Y).max(axis=0)).any())
 
 
-def _refit(model: Any, start: FittedRidge) -> Any:
+def _refit(model: Model, start: FittedRidge) -> Model:
     """Fitted to the rows and targets of `start`, with the kernel and alpha that the model was fitted with."""
     targets = start.targets[:, 0] if getattr(model, "_one_target", False) else start.targets
     alpha = start.alphas if len(np.unique(start.alphas)) > 1 else float(start.alphas[0])
@@ -284,15 +282,9 @@ def _refit(model: Any, start: FittedRidge) -> Any:
     return _rebuild(model, fresh.fit(like_training(model, start.X), targets, start.weights).fitted_)
 
 
-def _join_rows(X: Any, more: Any) -> Any:
-    if hasattr(X, "tocsr") or hasattr(more, "tocsr"):
-        raise InputError("Sparse rows cannot be added to a model. Use X.toarray().")
-    return np.concatenate([np.asarray(X), np.asarray(more)])
-
-
-def _rebuild(model: Any, fitted: FittedRidge) -> Any:
+def _rebuild(model: Model, fitted: FittedRidge) -> Model:
     """A model of the same class and parameters that has this fit."""
-    found = clone(model)
+    found: Model = clone(model)
     for name in ("n_features_in_", "feature_names_in_", "_one_target", "_per_target", "_as_fitted", "classes_"):
         if hasattr(model, name):
             setattr(found, name, getattr(model, name))
