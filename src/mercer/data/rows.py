@@ -56,6 +56,9 @@ class Rows:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
+    def __reduce__(self) -> tuple[type[Rows], tuple[Any, Any]]:
+        return Rows, (self.values, self.names)
+
     def __getitem__(self, block: slice) -> Rows:
         part = Rows(self.values[block], self.names)
         part._parent, part._origin = self, block

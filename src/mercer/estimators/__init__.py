@@ -3,7 +3,8 @@
 from mercer.estimators.auto import AutoRegressor
 from mercer.estimators.auto_classifier import AutoClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
-from mercer.estimators.local import LocalRidge, LocalRidgeClassifier, LocalRidgeClassifierCV, LocalRidgeCV
+from mercer.estimators.local import LocalRidge, LocalRidgeClassifier
+from mercer.estimators.local_search import LocalRidgeClassifierCV, LocalRidgeCV
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, is_classifier
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, check_alpha, check_size, check_weights
-from mercer.data.folds import draw
-from mercer.data.rows import Array, Rows, Seed
+from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
-from mercer.estimators.base import listed_kernels, set_kernel_params, store, warn_if_not_mercer
+from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.parameters import is_positive_only, resolve, validate
@@ -25,19 +23,16 @@ from mercer.insight.intervals import Coverage, check_confidence
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, LocalFit, inverse_widths
 from mercer.local.partition import Partition
-from mercer.local.search import LocalCandidates, LocalPlan, tuned_kernels
+from mercer.local.search import LocalPlan
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
-from mercer.selection.ladders import column_spreads, resolve_alphas, resolve_kernels, warn_of_scales
+from mercer.selection.ladders import column_spreads, warn_of_scales
 from mercer.selection.removals import label_numbers
-from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem, taken
-from mercer.text import Text, counted, plain, rounded, summary_below
-from mercer.tuning.alphas import start_alpha
+from mercer.text import Text, counted, rounded, summary_below
 
 _MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
-_VERIFIED = 20  # rows, or rows of splits, that verify=True refits
 
 
 def spread_of_columns(rows: Rows) -> Array:
@@ -54,15 +49,15 @@ class CellSizes:
     system_rows: int
     mix: int
 
-    def problem(self, kernel: Kernel, rows: Rows, problem: Problem, splits: Any = None) -> tuple[CellProblem, Array]:
-        """The cells of a kernel on these rows, and what columns are multiplied by before rows are routed."""
-        scale = inverse_widths(kernel, rows, spread_of_columns(rows))
-        core = len(rows) if len(rows) <= self.system_rows else self.core_rows
-        cells, limits = Partition.of(np.asarray(rows.values * scale), core), None
+    def problem(self, kernel: Kernel, rows: Rows, problem: Problem, splits: Any = None) -> CellProblem:
+        """The cells of a kernel on these rows, those with weight first."""
+        n, scale = len(problem.used), inverse_widths(kernel, rows, spread_of_columns(rows))
+        core = n if n <= self.system_rows else self.core_rows
+        cells, limits = Partition.of(np.asarray(rows.values[:n] * scale), core), None
         if cells.cells > 1:
-            low, high = problem.Y.min(axis=0), problem.Y.max(axis=0)
+            low, high = problem.Y[:n].min(axis=0), problem.Y[:n].max(axis=0)
             limits = np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
-        return CellProblem(rows, problem, cells, self.system_rows, self.mix, splits, limits), scale
+        return CellProblem(rows, problem, cells, scale, self.system_rows, self.mix, splits, limits)
 
 
 class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
@@ -93,8 +88,8 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _sizes(self) -> CellSizes:
         return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets]:
-        """Rows with weight, their targets less the mean, and all targets; X and y validated."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
+        """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         validate(self)
         if self.core_rows > self.system_rows:
@@ -107,8 +102,9 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         targets = Targets.read(self, y, weights)
         check_size(f"y of {owner}", targets.Y)
         whole = Problem(targets.Y, targets.weights, bool(self.fit_intercept))
-        rows, problem = taken(Rows(X, getattr(self, "feature_names_in_", None)), whole, whole.used)
-        return rows, problem.centred(), targets
+        order = np.concatenate([whole.used, whole.unused])
+        rows, problem = taken(Rows(X, getattr(self, "feature_names_in_", None)), whole, order)
+        return rows, problem.centred(), targets, order
 
     def _refuse(self, kernel: Kernel, rows: Rows) -> None:
         """Raise an error for kernels that do not take rows of numbers."""
@@ -122,34 +118,24 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         plan = LocalPlan.of(len(rows), rows.width, targets, self._sizes(), 1, splits)
         promise(plan.bytes, f"{type(self).__name__} on {len(rows)} rows", "Use a smaller system_rows.")
 
-    def _hold(self, fitted: LocalFit, targets: Targets) -> None:
-        """Set the attributes that follow from a fit."""
+    def _hold(self, fitted: LocalFit, targets: Targets, order: Array) -> None:
+        """Set the attributes that follow from a fit to rows in this order."""
         self._one_target = targets.classes is None and targets.y.ndim == 1
-        self._publish(fitted)
+        self._publish(fitted, order)
         if targets.classes is not None:
-            self.classes_ = targets.classes.labels
-            numbers, weights = label_numbers(self._targets()), fitted.cells.problem.weights
-            self.temperature_ = Temperature.fitted(self.residuals_ + self._targets(), numbers, weights)
+            self.classes_, known = targets.classes.labels, ~np.isnan(fitted.residuals).any(axis=1)
+            values, weights = (fitted.residuals + targets.Y[order])[known], fitted.cells.problem.weights
+            numbers = targets.classes.numbers[order][known]
+            self.temperature_ = Temperature.fitted(values, numbers, None if weights is None else weights[known])
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
 
-    def _publish(self, fitted: LocalFit) -> None:
-        """Set the attributes that follow from a fit."""
+    def _publish(self, fitted: LocalFit, order: Array) -> None:
+        """Set the attributes that follow from cells of rows in this order."""
         self.fitted_, self.kernel_, self.partition_ = fitted, fitted.kernel, fitted.cells.partition
-        self.X_fit_ = fitted.cells.rows.values
         self.condition_ = max(solution.condition for solution in fitted.solutions)
-        self.digits_ = digits_left(self.condition_)
-        held_out = fitted.held_out
-        if held_out.ndim == 3:  # of splits: rows that several test are judged by the mean of what they say
-            tested = ~np.isnan(held_out)
-            count = tested.sum(axis=0)
-            held_out = np.where(count > 0, np.nansum(held_out, axis=0) / np.maximum(count, 1), np.nan)
-        residuals = held_out - self._targets()
+        self.digits_, residuals = digits_left(self.condition_), np.empty_like(fitted.residuals)
+        residuals[order] = fitted.residuals
         self.residuals_ = residuals[:, 0] if self._one_target else residuals
-
-    def _targets(self) -> Array:
-        """Targets of the rows with weight (n x t)."""
-        problem = self.fitted_.cells.problem
-        return np.asarray(problem.Y + problem.centre)
 
     def _rows(self, X: Any) -> Array:
         """New rows, validated."""
@@ -160,7 +146,9 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """Lines about the cells."""
         fitted = self.fitted_
         size = max(len(solution.members) for solution in fitted.solutions)
-        cells = f"{len(self.X_fit_)} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
+        cells = (
+            f"{len(fitted.cells.rows)} rows in {counted(self.partition_.cells, 'cell')}, systems of at most {size} rows"
+        )
         digits = f"about {self.digits_:.0f} digits of predictions are correct."
         return [
             f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
@@ -206,16 +194,16 @@ class LocalModel(LocalCore):
         -------
         self
         """
-        rows, problem, targets = self._prepare(X, y, sample_weight)
+        rows, problem, targets, order = self._prepare(X, y, sample_weight)
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         (alpha,) = check_alpha(type(self).__name__, self.alpha, 1)
         self._refuse(kernel, rows)
         warn_of_scales([kernel], rows)
         warn_if_not_mercer(kernel)
         self._promise(rows, problem.Y.shape[1], 0)
-        cells, scale = self._sizes().problem(kernel, rows, problem)
+        cells = self._sizes().problem(kernel, rows, problem)
         progress = Progress("solving cells", cells.partition.cells, int(self.verbose))
-        self._hold(LocalFit.of(cells, kernel, float(alpha), scale, progress.step), targets)
+        self._hold(LocalFit.of(cells, kernel, float(alpha), progress.step), targets, order)
         return self
 
 
@@ -266,8 +254,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
             Infinite where there are too few rows for this confidence.
         """
         confidence, rows = check_confidence(confidence), self._rows(X)
-        residuals = self.residuals_.reshape(len(self.residuals_), -1)
-        values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, residuals, confidence)
+        values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, confidence)
         return self._shaped(values - half), self._shaped(values + half)
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
@@ -302,7 +289,8 @@ class LocalLabels(LabelsMixin, LocalCore):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        values = self.fitted_.values(self._rows(X))
+        rows = self._rows(X)
+        values = self.fitted_.values(rows)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Array:
@@ -365,8 +353,8 @@ class LocalRidge(LocalNumbers, LocalModel):
 
     Attributes
     ----------
-    residuals_ : ndarray of shape (n,) or (n, n_targets)
-        Leave-one-out predictions less targets, of the rows with weight.
+    residuals_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Leave-one-out predictions less targets; rows of weight zero are predicted as new ones.
     loo_error_ : float or ndarray of shape (n_targets,)
         Root mean square of them.
     partition_ : Partition
@@ -434,14 +422,18 @@ class LocalRidge(LocalNumbers, LocalModel):
         if Y.shape != (len(rows), old.cells.problem.Y.shape[1]) or not np.isfinite(Y).all():
             must_be = f"{old.cells.problem.Y.shape[1]} finite numbers for each of {len(rows)} rows"
             raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
-        before, ones = old.cells.problem, np.ones(len(Y))
-        weights = None if before.weights is None else np.concatenate([before.weights, ones])
-        problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
-        table = Rows(np.concatenate([old.cells.rows.values, rows]), old.cells.rows.names)
-        partition = old.cells.partition.with_points(rows * old.scale)
-        cells = replace(old.cells, rows=table, problem=problem, partition=partition)
+        n = len(old.cells.partition.points)  # rows of weight zero are left behind
+        table, before = taken(old.cells.rows, old.cells.problem, np.arange(n))
+        weights = None if before.weights is None else np.concatenate([before.weights, np.ones(len(Y))])
+        cells = replace(
+            old.cells,
+            rows=Rows(np.concatenate([table.values, rows]), table.names),
+            problem=replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights),
+            partition=old.cells.partition.with_points(rows * old.cells.scale),
+        )
         found = copy.copy(self)
-        found._publish(LocalFit.of(cells, old.kernel, old.alpha, old.scale, before=old))  # noqa: SLF001 - a copy of itself
+        fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old)
+        found._publish(fitted, np.arange(len(cells.rows)))  # noqa: SLF001 - a copy of itself
         return found
 
 
@@ -459,7 +451,7 @@ class LocalRidgeClassifier(LocalLabels, LocalModel):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    residuals_ : ndarray of shape (n, 1) or (n, n_classes)
+    residuals_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes)
         Leave-one-out decision values less targets, which are -1 and +1, or one-hot columns.
     partition_, kernel_, condition_, digits_
         As for `LocalRidge`.
@@ -489,286 +481,3 @@ class LocalRidgeClassifier(LocalLabels, LocalModel):
         verbose: int = 0,
     ) -> None:
         store(self, locals())
-
-
-class LocalSearch(LocalCore):
-    """A model in cells that chooses its kernel and alpha."""
-
-    kernels: Any
-    alphas: Any
-    cv: Any
-    repeats: int
-    scoring: Any
-    verify: bool
-    random_state: Seed
-    _fewest: ClassVar[int] = 2
-    _model: ClassVar[Any]
-
-    def _kernels(self) -> list[Any]:
-        return listed_kernels(self.kernels)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Compare candidates on a sample of their cells, and solve all cells of the best one.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; for a classifier labels of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of training; scores are not weighted. Rows of weight zero are left out.
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are never on both sides of a split: they are left out of every cell they are in.
-
-        Returns
-        -------
-        self
-        """
-        rows, problem, targets = self._prepare(X, y, sample_weight)
-        used = np.arange(len(targets.Y)) if targets.weights is None else np.flatnonzero(targets.weights > 0)
-        known, splits = targets.y[used], None
-        classes = None if targets.classes is None else replace(targets.classes, numbers=targets.classes.numbers[used])
-        if self.cv is not None or groups is not None:
-            groups = None if groups is None else np.asarray(groups)[used]
-            how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-            self.folds_ = draw(self.cv, rows.values, known, classifier=is_classifier(self), **how)
-            splits = self.folds_.splits
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        starts, spreads = self._starts(rows, problem, seed), spread_of_columns(rows)
-        parts: dict[bytes, tuple[CellProblem, Array]] = {}
-
-        def cells_of(kernel: Kernel) -> tuple[CellProblem, Array]:
-            """Cells of a kernel; the same for widths that differ by a factor."""
-            scale = inverse_widths(kernel, rows, spreads)
-            key = np.round(np.log(scale / scale.max()), 9).tobytes()
-            if key not in parts:
-                parts[key] = self._sizes().problem(kernel, rows, problem, splits)
-            return parts[key]
-
-        scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
-        candidates = LocalCandidates(cells_of, known, scoring, classes, seed, int(self.verbose))
-        self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))
-        fitted = candidates.search(starts, None if self.alphas is None else resolve_alphas(self.alphas, [], rows))
-        self.best_kernel_, self.alpha_, self.best_score_ = fitted.kernel, fitted.alpha, candidates.score_of(fitted)
-        self.cv_results_ = candidates.results()
-        self._hold(fitted, targets)
-        self.cv_predictions_ = self._by_repeat(used, self._rows(X))
-        if self.verify:
-            self.verified_ = self._verify(np.random.default_rng(seed))
-        return self
-
-    def _by_repeat(self, used: Array, X: Array) -> Array:
-        """Held-out predictions of all rows for each repeat; rows of weight zero are predicted as new ones."""
-        held_out = self.fitted_.held_out
-        repeats = [held_out] if held_out.ndim == 2 else []
-        at = 0
-        for repeat in () if held_out.ndim == 2 else self.folds_.repeats:
-            found = np.full(held_out.shape[1:], np.nan)
-            for split, values in zip(repeat, held_out[at : at + len(repeat)], strict=True):
-                found[split.test] = values[split.test]
-            repeats.append(found)
-            at += len(repeat)
-        table = np.full((len(repeats), len(X), held_out.shape[-1]), np.nan)
-        table[:, used] = repeats
-        unused = np.setdiff1d(np.arange(len(X)), used)
-        if len(unused):
-            table[:, unused] = self.fitted_.values(X[unused])
-        return table[:, :, 0] if self._one_target or table.shape[2] == 1 else table
-
-    def _verify(self, rng: np.random.Generator) -> float:
-        """Largest difference between held-out predictions of a few rows and refits of their cells from raw rows."""
-        fitted, worst = self.fitted_, 0.0
-        for row in map(int, rng.permutation(len(self.X_fit_))[:_VERIFIED]):
-            splits = [None] if fitted.cells.splits is None else np.flatnonzero(fitted.cells.tested[:, row]).tolist()
-            for split in splits:
-                held_out = fitted.held_out[row] if split is None else fitted.held_out[split, row]
-                worst = max(worst, float(np.abs(fitted.refit_row(row, split) - held_out).max()))
-        return worst
-
-    def _starts(self, rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
-        """Candidate kernels, and the alpha that each begins with."""
-        if isinstance(self.kernels, str) and self.kernels == "tuned":
-            return tuned_kernels(rows, problem, seed)
-        kernels = resolve_kernels(self.kernels, rows)
-        for kernel in kernels:
-            self._refuse(kernel, rows)
-        warn_of_scales(kernels, rows)
-        return [(kernel, 1.0 if self.alphas is not None else start_alpha(kernel, rows, problem)) for kernel in kernels]
-
-    def explain(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LocalPlan:
-        """Cells, time and memory that `fit` on this data would take; nothing is solved.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As for `fit`.
-
-        Returns
-        -------
-        LocalPlan
-        """
-        model = copy.copy(self)  # so that nothing looks fitted that is not
-        rows, problem, _ = model._prepare(X, y, sample_weight)  # noqa: SLF001 - a copy of itself
-        tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
-        kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
-        candidates = kernels * (6 if self.alphas is None else len(self.alphas))
-        splits = 0 if self.cv is None and groups is None else 10
-        return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self._sizes(), candidates, splits)
-
-    @property
-    def best_estimator_(self) -> Any:
-        """The best candidate as a model of its own, fitted to all rows."""
-        check_is_fitted(self, "fitted_")
-        model = self._model(self.alpha_, kernel=self.best_kernel_)
-        shared = self.get_params(deep=False).keys() & model.get_params(deep=False).keys()
-        model.set_params(**{name: getattr(self, name) for name in shared})
-        kept = ("n_features_in_", "feature_names_in_", "classes_", "temperature_", "_one_target")
-        vars(model).update({name: getattr(self, name) for name in kept if hasattr(self, name)})
-        model._publish(self.fitted_)  # noqa: SLF001 - a model made here
-        return model
-
-    def _cell_words(self) -> list[str]:
-        lines = super()._cell_words()
-        how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
-        tried = counted(len(self.cv_results_["params"]), "candidate")
-        lines.append(
-            f"Best of {tried}, compared on a sample of cells. Score of all rows: {plain(self.best_score_)} ({how})."
-        )
-        if hasattr(self, "verified_"):
-            lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
-        return lines
-
-
-class LocalRidgeCV(LocalNumbers, LocalSearch):
-    """Kernel ridge regression in cells that tunes its kernel, with a width per column, and chooses alpha.
-
-    By default four kernels are tuned on at most 1200 rows; each is tried with its widths and twice these, alpha
-    downhill, by the held-out score of some 3 % of its cells. All cells of the best candidate are then solved. Held-out
-    predictions equal those of refitting with the same partition, kernel and alpha; these have seen all rows.
-
-    Parameters
-    ----------
-    kernels : "tuned", Kernel, list of Kernel or str, default="tuned"
-        Candidates: tuned, as above; or as for `KernelRidgeCV`, of rows of numbers.
-    alphas : array-like, default=None
-        Candidates. None: downhill from the tuned alpha, or from the best of a ladder on 500 rows.
-    cv : int, splitter, iterable of (train, test) or None, default=None
-        None is leave-one-out of every row; with `groups`, of every group. Others cost about four times as much.
-    repeats : int, default=1
-        How often the folds are drawn.
-    scoring : str, scorer, callable or None, default=None
-        As for `KernelRidgeCV`. Leave-one-out is scored on all rows at once.
-    core_rows, system_rows, mix, fit_intercept
-        As for `LocalRidge`.
-    verify : bool, default=False
-        Whether the held-out predictions of 20 rows are compared with refits of their cells: `verified_`.
-    random_state : int, RandomState or None, default=0
-        Random seed of the rows and cells that are drawn, and of shuffled folds.
-    verbose : int, default=0
-        1: progress with the time left on a terminal. 2: everywhere.
-
-    Attributes
-    ----------
-    best_kernel_, alpha_, best_score_ : Kernel, float, float
-        The best candidate, and its held-out score over all rows.
-    cv_results_ : dict
-        Kernel, alpha and score of every candidate on its sample of cells.
-    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
-        Held-out predictions of the best candidate.
-    best_estimator_ : LocalRidge
-        The best candidate fitted to all rows.
-    verified_ : float
-        Largest difference between held-out predictions and refits; only with `verify`.
-    residuals_, partition_, kernel_, condition_, digits_
-        As for `LocalRidge`; residuals are held-out predictions less targets.
-
-    See Also
-    --------
-    mercer.KernelRidgeCV : One system of all rows, for up to some thousand of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import LocalRidgeCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(0.0, 6.0, size=(3000, 2))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=3000)
-    >>> search = LocalRidgeCV(core_rows=64, system_rows=256).fit(X, y)
-    >>> bool(0.009 < -search.best_score_ < 0.012)  # the variance of the noise is 0.01
-    True
-    """
-
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: Any = None,
-        *,
-        cv: Any = None,
-        repeats: int = 1,
-        scoring: Any = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    _model = LocalRidge
-
-
-class LocalRidgeClassifierCV(LocalLabels, LocalSearch):
-    """Least squares on labels in cells, with tuned kernels and calibrated probabilities.
-
-    Parameters
-    ----------
-    kernels, alphas, cv, repeats, core_rows, system_rows, mix, fit_intercept, verify, random_state, verbose
-        As for `LocalRidgeCV`; an int for `cv` is stratified.
-    scoring : str, scorer, callable or None, default=None
-        None is accuracy; otherwise as for `LocalRidgeCV`.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" counts the classes of all rows.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
-        Held-out decision values of the best candidate.
-    best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, residuals_, partition_, digits_
-        As for `LocalRidgeCV`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import LocalRidgeClassifierCV
-    >>> X = np.random.default_rng(0).uniform(0.0, 10.0, size=(2000, 2))
-    >>> y = np.where(np.sin(X[:, 0]) * np.sin(X[:, 1]) > 0, "up", "down")
-    >>> search = LocalRidgeClassifierCV(core_rows=64, system_rows=256).fit(X, y)
-    >>> bool(search.best_score_ > 0.95), search.predict([[1.5, 1.5], [1.5, 4.5]]).tolist()
-    (True, ['up', 'down'])
-    """
-
-    def __init__(
-        self,
-        kernels: Any = "tuned",
-        alphas: Any = None,
-        *,
-        cv: Any = None,
-        repeats: int = 1,
-        scoring: Any = None,
-        class_weight: Any = None,
-        core_rows: int = 128,
-        system_rows: int = 1024,
-        mix: int = 1,
-        fit_intercept: bool = True,
-        verify: bool = False,
-        random_state: Seed = 0,
-        verbose: int = 0,
-    ) -> None:
-        store(self, locals())
-
-    _model = LocalRidgeClassifier

@@ -119,9 +119,11 @@ class CellProblem:
     Attributes
     ----------
     rows, problem : Rows, Problem
-        Rows with weight and their targets.
+        Rows and their targets: those with weight first, then those of weight zero, which are only predicted.
     partition : Partition
-        Of these rows, in the metric of the kernel.
+        Of the rows with weight, in the metric of the kernel.
+    scale : ndarray of shape (d,)
+        What columns are multiplied by in that metric.
     system_rows, mix : int
         Rows of a system, and cells that answer a row.
     splits : sequence of Split or None
@@ -134,6 +136,7 @@ class CellProblem:
     rows: Rows
     problem: Problem
     partition: Partition
+    scale: Array
     system_rows: int
     mix: int
     splits: Sequence[Split] | None = None
@@ -146,7 +149,7 @@ class CellProblem:
     @cached_property
     def asked(self) -> tuple[Array, Array, Array]:
         """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
-        cells, weights = self.partition.answers(self.partition.points, self.mix)
+        cells, weights = self.partition.answers(np.asarray(self.rows.values * self.scale), self.mix)
         order = np.argsort(cells.ravel(), kind="stable")
         return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
 
@@ -298,8 +301,6 @@ class LocalFit:
         The same in all cells.
     cells : CellProblem
         Rows, targets and partition.
-    scale : ndarray of shape (d,)
-        What columns are multiplied by before a row is routed.
     solutions : list of CellSolution
         The model of each cell.
     """
@@ -307,12 +308,11 @@ class LocalFit:
     kernel: Kernel
     alpha: float
     cells: CellProblem
-    scale: Array
     solutions: list[CellSolution]
 
     @classmethod
     def of(
-        cls, cells: CellProblem, kernel: Kernel, alpha: float, scale: Array, step: Callable[[], None] = lambda: None,
+        cls, cells: CellProblem, kernel: Kernel, alpha: float, step: Callable[[], None] = lambda: None,
         before: LocalFit | None = None,
     ) -> LocalFit:  # fmt: skip
         """Solve every cell, calling `step` after each; of `before` those with the same rows are taken as they are."""
@@ -330,7 +330,7 @@ class LocalFit:
             step()
 
         run(solve, range(cells.partition.cells))
-        return cls(kernel, alpha, cells, scale, [solutions[cell] for cell in range(cells.partition.cells)])
+        return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
 
     @cached_property
     def held_out(self) -> Array:
@@ -346,6 +346,15 @@ class LocalFit:
         answers = answers.reshape(*parts.shape[:axis], *weights.shape, -1) * weights[..., None]
         return np.asarray(answers.sum(axis=-2) + self.cells.problem.centre)
 
+    @cached_property
+    def residuals(self) -> Array:
+        """Held-out predictions, their mean if several splits test a row, less targets (n x t); NaN if untested."""
+        found = self.held_out
+        if found.ndim == 3:
+            count = np.sum(~np.isnan(found), axis=0)
+            found = np.where(count > 0, np.nansum(found, axis=0) / np.maximum(count, 1), np.nan)
+        return found - (self.cells.problem.Y + self.cells.problem.centre)
+
     def refit_row(self, row: int, split: int | None) -> Array:
         """The held-out prediction of a row, from refits of the cells that answer it; what closed forms must equal."""
         cells, out = self.cells, np.zeros(len(self.cells.rows), dtype=bool)
@@ -353,7 +362,7 @@ class LocalFit:
             out[row] = True
         else:
             out = ~cells.kept[split]
-        answers, weights = cells.partition.answers(cells.partition.points[[row]], cells.mix)
+        answers, weights = cells.partition.answers(cells.rows.values[[row]] * cells.scale, cells.mix)
         total = np.zeros(cells.problem.Y.shape[1])
         for cell, weight in zip(answers[0], weights[0], strict=True):
             members = cells.partition.system(int(cell), cells.system_rows)
@@ -366,7 +375,7 @@ class LocalFit:
 
     def _mean_answer(self, X: Array, answer: Callable[[int, Rows], Array]) -> Array:
         """The weighted mean of what cells answer, from a function of a cell and new rows, side by side."""
-        cells, weights = self.cells.partition.answers(X * self.scale, self.cells.mix)
+        cells, weights = self.cells.partition.answers(X * self.cells.scale, self.cells.mix)
         order = np.argsort(cells.ravel(), kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(cells.ravel()[order])) + 1) if len(order) else []
         answers = np.empty((cells.size, self.cells.problem.Y.shape[1]))
@@ -406,8 +415,8 @@ class LocalFit:
 
         return self._mean_answer(X, answer)
 
-    def interval_widths(self, X: Array, residuals: Array, confidence: float) -> Array:
-        """Half-widths at new rows (m x t): the quantile of absolute held-out residuals (n x t) around them.
+    def interval_widths(self, X: Array, confidence: float) -> Array:
+        """Half-widths at new rows (m x t): the quantile of the absolute residuals around them.
 
         With at least 200 residuals in the system of a cell, the k-th smallest of these m, k = ceil(confidence (m + 1));
         otherwise that of all rows, and infinite if there are too few of them for this confidence.
@@ -417,11 +426,13 @@ class LocalFit:
             rank = math.ceil(round(confidence * (len(sizes) + 1), 9))
             return np.partition(sizes, rank - 1, axis=0)[rank - 1] if rank <= len(sizes) else np.full(t, np.inf)
 
-        sizes, t = np.abs(residuals), residuals.shape[1]
-        everywhere = quantile(sizes)
+        sizes, t = np.abs(self.residuals), self.residuals.shape[1]
+        known = np.asarray(np.isfinite(sizes).all(axis=1))
+        everywhere = quantile(sizes[known])
 
         def answer(cell: int, new: Rows) -> Array:
-            near = sizes[self.solutions[cell].members]
+            members = self.solutions[cell].members
+            near = sizes[members[known[members]]]
             return np.broadcast_to(quantile(near) if len(near) >= ENOUGH_RESIDUALS else everywhere, (len(new), t))
 
         return self._mean_answer(X, answer)

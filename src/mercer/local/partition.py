@@ -70,7 +70,8 @@ class Partition:
             halves: list[Array] = []
             for rows in nodes:
                 inside = points[rows]
-                column = int(np.argmax(inside.std(axis=0)))
+                with np.errstate(over="ignore"):
+                    column = int(np.argmax(inside.std(axis=0)))
                 values = inside[:, column]
                 ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
                 last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]

@@ -54,9 +54,9 @@ class LocalCandidates:
     Parameters
     ----------
     cells_of : callable
-        From a kernel to its cells and the scale of columns.
+        From a kernel to its cells.
     y : ndarray
-        Targets or labels of the rows with weight.
+        Targets or labels of the rows.
     scoring : Scoring
         The score.
     classes : Classes or None
@@ -72,7 +72,7 @@ class LocalCandidates:
         The first kernel in all cells.
     """
 
-    cells_of: Callable[[Kernel], tuple[CellProblem, Array]]
+    cells_of: Callable[[Kernel], CellProblem]
     y: Array
     scoring: Scoring
     classes: Classes | None
@@ -83,7 +83,7 @@ class LocalCandidates:
 
     def scores(self, kernel: Kernel, alphas: Sequence[float]) -> list[float]:
         """Held-out scores of a kernel with each alpha on its sample of cells, relative to the reference there."""
-        cells, _ = self.cells_of(kernel)
+        cells = self.cells_of(kernel)
         count = cells.partition.cells
         some = np.random.default_rng(self.seed).permutation(count)[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
         found: dict[int, list[Array]] = {}
@@ -134,9 +134,9 @@ class LocalCandidates:
         return max(self.tried, key=lambda each: -math.inf if math.isnan(each[2]) else each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
-        cells, scale = self.cells_of(kernel)
+        cells = self.cells_of(kernel)
         progress = Progress("solving cells", cells.partition.cells, self.verbose)
-        return LocalFit.of(cells, kernel, alpha, scale, progress.step)
+        return LocalFit.of(cells, kernel, alpha, progress.step)
 
     def score_of(self, fitted: LocalFit) -> float:
         """The held-out score of a fit over all rows."""
