@@ -124,8 +124,9 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
 
 
 def predict_interval(
-    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None, random_state: Seed = None
-) -> tuple[Array, Array]:
+    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None, random_state: Seed = None,
+    diag: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Intervals that hold the target of a new row with this confidence, of a model or of a Pipeline.
 
     Parameters
@@ -140,6 +141,8 @@ def predict_interval(
         A method that `predict_interval` of the model knows; None is its default.
     cv, random_state
         The folds of ``method="cv+"``.
+    diag : array-like of shape (n_rows,), default=None
+        k(x, x) of the new rows, for a precomputed kernel.
 
     Returns
     -------
@@ -158,12 +161,12 @@ def predict_interval(
     True
     """
     predict, rows = _bound(model, "predict_interval", X)
-    options = {"method": method, "cv": cv, "random_state": random_state}
+    options = {"method": method, "cv": cv, "random_state": random_state, "diag": diag}
     lower, upper = predict(rows, confidence, **{name: value for name, value in options.items() if value is not None})
     return lower, upper
 
 
-def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
+def predict_set(model: Any, X: Any, confidence: float = 0.9, *, diag: Any = None) -> Any:
     """Full conformal prediction sets of a model or of a Pipeline, as `KernelRidgeCV.predict_set` gives them.
 
     Parameters
@@ -174,6 +177,8 @@ def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
         New rows, as for `predict`.
     confidence : float, default=0.9
         Between 0 and 1.
+    diag : array-like of shape (n_rows,), default=None
+        k(x, x) of the new rows, for a precomputed kernel.
 
     Returns
     -------
@@ -188,7 +193,7 @@ def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
     (1, 2)
     """
     predict, rows = _bound(model, "predict_set", X)
-    return predict(rows, confidence)
+    return predict(rows, confidence) if diag is None else predict(rows, confidence, diag=diag)
 
 
 def without(model: Any, rows: Any) -> Any:
