@@ -124,8 +124,8 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
 
 
 def predict_interval(
-    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None, random_state: Seed = None,
-    diag: Any = None,
+    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None,
+    random_state: Seed = None, diag: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Intervals that hold the target of a new row with this confidence, of a model or of a Pipeline.
 
