@@ -231,7 +231,9 @@ class RidgeCore(KernelEstimator):
             self.classes_ = targets.classes.labels
         self.publish()
         if not (warned and self.route_.negative):
-            self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
+            least = float(alphas.min())  # of the system that is hardest to solve
+            features = 0 if least else kernel.count_features(self._as_rows(kept)) or 0
+            self.route_.warn(owner, least, features if features > kept.shape[0] else 0)
         return self
 
     def publish(self) -> None:
