@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import check_size
+from mercer.data.checks import check_size, keyword_hints
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
@@ -249,6 +249,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             std = values * np.sqrt(np.expm1(std**2))  # of a variable whose logarithm is normal
         return self._out(values), self._out(std)
 
+    @keyword_hints
     def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
 
@@ -327,6 +328,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         half = by_residuals(np.zeros((1, left_out.shape[1])), out_of_fold, left_out, check_confidence(confidence))[1]
         return float(np.mean(np.abs(out_of_fold) <= half))
 
+    @keyword_hints
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
 
@@ -381,6 +383,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         logs = " of the logarithm" * hasattr(self, "log_factor_")
         return "out-of-fold error" + (logs if np.ndim(self.scale_) == 0 else f"{logs}, in deviations")
 
+    @keyword_hints
     def evaluate(
         self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Evaluation:

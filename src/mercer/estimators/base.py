@@ -16,6 +16,7 @@ from mercer.data.checks import (
     check_alpha,
     check_gram,
     check_weights,
+    unknown_keyword,
 )
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
@@ -64,6 +65,10 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
     self
     """
     outer = {name: value for name, value in params.items() if "__" not in name}
+    known = self.get_params(deep=False)
+    for name in outer:
+        if name not in known:
+            raise InputError(unknown_keyword(type(self).__name__, name, known))
     inner: dict[str, dict[str, Any]] = {}
     for name, value in params.items():
         head, _, rest = name.partition("__")

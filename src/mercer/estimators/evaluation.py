@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mercer.data.checks import check_alpha, check_gram, check_weights
+from mercer.data.checks import check_alpha, check_gram, check_weights, keyword_hints
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
@@ -74,6 +74,7 @@ class CrossValidation(Shown):
         return f"{self.scoring}: {self.mean:.4g}, {error} ({self.folds}; {self.route})"
 
 
+@keyword_hints
 def cross_validate(
     estimator: Any,
     X: Any,

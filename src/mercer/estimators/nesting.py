@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
@@ -126,6 +127,7 @@ def _number(alpha: Any) -> str:
     return f"{alpha:.3g}" if np.ndim(alpha) == 0 else ", ".join(f"{value:.3g}" for value in alpha)
 
 
+@keyword_hints
 def nested_cross_validate(
     search: Any,
     X: Any,

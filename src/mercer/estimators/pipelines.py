@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.table_model import TableModel
@@ -123,6 +124,7 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
     return getattr(last, method), rows
 
 
+@keyword_hints
 def predict_interval(
     model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None,
     random_state: Seed = None, diag: Any = None,
@@ -166,6 +168,7 @@ def predict_interval(
     return lower, upper
 
 
+@keyword_hints
 def predict_set(model: Any, X: Any, confidence: float = 0.9, *, diag: Any = None) -> Any:
     """Full conformal prediction sets of a model or of a Pipeline, as `KernelRidgeCV.predict_set` gives them.
 

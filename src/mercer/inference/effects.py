@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from mercer.data.checks import sizes
+from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
@@ -127,6 +127,7 @@ class MarginalEffects(Shown):
         return BarsDisplay(self.names, self.average, self.interval, "average effect").plot(ax)
 
 
+@keyword_hints
 @underflow_is_zero
 def marginal_effects(
     model: Any,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
@@ -117,6 +118,7 @@ class Influence(Shown):
         return BarsDisplay(names, change, ends, "change of the leave-one-out error without the row", "row").plot(ax)
 
 
+@keyword_hints
 @underflow_is_zero
 def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
     """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.

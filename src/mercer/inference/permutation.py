@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
@@ -127,6 +128,7 @@ class ColumnTests(Shown):
         return f"{head}\n\n{text_table(list(columns), list(zip(*columns.values(), strict=True)))}"
 
 
+@keyword_hints
 @underflow_is_zero
 def permutation_test(
     model: Any,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array
 from mercer.displays import EffectDisplay
 from mercer.errors import InputError, sentence
@@ -91,6 +92,7 @@ def _said(value: Any) -> str:
     return plain(float(value), 3) if isinstance(value, float) else legible(str(value).removesuffix("T00:00:00"))
 
 
+@keyword_hints
 def column_effect(
     model: Any,
     X: Any,
