@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.displays.look import BAND, BLACK, BLUE, GREY, Display, check_kind, grid_lines, named
 from mercer.errors import InputError, sentence
-from mercer.estimators.pipelines import split_pipeline
+from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.insight.intervals import Coverage
 
 
@@ -86,6 +86,7 @@ class CoverageDisplay(Display):
         if not hasattr(model, "coverage"):
             must_be = "a regressor of mercer, or a Pipeline that ends in one"
             raise InputError(sentence("The estimator of CoverageDisplay", must_be, type(model).__name__))
+        X = fitting_columns(estimator, X)
         rows = X if transformers is None else transformers.transform(X)
         return cls.from_coverages([model.coverage(rows, y, float(each)) for each in asked], ax=ax)
 

@@ -76,6 +76,10 @@ class SearchDisplay(Display):
             raise InputError(sentence("The search of SearchDisplay", must_be, type(search).__name__))
         check_is_fitted(search, "table_")
         found = search.table_
+        if not hasattr(found, "mean"):
+            raise InputError(
+                "SearchDisplay needs the scores of all candidates, which model files do not hold. Fit anew."
+            )
         mean, error = found.mean.mean(axis=2), found.standard_error(search.folds_).mean(axis=2)
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])

@@ -15,6 +15,7 @@ from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.inputs import as_sample_weight, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
+from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import warn_if_ill
@@ -115,6 +116,7 @@ def cross_validate(
     >>> result.scores.shape, bool(result.mean > -1e-6)
     ((1, 5), True)
     """
+    estimator, X = refittable(estimator, X)
     classifier = is_classifier(estimator)
     how = resolve_scoring(scoring, classifier=classifier)
     if classifier:

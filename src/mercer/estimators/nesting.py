@@ -16,6 +16,7 @@ from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
+from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import HeldOutTable, Refitting, is_pooled, pooled_scores, score_model
 from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
@@ -181,6 +182,7 @@ def nested_cross_validate(
     >>> result.scores.shape, len(result.chosen)
     ((1, 5), 5)
     """
+    search, X = refittable(search, X)
     if isinstance(search, Pipeline):
         return _nested_pipeline(search, X, y, cv, repeats, inner, groups, sample_weight, random_state)
     if not isinstance(search, SearchCore):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.table_model import Fixed, TableModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,20 @@ def split_pipeline(model: Any) -> tuple[Transformers | None, Any]:
         return None, model
     last = model.steps[-1][1]
     return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
+
+
+def refittable(model: Any, X: Any) -> tuple[Any, Any]:
+    """A loaded model as a Pipeline that can be fitted again, and its columns of the table; others as they are."""
+    if not isinstance(model, TableModel):
+        return model, X
+    if isinstance(model.model, Fixed):
+        model.model.fit(X)  # which is refused
+    return model.pipeline, model.own_columns(X)
+
+
+def fitting_columns(model: Any, X: Any) -> Any:
+    """A table as a loaded model takes it, without other columns; for other models as it is."""
+    return model.fitting(X) if isinstance(model, TableModel) and X is not None else X
 
 
 def column_names(X: Any) -> list[str]:

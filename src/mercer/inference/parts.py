@@ -26,8 +26,7 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.pipelines import column_names, split_pipeline
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
@@ -108,7 +107,7 @@ class WeightedSum:
 
 def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
-    X = model.fitting(X) if isinstance(model, TableModel) and X is not None else X
+    X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
     link = _link(model, of)
     kinds = (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
