@@ -36,6 +36,10 @@ class Transformers:
         first = self.pipeline.steps[0][1]
         return first if len(self.pipeline.steps) == 1 and isinstance(first, TableEncoder) else None
 
+    def then(self, encoder: Any) -> Transformers:
+        """These transformers and the encoder of an automatic model after them."""
+        return Transformers(Pipeline([*self.pipeline.steps, ("encoder", encoder)]))
+
     def transform(self, X: Any) -> Any:
         """The rows as the model takes them."""
         return self.pipeline.transform(X)

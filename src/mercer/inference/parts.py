@@ -111,16 +111,18 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     transformers, model = split_pipeline(model)
     link = _link(model, of)
     kinds = (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
-    if not isinstance(model, kinds) or (transformers is not None and isinstance(model, _COMMITTEES)):
+    if not isinstance(model, kinds):
         must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of "
-            "transformers and one of the first four"
+            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline that "
+            "ends in one"
         )
         way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
     encoder = None if transformers is None else transformers.encoder
-    encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
+    if isinstance(model, _COMMITTEES):
+        encoder = model.encoder_ if transformers is None else None
+        transformers = None if transformers is None else transformers.then(model.encoder_)
     if X is None and transformers is not None and encoder is None:
         raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
     for each in fitted:
