@@ -119,12 +119,12 @@ def column_effect(
 
     Parameters
     ----------
-    model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
+    model : AutoRegressor, AutoClassifier, KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
         Fitted to these rows.
     X, y : table and array-like of shape (n_samples,)
         The rows and targets of the fit.
     column : str or int
-        Name or place of the column.
+        Name or place of the column of X. Rows are moved along it in front of the transformers of a Pipeline.
     kind : {"local", "average"}, default="local"
         See above.
     label : object, default=None
