@@ -168,6 +168,17 @@ def test_the_tree_shows_every_error_and_warning():
         (mercer.KernelRidge, "alhpa", "alpha"),
         (mercer.kernels.Gaussian, "gamma", "width"),
         (mercer.AutoRegressor, "seed", "random_state"),
+        (mercer.kernels.Polynomial, "coef0", "offset"),
+        (mercer.kernels.Polynomial, "gamma", "scale"),
+        (mercer.cross_validate, "folds", "cv"),
+        (mercer.compare, "folds", "cv"),
+        (mercer.nested_cross_validate, "n_splits", "cv"),
+        (mercer.evaluate, "folds", "evaluation"),
+        (mercer.permutation_test, "n_permutations", "permutations"),
+        (mercer.predict_interval, "alpha", "confidence"),
+        (mercer.KernelRidge.predict_interval, "alpha", "confidence"),
+        (mercer.AutoRegressor.predict_interval, "alpha", "confidence"),
+        (mercer.KernelRidgeCV.predict_set, "alpha", "confidence"),
     ],
 )
 def test_a_wrong_keyword_gets_the_name_that_was_meant(make, wrong, meant):
@@ -176,13 +187,20 @@ def test_a_wrong_keyword_gets_the_name_that_was_meant(make, wrong, meant):
     assert str(caught.value) == f"{make.__name__} has no parameter {wrong!r}. Did you mean {meant!r}?"
 
 
+@pytest.mark.parametrize("search", [mercer.KernelRidgeCV, mercer.NystroemRidgeCV, mercer.KernelRidgeClassifierCV])
+def test_set_params_of_searches_gives_the_name_that_was_meant(search):
+    with pytest.raises(mercer.errors.InputError, match=r"has no parameter 'kernel'\. Did you mean 'kernels'\?"):
+        search().set_params(kernel="linear")
+
+
 def test_gamma_belongs_to_a_kernel():
     with pytest.raises(TypeError, match=r"KernelRidgeCV has no parameter 'gamma'.*Gaussian\.from_gamma"):
         mercer.KernelRidgeCV(gamma=0.5)
 
 
-def test_names_of_scores_of_other_libraries_are_understood():
+@pytest.mark.parametrize("name", ["rmse", "RMSE", "Rmse"])
+def test_names_of_scores_of_other_libraries_are_understood(name):
     from mercer.selection.scoring import resolve_scoring
 
     with pytest.raises(mercer.errors.InputError, match="Did you mean 'neg_root_mean_squared_error'"):
-        resolve_scoring("rmse", classifier=False)
+        resolve_scoring(name, classifier=False)

@@ -196,8 +196,9 @@ def sentence(what: str, must_be: str, got: object, way_out: str = "") -> str:
 
 # What others call a parameter or a score, and its names here, of which the first that is there is suggested.
 _ALIASES = {
-    "C": ("alpha", "alphas"), "auc": ("roc_auc",), "bandwidth": ("width",), "f1_score": ("f1",), "folds": ("cv",),
-    "gamma": ("width",), "kernel": ("kernels",), "kernels": ("kernel",), "lambda_": ("alpha", "alphas"),
+    "alpha": ("alphas", "confidence"), "auc": ("roc_auc",), "bandwidth": ("width",), "C": ("alpha", "alphas"),
+    "coef0": ("offset",), "cv": ("evaluation",), "f1_score": ("f1",), "folds": ("cv", "evaluation"),
+    "gamma": ("width", "scale"), "kernel": ("kernels",), "kernels": ("kernel",), "lambda_": ("alpha", "alphas"),
     "length_scale": ("width",), "log_loss": ("neg_log_loss",), "mae": ("neg_mean_absolute_error",),
     "mse": ("neg_mean_squared_error",), "n_folds": ("cv",), "n_splits": ("cv",), "reg": ("alpha", "alphas"),
     "rmse": ("neg_root_mean_squared_error",), "seed": ("random_state",), "sigma": ("width",),
@@ -211,7 +212,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "Did you mean 'gaussian'?"
     """
     names = sorted(set(known))
-    alias = next((other for other in _ALIASES.get(name, ()) if other in names), None)
+    alias = next((other for other in _ALIASES.get(name, _ALIASES.get(name.lower(), ())) if other in names), None)
     if alias is not None:
         return f"Did you mean {alias!r}?"
     lowered = {other.lower(): other for other in reversed(names)}

@@ -16,12 +16,16 @@ from refusals import refusal, tells
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neighbors import NearestCentroid as Centroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from mercer import (
+    AutoRegressor,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeCV,
@@ -49,6 +53,7 @@ from mercer.displays import (
 from mercer.displays.search import _outline
 from mercer.insight.intervals import Coverage
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from mercer.runtime.progress import listening
 from views import read_only
 
 pytestmark = pytest.mark.slow
@@ -440,3 +445,53 @@ def test_more_classes_than_colours_are_refused_in_a_sentence(plane):
     X, _ = plane
     model = KNeighborsClassifier(1).fit(X[:8], np.arange(8))
     assert tells(refusal(lambda: BoundaryDisplay.from_estimator(model, X)), "The estimator of BoundaryDisplay", "got 8")
+
+
+# -- what cannot be drawn, and pipelines ----------------------------------------------------------
+
+
+@pytest.fixture
+def scaled(plane):
+    X, y = plane
+    return make_pipeline(StandardScaler(), KernelRidge(0.1, kernel="rbf")).fit(X, y), X, y
+
+
+def test_the_complexity_of_a_pipeline_is_that_of_its_last_step(scaled):
+    pipeline, X, y = scaled
+    own = ComplexityDisplay.from_estimator(pipeline, X, y, [0.1, 1.0], cv=3)
+    full = ComplexityDisplay.from_estimator(pipeline, X, y, [0.1, 1.0], cv=3, parameter="kernelridge__alpha")
+    np.testing.assert_array_equal(own.held_out, full.held_out)
+    assert own.x_label == "alpha"
+
+
+def test_models_of_the_wrong_kind_are_refused_by_name(scaled):
+    pipeline, X, y = scaled
+    labels = np.where(y > 1, "high", "low")
+    classifier = make_pipeline(StandardScaler(), KernelRidgeClassifier(0.1)).fit(X, labels)
+    for display in (FitDisplay, ResidualDisplay, CoverageDisplay):
+        assert tells(refusal(display.from_estimator, classifier, X, labels), display.__name__, "KernelRidgeClassifier")
+    assert tells(refusal(BoundaryDisplay.from_estimator, pipeline, X, y), "BoundaryDisplay", "KernelRidge")
+    assert tells(refusal(SearchDisplay.from_estimator, pipeline), "SearchDisplay", "a search", "KernelRidge")
+    forest = RandomForestRegressor(2).fit(X, y)
+    assert tells(refusal(CoverageDisplay.from_estimator, forest, X, y), "CoverageDisplay", "RandomForestRegressor")
+    auto = AutoRegressor(time_budget=1).fit(X, y)
+    assert tells(refusal(SpectrumDisplay.from_estimator, auto), "SpectrumDisplay", "AutoRegressor")
+
+
+def test_columns_of_text_are_refused_in_a_sentence(rng):
+    X = pd.DataFrame({"size": rng.normal(size=20), "kind": rng.choice(list("xy"), 20)})
+    mixed = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(sparse_output=False), ["kind"]))
+    pipeline = make_pipeline(mixed, KernelRidge(0.1)).fit(X, X["size"])
+    assert tells(refusal(FitDisplay.from_estimator, pipeline, X), "X of a display", "numbers", "column_effect")
+    labelled = make_pipeline(mixed, KernelRidgeClassifier(0.1)).fit(X, X["size"] > 0)
+    assert tells(refusal(BoundaryDisplay.from_estimator, labelled, X), "X of a display", "numbers")
+
+
+def test_learning_and_complexity_curves_tell_their_progress(scaled):
+    pipeline, X, y = scaled
+    pieces = []
+    with listening(lambda what, done, total: pieces.append((what, done, total))):
+        LearningCurveDisplay.from_estimator(pipeline, X, y, sizes=[10, 20], cv=3)
+        ComplexityDisplay.from_estimator(pipeline, X, y, [0.1, 1.0], cv=3)
+    assert pieces[11] == ("learning curve", 12, 12)
+    assert pieces[-1] == ("complexity", 2, 2)

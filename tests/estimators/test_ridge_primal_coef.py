@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.errors import NoFeaturesError
 from mercer.kernels import (
     Constant,
@@ -240,3 +240,13 @@ def test_substrings_and_words_of_the_training_rows_have_weights_with_names(kerne
 def test_names_of_weights_are_those_of_columns():
     X = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 1.0]})
     assert KernelRidge(0.1, kernel=Linear()).fit(X, [1.0, 2.0, 3.0]).primal_names_ == ["a", "b"]
+
+
+@pytest.mark.parametrize("search", [KernelRidgeCV, KernelRidgeClassifierCV])
+def test_searches_have_the_weights_and_names_of_their_best_candidate(search, rng):
+    X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    fitted = search(Polynomial(2), [0.1]).fit(X, X["a"] > 0)
+    np.testing.assert_array_equal(fitted.primal_coef_, fitted.best_estimator_.primal_coef_)
+    assert fitted.primal_names_ == fitted.best_estimator_.primal_names_
+    assert not hasattr(search(Gaussian(), [0.1]).fit(X, X["a"] > 0), "primal_coef_")
+    assert not hasattr(search(), "primal_coef_")

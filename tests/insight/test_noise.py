@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from decomposition_cases import problem, wave, weights_by_hand
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelRidge, KernelRidgeCV, noise_estimate
 from mercer.kernels import Gaussian
@@ -63,3 +65,13 @@ def test_noise_that_cannot_be_had_is_refused_in_a_sentence(rng):
     assert refusal(lambda: noise_estimate(X, wave(X), KernelRidge(1e-9, kernel=Gaussian(0.01)))).startswith(
         "The residual degrees of freedom, n - tr(2S - SS') with predictions S y, must be positive; got"
     )
+
+
+@pytest.mark.parametrize("model", [KernelRidge(0.1, kernel=Gaussian(1.0)), KernelRidgeCV(Gaussian(1.0), [0.1, 1.0])])
+def test_the_noise_of_a_pipeline_is_that_of_its_model_on_transformed_rows(model, rng):
+    X = 100.0 * rng.normal(size=(40, 2))
+    y = np.sin(X[:, 0] / 100.0) + 0.1 * rng.normal(size=40)
+    found = noise_estimate(X, y, make_pipeline(StandardScaler(), model))
+    assert float(found) == float(noise_estimate(StandardScaler().fit_transform(X), y, model))
+    assert float(noise_estimate(X, y, make_pipeline(model))) == float(noise_estimate(X, y, model))
+    assert tells(refusal(noise_estimate, X, y, make_pipeline(StandardScaler(), Ridge())), "noise_estimate", "Ridge")

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, printable, sentence
+from mercer.estimators.pipelines import predict_interval
 from mercer.estimators.table_model import TableModel
 from mercer.runtime.disk import write_whole
 from mercer.tables.parquet import LongTable, one_line
@@ -72,11 +73,12 @@ def predicted(
     report = model.report(taken)
     if hasattr(type(model.model), "tells"):
         model.model.tells = False  # of rows unlike those of training: the report does
+    rows, pipeline = model.fitting(taken), model.pipeline  # which does not tell of them, either
     answer: dict[str, Array] = {}
     first = row_id or (model.row_id if model.row_id in table.raw else None)
     if first:
         answer[first] = np.fromiter(table.exactly(first), dtype=object, count=table.rows)
-    answer[_free("prediction", answer)] = model.predict(taken)
+    answer[_free("prediction", answer)] = pipeline.predict(rows)
     if confidence is not None:
         if model.is_classifier:
             raise InputError(
@@ -86,9 +88,9 @@ def predicted(
         if not hasattr(model.model, "predict_interval"):
             kind = type(model.model).__name__
             raise InputError(f"--interval is not supported for {kind} models. Remove --interval.")
-        answer["lower"], answer["upper"] = model.predict_interval(taken, confidence)
+        answer["lower"], answer["upper"] = predict_interval(pipeline, rows, confidence)
     if model.is_classifier:
-        shares = model.predict_proba(taken)
+        shares = pipeline.predict_proba(rows)
         for label, column in zip(model.model.classes_, shares.T, strict=True):
             answer[f"probability_{label}"] = column
     return answer, report

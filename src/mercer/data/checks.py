@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import numbers
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, wraps
 from inspect import signature
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (  # the first that fits: Tru
 )
 
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of targets that are squared
 ASYMMETRY = 1e-8  # of a matrix, as a share of its largest entry, that may be rounding
 
@@ -240,11 +242,40 @@ class KeywordHints:
         known = _keywords(cls) if given else None  # type: ignore[arg-type]
         unknown = [] if known is None else [name for name in given if name not in known]
         if known is not None and unknown:
-            hint = nearest(unknown[0], known) if known else "It has no parameters."
-            if unknown[0] == "gamma" and "kernels" in known:
-                hint = "It belongs to the kernel: kernels=Gaussian.from_gamma(gamma), of width 1 / sqrt(2 gamma)."
-            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}. {hint}")
+            raise TypeError(unknown_keyword(cls.__name__, unknown[0], known))
         return super().__new__(cls)
+
+
+def unknown_keyword(owner: str, name: str, known: Collection[str]) -> str:
+    """The message for a keyword that a class or function does not take, with the one that was meant."""
+    hint = nearest(name, known) if known else "It has no parameters."
+    if name == "gamma" and "kernels" in known:
+        hint = "It belongs to the kernel: kernels=Gaussian.from_gamma(gamma), of width 1 / sqrt(2 gamma)."
+    return f"{owner} has no parameter {name!r}. {hint}"
+
+
+def keyword_hints(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """The function, or method, that says what a misspelt keyword should be.
+
+    >>> from mercer.data.checks import keyword_hints
+    >>> @keyword_hints
+    ... def score(X, cv=5):
+    ...     return cv
+    >>> score([], folds=10)
+    Traceback (most recent call last):
+        ...
+    TypeError: score has no parameter 'folds'. Did you mean 'cv'?
+    """
+    known = [name for name in signature(function).parameters if name != "self"]
+
+    @wraps(function)
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        unknown = next((name for name in kwargs if name not in known), None)
+        if unknown is not None:
+            raise TypeError(unknown_keyword(function.__name__, unknown, known))
+        return function(*args, **kwargs)
+
+    return call
 
 
 @cache

@@ -14,6 +14,7 @@ from mercer.displays.look import (
     COLOURS,
     MARKERS,
     Display,
+    check_kind,
     column_labels,
     mesh,
     named,
@@ -97,6 +98,7 @@ class BoundaryDisplay(Display):
         BoundaryDisplay
         """
         check_is_fitted(estimator)
+        check_kind("BoundaryDisplay", estimator, classifier=True)
         values, classes = table(X, 2), np.asarray(estimator.classes_)
         if len(classes) > len(COLOURS):
             most = f"a classifier of at most {len(COLOURS)} classes"

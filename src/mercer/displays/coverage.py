@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.displays.look import BAND, BLACK, BLUE, GREY, Display, grid_lines, named
-from mercer.estimators.pipelines import split_pipeline
+from mercer.displays.look import BAND, BLACK, BLUE, GREY, Display, check_kind, grid_lines, named
+from mercer.errors import InputError, sentence
+from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.insight.intervals import Coverage
 
 
@@ -80,7 +81,12 @@ class CoverageDisplay(Display):
         CoverageDisplay
         """
         asked = [*np.arange(0.1, 0.95, 0.1).round(1), 0.95, 0.99] if confidences is None else confidences
+        check_kind("CoverageDisplay", estimator, classifier=False)
         transformers, model = split_pipeline(estimator)
+        if not hasattr(model, "coverage"):
+            must_be = "a regressor of mercer, or a Pipeline that ends in one"
+            raise InputError(sentence("The estimator of CoverageDisplay", must_be, type(model).__name__))
+        X = fitting_columns(estimator, X)
         rows = X if transformers is None else transformers.transform(X)
         return cls.from_coverages([model.coverage(rows, y, float(each)) for each in asked], ax=ax)
 

@@ -8,12 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import learning_curve
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv, learning_curve
+from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array, Seed
 from mercer.displays.look import BAND, BLACK, BLUE, VERMILION, Display, grid_lines, named
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
+from mercer.runtime.progress import Progress
 
 
 @dataclass(eq=False, repr=False)
@@ -93,7 +96,7 @@ class ComplexityDisplay(_Curves):
         values : sequence of float
             Of the parameter.
         parameter : str, default="alpha"
-            As `set_params` knows it, such as "kernel__width".
+            As `set_params` knows it, such as "kernel__width"; of a Pipeline also that of its last step.
         cv, repeats, random_state
             As for `mercer.cross_validate`.
         x_label, y_label : str, default=None
@@ -108,12 +111,15 @@ class ComplexityDisplay(_Curves):
         given = np.asarray(values, dtype=np.float64)
         if given.ndim != 1 or not given.size:
             raise InputError(sentence("values of ComplexityDisplay", "a list of numbers", repr(values)))
-        found = np.empty((3, len(given)))
+        found, progress = np.empty((3, len(given))), Progress("complexity", len(given), verbose=0)
+        inner = isinstance(estimator, Pipeline) and parameter not in estimator.get_params()
+        full_name = f"{estimator.steps[-1][0]}__{parameter}" if inner else parameter
         for i, value in enumerate(given):
-            model = clone(estimator).set_params(**{parameter: float(value)})
+            model = clone(estimator).set_params(**{full_name: float(value)})
             result = cross_validate(model, X, y, cv=cv, repeats=repeats, random_state=random_state)
             held_out = 1.0 - result.mean if is_classifier(estimator) else -result.mean
             found[:, i] = _loss(model.fit(X, y), X, y), held_out, result.standard_error
+            progress.step()
         order = np.argsort(given, kind="stable")
         train, held, error = found[:, order]
         names = x_label or parameter, y_label or _loss_name(estimator)
@@ -210,11 +216,19 @@ class LearningCurveDisplay(_Curves):
         LearningCurveDisplay
         """
         classifier = is_classifier(estimator)
+        folds, sizes = check_cv(cv, y, classifier=classifier), np.linspace(0.1, 1.0, 8) if sizes is None else sizes
+        scorer = get_scorer("accuracy" if classifier else "neg_mean_squared_error")
+        progress = Progress("learning curve", 2 * np.size(sizes) * folds.get_n_splits(X, y), verbose=0)
+
+        def score(model: Any, rows: Any, targets: Any) -> float:
+            progress.step()
+            return float(scorer(model, rows, targets))
+
         counts, train, test = learning_curve(
-            estimator, X, y, train_sizes=np.linspace(0.1, 1.0, 8) if sizes is None else sizes, cv=cv, shuffle=True,
-            random_state=random_state, scoring="accuracy" if classifier else "neg_mean_squared_error",
+            estimator, X, y, train_sizes=sizes, cv=folds, shuffle=True, random_state=random_state, scoring=score,
             error_score="raise",
         )[:3]  # fmt: skip
+        progress.finish()
         base = 1.0 if classifier else 0.0
         error = test.std(axis=1, ddof=1) / np.sqrt(test.shape[1])
         means = base - train.mean(axis=1), base - test.mean(axis=1)

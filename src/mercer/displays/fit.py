@@ -17,6 +17,7 @@ from mercer.displays.look import (
     MAP,
     VERMILION,
     Display,
+    check_kind,
     column_labels,
     grid_lines,
     mesh,
@@ -110,6 +111,7 @@ class FitDisplay(Display):
         FitDisplay
         """
         check_is_fitted(estimator)
+        check_kind("FitDisplay", estimator, classifier=False)
         values = table(X, 1, 2)
         count = values.shape[1]
         given = (x_label,) if isinstance(x_label, str) else x_label

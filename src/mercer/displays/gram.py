@@ -198,7 +198,7 @@ class SpectrumDisplay(Display):
         last = split_pipeline(estimator)[1]
         check_is_fitted(last)
         model = getattr(last, "best_estimator_", last)
-        if np.ndim(model.alpha) or not hasattr(type(model), "effective_dof_"):
+        if not hasattr(type(model), "effective_dof_") or np.ndim(model.alpha):
             what = "a KernelRidge with a single alpha, or a KernelRidgeCV"
             raise InputError(sentence("The estimator of SpectrumDisplay", what, type(last).__name__))
         K = model.X_fit_ if model.kernel_.kind == "gram" else model.kernel_(model.X_fit_)

@@ -93,11 +93,26 @@ def column_labels(estimator: Any, count: int) -> list[str]:
 
 def table(X: Any, *widths: int) -> Array:
     """X as numbers with as many columns as can be drawn."""
-    values = np.asarray(X, dtype=np.float64)
+    must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'} of numbers"
+    hint = "For one column of a larger table use mercer.column_effect."
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(sentence("X of a display", must_be, "other values", hint)) from None
     if values.ndim != 2 or values.shape[1] not in widths:
-        must_be = f"a table of {' or '.join(map(str, widths))} column{'' if widths[-1] == 1 else 's'}"
-        raise InputError(sentence("X of a display", must_be, f"shape {values.shape}"))
+        raise InputError(sentence("X of a display", must_be, f"shape {values.shape}", hint))
     return values
+
+
+def check_kind(display: str, estimator: Any, *, classifier: bool) -> None:
+    """Refuse a classifier where numbers are drawn, and a regressor where labels are."""
+    from sklearn.base import is_classifier
+
+    if is_classifier(estimator) != classifier:
+        must_be, other = ("a classifier", "FitDisplay") if classifier else ("a regressor", "BoundaryDisplay")
+        got = type(getattr(estimator, "steps", [(None, estimator)])[-1][1]).__name__
+        hint = f"For {'a regressor' if classifier else 'a classifier'} use {other}."
+        raise InputError(sentence(f"The estimator of {display}", must_be, got, hint))
 
 
 def mesh(X: Array, count: int) -> tuple[Array, Array, Array]:

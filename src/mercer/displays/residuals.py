@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.rows import Array, Seed
-from mercer.displays.look import BLACK, BLUE, Display, grid_lines, named
+from mercer.displays.look import BLACK, BLUE, Display, check_kind, grid_lines, named
 from mercer.errors import InputError, sentence
 from mercer.estimators import cross_validate
 from mercer.text import plain
@@ -106,6 +106,7 @@ class ResidualDisplay(Display):
         -------
         ResidualDisplay
         """
+        check_kind("ResidualDisplay", estimator, classifier=False)
         held_out = getattr(estimator, "cv_predictions_", None)
         if held_out is None:
             held_out = cross_validate(estimator, X, y, cv=cv, random_state=random_state).predictions

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.rows import Array
 from mercer.displays.look import BLACK, MAP, Display, larger, named, short_kernel
+from mercer.errors import InputError, sentence
 from mercer.estimators.pipelines import split_pipeline
 
 
@@ -70,8 +71,13 @@ class SearchDisplay(Display):
         SearchDisplay
         """
         search = split_pipeline(search)[1]
+        if not hasattr(search, "kernels"):
+            must_be = "a search, such as KernelRidgeCV, or a Pipeline that ends in one"
+            raise InputError(sentence("The search of SearchDisplay", must_be, type(search).__name__))
         check_is_fitted(search, "table_")
         found = search.table_
+        if not hasattr(found, "mean"):
+            raise InputError("SearchDisplay needs all scores of a search; model files do not hold them. Fit it again.")
         mean, error = found.mean.mean(axis=2), found.standard_error(search.folds_).mean(axis=2)
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import check_size
+from mercer.data.checks import check_size, keyword_hints
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
@@ -247,6 +247,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             std = values * np.sqrt(np.expm1(std**2))  # of a variable whose logarithm is normal
         return self._out(values), self._out(std)
 
+    @keyword_hints
     def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
         """An interval that holds the target of a new row with about this probability.
 
@@ -301,6 +302,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
         return corrected if self._left_over else self.committee_.held_out - self._Y, corrected
 
+    @keyword_hints
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
         """The share of rows whose target lies in its interval.
 
@@ -355,6 +357,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         logs = " of the logarithm" * hasattr(self, "log_factor_")
         return "out-of-fold error" + (logs if np.ndim(self.scale_) == 0 else f"{logs}, in deviations")
 
+    @keyword_hints
     def evaluate(
         self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Evaluation:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from mercer.data.checks import as_numbers
+from mercer.data.checks import as_numbers, keyword_hints
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
@@ -237,6 +237,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
             lines.append(doubt(out, common))
         return Text("\n".join([*lines, *self._left_out_columns()]))
 
+    @keyword_hints
     def evaluate(
         self, X: Any, y: Any, cv: int = 10, *, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Evaluation:

@@ -37,6 +37,7 @@ from mercer.runtime import single_threaded_blas, thread_count
 from mercer.runtime.progress import Progress, duration
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
+from mercer.tables.report import usually_outside
 from mercer.text import counted, plain, summary_below, text_table
 from mercer.tuning.alphas import Predictor
 from mercer.tuning.committee import (
@@ -213,7 +214,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         Z = encoded.values
         if self.tells and not hasattr(self, "_latest"):
             numbers = sum(column.scale is not None for column in self.encoder_.columns_)
-            encoded.report.warn(_usually_outside(len(Z), numbers, len(self.models_[0].X_fit_)))
+            encoded.report.warn(usually_outside(len(Z), numbers, len(self.models_[0].X_fit_)))
         place, last = getattr(self, "_latest", (0, math.inf))
         later = int(np.count_nonzero(Z[:, place : place + 1] > last))
         if later:
@@ -368,16 +369,6 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             model.__dict__.pop("_latest", None)  # folds that follow in time are later by design
             yield train, test, part_of(X, test), model
             progress.step()
-
-
-def _usually_outside(rows: int, columns: int, trained: int) -> int:
-    """Most cells that new rows drawn like the training rows have out of range: the mean and four standard deviations.
-
-    A new number is the smallest or the largest of n + 1 with chance 2 / (n + 1); the ends of the range are shared by
-    all new rows, so that their count varies by more than its square root.
-    """
-    mean = 2.0 * rows * columns / (trained + 1)
-    return int(mean + 4.0 * math.sqrt(mean + mean**2 / max(2 * columns, 1)))
 
 
 def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:

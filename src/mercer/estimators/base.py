@@ -16,6 +16,7 @@ from mercer.data.checks import (
     check_alpha,
     check_gram,
     check_weights,
+    unknown_keyword,
 )
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MemoryRefusal, NoFeaturesError, NotMercerWarning, sentence, warn
@@ -57,6 +58,10 @@ def set_kernel_params(self: Any, **params: Any) -> Any:
     self
     """
     outer = {name: value for name, value in params.items() if "__" not in name}
+    known = self.get_params(deep=False)
+    for name in outer:
+        if name not in known:
+            raise InputError(unknown_keyword(type(self).__name__, name, known))
     inner: dict[str, dict[str, Any]] = {}
     for name, value in params.items():
         head, _, rest = name.partition("__")
@@ -220,7 +225,9 @@ class RidgeCore(KernelEstimator):
             self.classes_ = targets.classes.labels
         self.publish()
         if not (warned and self.route_.negative):
-            self.route_.warn(owner, float(alphas.min()))  # the system that is hardest to solve
+            least = float(alphas.min())  # of the system that is hardest to solve
+            features = 0 if least else kernel.count_features(self._as_rows(kept)) or 0
+            self.route_.warn(owner, least, features if features > kept.shape[0] else 0)
         return self
 
     def publish(self) -> None:

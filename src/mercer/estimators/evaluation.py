@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mercer.data.checks import check_alpha, check_weights
+from mercer.data.checks import check_alpha, check_weights, keyword_hints
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.inputs import as_sample_weight, check_kernels, refuse_mixed_labels, width_of
 from mercer.estimators.parameters import validate
+from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.search_core import warn_if_ill
@@ -74,6 +75,7 @@ class CrossValidation(Shown):
         return f"{self.scoring}: {self.mean:.4g}, {error} ({self.folds}; {self.route})"
 
 
+@keyword_hints
 def cross_validate(
     estimator: Any,
     X: Any,
@@ -114,6 +116,7 @@ def cross_validate(
     >>> result.scores.shape, bool(result.mean > -1e-6)
     ((1, 5), True)
     """
+    estimator, X = refittable(estimator, X)
     classifier = is_classifier(estimator)
     how = resolve_scoring(scoring, classifier=classifier)
     if classifier:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, check_names, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.errors import InputError, sentence
@@ -35,6 +36,7 @@ class IntervalsMixin:
 
     _model_for: Any  # the fitted model that predicts some rows
 
+    @keyword_hints
     def predict_interval(
         self, X: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None, random_state: Seed = None,
         diag: Any = None,
@@ -99,6 +101,7 @@ class IntervalsMixin:
         lower, upper = interval_bounds(model.fitted_, rows, confidence, method, folds, diagonal)
         return model.as_given(lower), model.as_given(upper)
 
+    @keyword_hints
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:
         """Full conformal prediction: all targets that conform to the training rows, as unions of intervals.
 
@@ -159,6 +162,7 @@ class IntervalsMixin:
             sets = sets_of_search(self, fitted, rows, confidence, diagonal, alike)
         return sets if np.ndim(model.dual_coef_) > 1 else sets[0]
 
+    @keyword_hints
     def coverage(
         self, X: Any, y: Any, confidence: float = 0.9, method: str = "jackknife+", *, cv: Any = None,
         random_state: Seed = None, diag: Any = None,

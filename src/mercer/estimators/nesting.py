@@ -11,10 +11,12 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, draw
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.estimators.evaluation import mean_and_error
+from mercer.estimators.pipelines import refittable
 from mercer.estimators.refitting import Refitting, score_splits
 from mercer.estimators.search_core import SearchCore, warn_if_ill, warn_of_failures
 from mercer.selection.nested import run_nested
@@ -121,6 +123,7 @@ def _number(alpha: Any) -> str:
     return f"{alpha:.3g}" if np.ndim(alpha) == 0 else ", ".join(f"{value:.3g}" for value in alpha)
 
 
+@keyword_hints
 def nested_cross_validate(
     search: Any,
     X: Any,
@@ -174,6 +177,7 @@ def nested_cross_validate(
     >>> result.scores.shape, len(result.chosen)
     ((1, 5), 5)
     """
+    search, X = refittable(search, X)
     if isinstance(search, Pipeline):
         draws = {"repeats": repeats, "groups": groups, "random_state": random_state}
         return _nested_pipeline(search, X, y, cv, draws, inner, sample_weight)

@@ -16,9 +16,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.table_model import Fixed, TableModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,10 @@ class Transformers:
 
         first = self.pipeline.steps[0][1]
         return first if len(self.pipeline.steps) == 1 and isinstance(first, TableEncoder) else None
+
+    def then(self, encoder: Any) -> Transformers:
+        """These transformers and the encoder of an automatic model after them."""
+        return Transformers(Pipeline([*self.pipeline.steps, ("encoder", encoder)]))
 
     def transform(self, X: Any) -> Any:
         """The rows as the model takes them."""
@@ -70,6 +75,20 @@ def split_pipeline(model: Any) -> tuple[Transformers | None, Any]:
         return None, model
     last = model.steps[-1][1]
     return (None if len(model.steps) == 1 else Transformers(model[:-1])), last
+
+
+def refittable(model: Any, X: Any) -> tuple[Any, Any]:
+    """A loaded model as a Pipeline that can be fitted again, and its columns of the table; others as they are."""
+    if not isinstance(model, TableModel):
+        return model, X
+    if isinstance(model.model, Fixed):
+        model.model.fit(X)  # which is refused
+    return model.pipeline, model.own_columns(X)
+
+
+def fitting_columns(model: Any, X: Any) -> Any:
+    """A table as a loaded model takes it, without other columns; for other models as it is."""
+    return model.fitting(X) if isinstance(model, TableModel) and X is not None else X
 
 
 def column_names(X: Any) -> list[str]:
@@ -123,9 +142,11 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
     return getattr(last, method), rows
 
 
+@keyword_hints
 def predict_interval(
-    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None, random_state: Seed = None
-) -> tuple[Array, Array]:
+    model: Any, X: Any, confidence: float = 0.9, method: str | None = None, *, cv: Any = None,
+    random_state: Seed = None, diag: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Intervals that hold the target of a new row with this confidence, of a model or of a Pipeline.
 
     Parameters
@@ -140,6 +161,8 @@ def predict_interval(
         A method that `predict_interval` of the model knows; None is its default.
     cv, random_state
         The folds of ``method="cv+"``.
+    diag : array-like of shape (n_rows,), default=None
+        k(x, x) of the new rows, for a precomputed kernel.
 
     Returns
     -------
@@ -158,12 +181,13 @@ def predict_interval(
     True
     """
     predict, rows = _bound(model, "predict_interval", X)
-    options = {"method": method, "cv": cv, "random_state": random_state}
+    options = {"method": method, "cv": cv, "random_state": random_state, "diag": diag}
     lower, upper = predict(rows, confidence, **{name: value for name, value in options.items() if value is not None})
     return lower, upper
 
 
-def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
+@keyword_hints
+def predict_set(model: Any, X: Any, confidence: float = 0.9, *, diag: Any = None) -> Any:
     """Full conformal prediction sets of a model or of a Pipeline, as `KernelRidgeCV.predict_set` gives them.
 
     Parameters
@@ -174,6 +198,8 @@ def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
         New rows, as for `predict`.
     confidence : float, default=0.9
         Between 0 and 1.
+    diag : array-like of shape (n_rows,), default=None
+        k(x, x) of the new rows, for a precomputed kernel.
 
     Returns
     -------
@@ -188,7 +214,7 @@ def predict_set(model: Any, X: Any, confidence: float = 0.9) -> Any:
     (1, 2)
     """
     predict, rows = _bound(model, "predict_set", X)
-    return predict(rows, confidence)
+    return predict(rows, confidence) if diag is None else predict(rows, confidence, diag=diag)
 
 
 def without(model: Any, rows: Any) -> Any:

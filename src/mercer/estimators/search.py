@@ -69,6 +69,8 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
         Its mean score over splits.
     best_estimator_ : KernelRidge
         The best candidate fitted to all rows.
+    primal_coef_, primal_names_ : ndarray, list of str
+        Weights of its explicit features and their names, where phi is finite.
     cv_results_ : dict
         As GridSearchCV has it, with pooled_test_score, condition and refits beside.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
@@ -209,7 +211,9 @@ class KernelRidgeClassifierCV(LabelsMixin, SearchCore):
         The labels.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
         Held-out decision values of the best candidate.
-    best_kernel_, alpha_, best_score_, best_estimator_, cv_results_, kernels_, alphas_, digits_, plan_, folds_
+    best_kernel_, alpha_, best_score_, best_estimator_, primal_coef_, primal_names_, cv_results_
+        As for `KernelRidgeCV`.
+    kernels_, alphas_, digits_, plan_, folds_
         As for `KernelRidgeCV`.
 
     Examples

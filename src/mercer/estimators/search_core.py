@@ -320,6 +320,16 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self.check_data(X, reset=False)
         return self.best_estimator_
 
+    @property
+    def primal_coef_(self) -> Array:
+        """Weights of the explicit features of the best candidate, as `KernelRidge.primal_coef_`."""
+        return np.asarray(self.best_estimator_.primal_coef_)
+
+    @property
+    def primal_names_(self) -> list[str]:
+        """Names of the features that `primal_coef_` weighs."""
+        return list(self.best_estimator_.primal_names_)
+
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
 from mercer.data.rows import Array, Rows, as_rows
 from mercer.errors import InputError, MercerError, sentence
@@ -18,13 +21,39 @@ from mercer.kernels.tiles import blocks
 from mercer.selection.removals import label_numbers
 from mercer.tables import Column, TableEncoder
 from mercer.tables.cells import Writing
-from mercer.tables.report import EncoderReport
+from mercer.tables.report import EncoderReport, usually_outside
 from mercer.tables.values import NumberStyle
 from mercer.text import counted, quoted
 
 
+class Fixed:
+    """A fitted model that tools of scikit-learn take, and that cannot be fitted again."""
+
+    def __sklearn_tags__(self) -> Tags:
+        labels = hasattr(self, "classes_")
+        return Tags(
+            "classifier" if labels else "regressor",
+            TargetTags(required=True),
+            classifier_tags=ClassifierTags() if labels else None,
+            regressor_tags=None if labels else RegressorTags(),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Refused: the model is fitted."""
+        raise InputError(
+            f"{type(self).__name__} holds a fitted model and cannot be fitted again. Fit a new model, such as "
+            "AutoRegressor, AutoClassifier or KernelRidgeCV."
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class TableModel(Fixed):
     """A model and its table, as the command line fits, keeps and uses it.
 
     Parameters
@@ -137,16 +166,36 @@ class TableModel:
         blank = np.full(rows, "", dtype=object)  # of columns that the model knows and does not use
         return {column.name: table[column.name] if column.outputs else blank for column in self.columns}
 
+    def own_columns(self, table: Any) -> Any:
+        """The columns of a table that the model takes, as a table of the same kind."""
+        self.fitting(table)  # which names those that are missing
+        frame = nw.from_native(table, eager_only=True, strict=False)
+        if isinstance(frame, nw.DataFrame):
+            return frame.select(list(self.kinds)).to_native()
+        return {name: table[name] for name in self.kinds}
+
     def report(self, table: Mapping[str, Any]) -> EncoderReport:
         """What is unlike the training table in new rows."""
         return self._encoder.encode(self.fitting(table)).report
 
     def _rows(self, table: Mapping[str, Any]) -> Any:
         fitting = self.fitting(table)
-        return fitting if self.encoder is None else self.encoder.transform(fitting)
+        if self.encoder is None:
+            return fitting
+        encoded = self.encoder.encode(fitting)
+        numbers = sum(column.scale is not None for column in self.columns)
+        encoded.report.warn(usually_outside(len(encoded.values), numbers, self._trained_rows))
+        return encoded.values
+
+    @property
+    def _trained_rows(self) -> float:
+        """Rows that the model was fitted to; infinite where that is unknown."""
+        inner = getattr(self.model, "best_estimator_", self.model)
+        kept = inner.X_fit_.shape[0] if hasattr(inner, "X_fit_") else math.inf
+        return float(self.facts.get("rows", kept))
 
     def predict(self, table: Mapping[str, Any]) -> Array:
-        """Predictions for the rows of a table."""
+        """Predictions for the rows of a table; warns of rows unlike those of training."""
         return np.asarray(self.model.predict(self._rows(table)))
 
     def predict_proba(self, table: Mapping[str, Any]) -> Array:
@@ -203,7 +252,7 @@ class TableModel:
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureRegressor:
+class FeatureRegressor(Fixed):
     """f(x) = phi(x)'w + b: what is left of a kernel ridge regression when its training rows are thrown away.
 
     Parameters

@@ -12,6 +12,7 @@ from scipy.special import stdtr
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.bars import BarsDisplay
@@ -88,6 +89,7 @@ class Comparison(Shown):
         return BarsDisplay(names, self.difference, ends, f"difference of {self.scoring}", "models").plot(ax)
 
 
+@keyword_hints
 @underflow_is_zero
 def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, random_state: Seed = None) -> Comparison:
     """Compare models by their out-of-sample scores on the same folds.

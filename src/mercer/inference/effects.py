@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from mercer.data.checks import sizes
+from mercer.data.checks import keyword_hints, sizes
 from mercer.data.rows import Array
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
@@ -127,6 +127,7 @@ class MarginalEffects(Shown):
         return BarsDisplay(self.names, self.average, self.interval, "average effect").plot(ax)
 
 
+@keyword_hints
 @underflow_is_zero
 def marginal_effects(
     model: Any,
@@ -151,8 +152,8 @@ def marginal_effects(
     ----------
     model : KernelRidge, KernelRidgeCV, their classifiers, AutoRegressor, AutoClassifier, or a Pipeline
         Fitted, without sample weights, to one target or two classes. Automatic models, and a Pipeline of transformers
-        and one of the others, have effects per unit of the columns of their table; dates and texts have none. Where a
-        kernel has a kink, its slope is the mean of those on both sides.
+        and a model, have effects per unit of the columns of their table; dates and texts have none. Where a kernel has
+        a kink, its slope is the mean of those on both sides.
     X : array-like of shape (m, n_features), default=None
         Where effects are averaged; None is the training rows, which a Pipeline does not keep as they were: pass them.
     columns : sequence of str or int, default=None

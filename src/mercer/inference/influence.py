@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array, Rows
 from mercer.displays.bars import BarsDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import AutoRegressor, KernelRidge, KernelRidgeCV
-from mercer.estimators.pipelines import split_pipeline
+from mercer.estimators.pipelines import fitting_columns, split_pipeline
 from mercer.inference.effects import marginal_effects
 from mercer.inference.parts import parts_of, refuse_few_digits, rows_of
 from mercer.kernels.tiles import underflow_is_zero
@@ -117,6 +118,7 @@ class Influence(Shown):
         return BarsDisplay(names, change, ends, "change of the leave-one-out error without the row", "row").plot(ax)
 
 
+@keyword_hints
 @underflow_is_zero
 def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int = 0) -> Influence:
     """What leaving out each row changes: the error, predictions, the chosen candidate, and average effects.
@@ -151,6 +153,7 @@ def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int 
     >>> int(found.order[0]), bool(found.error_without[12] < 0.5 * found.error)
     (12, True)
     """
+    X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
     search = model if isinstance(model, KernelRidgeCV) else None
     if not isinstance(model, KernelRidge | KernelRidgeCV | AutoRegressor):

@@ -26,8 +26,7 @@ from mercer.estimators import (
     KernelRidgeCV,
 )
 from mercer.estimators.calibration import Temperature
-from mercer.estimators.pipelines import column_names, split_pipeline
-from mercer.estimators.table_model import TableModel
+from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
 from mercer.runtime import promise
 from mercer.solvers.fitted import FittedRidge, count_cancelled
@@ -108,20 +107,22 @@ class WeightedSum:
 
 def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     """The model as a weighted sum of ridges at rows X; None for the training rows."""
-    X = model.fitting(X) if isinstance(model, TableModel) and X is not None else X
+    X = fitting_columns(model, X)
     transformers, model = split_pipeline(model)
     link = _link(model, of)
     kinds = (KernelRidge, KernelRidgeClassifier, *_SEARCHES, *_COMMITTEES)
-    if not isinstance(model, kinds) or (transformers is not None and isinstance(model, _COMMITTEES)):
+    if not isinstance(model, kinds):
         must_be = (
-            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline of "
-            "transformers and one of the first four"
+            "KernelRidge, KernelRidgeCV, one of their classifiers, AutoRegressor, AutoClassifier, or a Pipeline that "
+            "ends in one"
         )
         way_out = "For averages of other models use sklearn.inspection.partial_dependence."
         raise InputError(sentence("The model of marginal_effects", must_be, type(model).__name__, way_out))
     weights, fitted, (start, scale) = parts_of(model)
     encoder = None if transformers is None else transformers.encoder
-    encoder = model.encoder_ if isinstance(model, _COMMITTEES) else encoder
+    if isinstance(model, _COMMITTEES):
+        encoder = model.encoder_ if transformers is None else None
+        transformers = None if transformers is None else transformers.then(model.encoder_)
     if X is None and transformers is not None and encoder is None:
         raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
     for each in fitted:

@@ -13,13 +13,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from mercer.data.checks import keyword_hints
 from mercer.data.folds import by_chance, check_names, draw
 from mercer.data.rows import Array, Seed
 from mercer.displays.null import NullDisplay
 from mercer.errors import InputError, sentence
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.pipelines import Transformers, column_names, split_pipeline, with_column
+from mercer.estimators.pipelines import Transformers, column_names, refittable, split_pipeline, with_column
 from mercer.estimators.search import search_of
 from mercer.estimators.search_core import SearchCore
 from mercer.inference.changes import as_list, column_place
@@ -127,6 +128,7 @@ class ColumnTests(Shown):
         return f"{head}\n\n{text_table(list(columns), list(zip(*columns.values(), strict=True)))}"
 
 
+@keyword_hints
 @underflow_is_zero
 def permutation_test(
     model: Any,
@@ -192,6 +194,7 @@ def permutation_test(
     >>> permutation_test(search, X, rng.normal(size=60), permutations=99, random_state=0).pvalue > 0.05
     True
     """
+    model, X = refittable(model, X)
     transformers, last = split_pipeline(model)
     rows = X if transformers is None else transformers.fit_again(X)
     search = check_search(last, rows, scoring)

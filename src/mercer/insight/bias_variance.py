@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, check_alpha
+from mercer.data.checks import as_numbers, check_alpha, keyword_hints
 from mercer.data.rows import Array, Seed
 from mercer.errors import InputError, sentence
 from mercer.runtime import promise
@@ -209,6 +209,7 @@ def _one_each(name: str, values: Any, X: Any) -> Array:
     return found
 
 
+@keyword_hints
 def bias_variance(
     estimator: Any,
     X: Any,

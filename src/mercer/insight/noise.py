@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, check_size, refuse_not_finite
+from mercer.data.checks import as_numbers, check_size, keyword_hints, refuse_not_finite
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.insight.bias_variance import is_smoother, smoother
@@ -57,6 +57,7 @@ class NoiseEstimate(Shown):
         )
 
 
+@keyword_hints
 def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any = None) -> NoiseEstimate:
     """Estimate the standard deviation of the noise in y, the same for all rows.
 
@@ -70,8 +71,9 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
         Rows.
     y : array-like of shape (n,)
         Targets.
-    estimator : KernelRidge, KernelRidgeCV or None, default=None
-        A search is fitted first, and its `best_estimator_` used. None: repeated inputs.
+    estimator : KernelRidge, KernelRidgeCV, a Pipeline that ends in one, or None, default=None
+        A search is fitted first, and its `best_estimator_` used; so are transformers of a Pipeline, and these are
+        taken as given. None: repeated inputs.
     sample_weight : array-like of shape (n,), default=None
         Weights that the estimator is fitted with.
 
@@ -93,6 +95,7 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     0.284
     """
     from sklearn.base import clone
+    from sklearn.pipeline import Pipeline
 
     targets = as_numbers(y)
     if targets is None or targets.ndim != 1:
@@ -101,12 +104,15 @@ def noise_estimate(X: Any, y: Any, estimator: Any = None, *, sample_weight: Any 
     check_size("y of noise_estimate", targets)
     if estimator is None:
         return _from_repeated_inputs(X, targets)
+    if isinstance(estimator, Pipeline):
+        X = clone(estimator[:-1]).fit_transform(X, targets) if len(estimator) > 1 else X
+        estimator = estimator[-1]
     how = "the residuals of a fit; what it misses counts as noise"
     if not is_smoother(estimator) and hasattr(estimator, "kernels"):
         estimator = clone(estimator).fit(X, targets, sample_weight).best_estimator_
         how = "the residuals of the best candidate of a search, selected with the same y"
     if not is_smoother(estimator):
-        must_be = "KernelRidge, KernelRidgeCV or None"
+        must_be = "KernelRidge, KernelRidgeCV, a Pipeline that ends in one, or None"
         raise InputError(sentence("The estimator of noise_estimate", must_be, type(estimator).__name__))
     return _residual(estimator, X, targets, sample_weight, how)
 

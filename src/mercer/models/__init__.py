@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.data.checks import keyword_hints
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.table_model import without_rows
 from mercer.models.records import MISFITS, FileStamp, check_account, check_model, layout, restored, written
@@ -19,6 +20,7 @@ __all__ = ["ModelFile", "inspect", "load", "save"]
 _WAY_OUT = " Use another copy of the file, or save the model again."
 
 
+@keyword_hints
 def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
     """Write a fitted model to a file that `load` reads; predictions will be the same to the last bit.
 

@@ -86,17 +86,25 @@ def read_transformer(name: str, held: dict[str, Any]) -> Any:
 def check_steps(pipeline: Pipeline) -> None:
     """Raise an error unless all transformers of a Pipeline are fitted and can be saved."""
     for _, step in pipeline.steps[:-1]:
-        if step is None or isinstance(step, str):  # "passthrough"
-            continue
         try:
-            check_is_fitted(step)
+            if hasattr(step, "fit"):  # neither None nor "passthrough"
+                check_is_fitted(step)
         except NotFittedError:
             raise InputError("This Pipeline is not fitted yet. Call fit before save.") from None
-        if isinstance(step, TableEncoder | Pipeline):
-            continue
-        if TRANSFORMERS.get(type(step).__name__) is not type(step):
-            known = ", ".join(["TableEncoder", *TRANSFORMERS])
-            raise InputError(
-                f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code. Use one of "
-                f"{known}; or transform the rows yourself and save a model of the transformed rows."
-            )
+        _check_kind(step)
+
+
+def _check_kind(step: Any) -> None:
+    """Raise an error unless a fitted transformer, and those inside of it, can be saved."""
+    if step is None or isinstance(step, str | TableEncoder):  # "passthrough" and "drop" are strings
+        return
+    for attribute in ("steps", "transformers_", "transformer_list"):  # Pipeline, ColumnTransformer, FeatureUnion
+        for _, inner, *_ in getattr(step, attribute, ()):
+            _check_kind(inner)
+    function = isinstance(step, preprocessing.FunctionTransformer) and (step.func or step.inverse_func)
+    if function or not (isinstance(step, Pipeline) or TRANSFORMERS.get(type(step).__name__) is type(step)):
+        known = ", ".join(["TableEncoder", *(name for name in TRANSFORMERS if name != "FunctionTransformer")])
+        raise InputError(
+            f"{type(step).__name__} of the Pipeline cannot be saved: model files contain no code. Use one of {known}; "
+            "or transform the rows yourself and save a model of the transformed rows."
+        )

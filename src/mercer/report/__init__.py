@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from mercer.data.checks import keyword_hints
 from mercer.report.data import Origin
 from mercer.report.facts import gather
 from mercer.report.subject import subject_of
@@ -12,6 +13,7 @@ from mercer.report.subject import subject_of
 __all__ = ["Origin", "write_report"]
 
 
+@keyword_hints
 def write_report(
     model: Any,
     X: Any,

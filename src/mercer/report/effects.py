@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from mercer.data.checks import keyword_hints
 from mercer.data.rows import Array
 from mercer.displays import EffectDisplay
 from mercer.errors import InputError, sentence
+from mercer.estimators.pipelines import Transformers, column_names, column_values, with_column
+from mercer.estimators.refitting import part_of
 from mercer.inference.changes import column_place
 from mercer.inference.effects import MarginalEffects, marginal_effects
 from mercer.inference.influence import Influence, influence
 from mercer.report.refits import Refit, of_all_rows, refitted, sampled
-from mercer.report.subject import Subject, subject_of
+from mercer.report.subject import AS_TRANSFORMED, Subject, subject_of
 from mercer.tables import Column
+from mercer.tables.columns import Scale
 from mercer.text import Shown, legible, plain
 
 KINDS = ("local", "average")
@@ -91,6 +95,7 @@ def _said(value: Any) -> str:
     return plain(float(value), 3) if isinstance(value, float) else legible(str(value).removesuffix("T00:00:00"))
 
 
+@keyword_hints
 def column_effect(
     model: Any,
     X: Any,
@@ -114,12 +119,12 @@ def column_effect(
 
     Parameters
     ----------
-    model : AutoRegressor, AutoClassifier, KernelRidgeCV or KernelRidgeClassifierCV
+    model : AutoRegressor, AutoClassifier, KernelRidgeCV, KernelRidgeClassifierCV, or a Pipeline that ends in one
         Fitted to these rows.
     X, y : table and array-like of shape (n_samples,)
         The rows and targets of the fit.
     column : str or int
-        Name or place of the column.
+        Name or place of the column of X. Rows are moved along it in front of the transformers of a Pipeline.
     kind : {"local", "average"}, default="local"
         See above.
     label : object, default=None
@@ -147,7 +152,20 @@ def column_effect(
     if kind not in KINDS:
         raise InputError(sentence("kind of column_effect", "'local' or 'average'", repr(kind)))
     subject = subject_of(model, X, y, target=target, groups=groups)
-    return effect_of(subject, refitted(subject), _place(subject, column), kind, _number(subject, label))
+    movable, number = _movable(subject, column), _number(subject, label)
+    return _effect_along(subject, refitted(subject), movable, kind, number)
+
+
+def _movable(subject: Subject, column: str | int) -> Movable:
+    """The column of this name or place: of the table that was given, or else one that its Pipeline makes."""
+    if subject.transformers is not None:
+        raw = column_names(subject.X)
+        own = [each.name if each.why != AS_TRANSFORMED else "" for each in subject.columns]
+        name = raw[column_place(column, raw)] if not isinstance(column, str) else column
+        if name in raw and name not in own:
+            return _raw(subject, subject.transformers, raw.index(name))
+        column = own.index(name) if name in own else name
+    return _encoded(subject, _place(subject, column))
 
 
 def _place(subject: Subject, column: str | int) -> int:
@@ -208,14 +226,82 @@ def main_effects(subject: Subject, refits: list[Refit], names: list[str]) -> lis
 
 def effect_of(subject: Subject, refits: list[Refit], place: int, kind: str = "local", label: int = 0) -> ColumnEffect:
     """The effect of the column at this place, from a model of all rows and its refits."""
+    return _effect_along(subject, refits, _encoded(subject, place), kind, label)
+
+
+@dataclass(frozen=True, eq=False)
+class Movable:
+    """A column along which rows can be moved.
+
+    Attributes
+    ----------
+    column : Column
+        Its name and kind.
+    z : ndarray of shape (n,)
+        Its numbers, or the numbers of its levels, row by row.
+    levels : list of str
+        The names of the levels; empty for numbers.
+    known : ndarray of bool, shape (n,)
+        Which rows have a value.
+    put : callable
+        Gives some rows with the cells of others in the column, as the kernels see them.
+    """
+
+    column: Column
+    z: Array
+    levels: list[str]
+    known: Array
+    put: Callable[[Array, Any], Array]
+
+
+def _encoded(subject: Subject, place: int) -> Movable:
+    """A column of which some columns of Z were made, and nothing else."""
     column, mine = subject.columns[place], np.flatnonzero(subject.place == place)
-    rows = sampled(subject)
-    there = rows[subject.Z[rows, mine[-1]] == 0.0] if column.missing and column.marked else rows
+
+    def put(moved: Array, lenders: Any) -> Array:
+        rows = subject.Z[moved]
+        rows[:, mine] = subject.Z[lenders][..., mine]
+        return rows
+
+    z, levels = subject.Z[:, mine[0]], []
+    if column.kind == "category":
+        alone = len(mine) == 1
+        z = (z > 0).astype(int) if alone else subject.Z[:, mine].argmax(axis=1)
+        levels = ["False", "True"] if alone else [*column.levels, *(["other"] if column.pooled else [])]
+    marked = bool(column.missing and column.marked)
+    known = subject.Z[:, mine[-1]] == 0.0 if marked else np.ones(len(subject.Z), dtype=bool)
+    return Movable(column, z, levels, known, put)
+
+
+def _raw(subject: Subject, transformers: Transformers, place: int) -> Movable:
+    """A column of the table that the transformers mix with others, or bend: rows are moved before they see it."""
+    X, name, cells = subject.X, column_names(subject.X)[place], column_values(subject.X, place)
+
+    def put(moved: Array, lenders: Any) -> Array:
+        count = len(moved)
+        both = part_of(X, np.concatenate([moved, np.broadcast_to(lenders, count)]))
+        order = np.concatenate([np.arange(count, 2 * count)] * 2)
+        return transformers.numbers(part_of(with_column(both, place, lenders=order), np.arange(count)))
+
+    every = np.arange(len(cells))
+    if np.array_equal(put(every, np.roll(every, 1)), subject.Z):
+        raise InputError(f"Column {name!r} is not used by the model: no transformer of the Pipeline takes it.")
+    if cells.dtype.kind in "iuf":
+        z = cells.astype(np.float64)
+        scale = Scale(0.0, 1.0, 0.0, float(np.nanmin(z)), float(np.nanmax(z)))
+        return Movable(Column(name, "number", "a column of the table", scale=scale), z, [], np.isfinite(z), put)
+    levels, codes = np.unique(cells.astype(str), return_inverse=True)
+    known = np.array([cell is not None and cell == cell for cell in cells])  # noqa: PLR0124 - NaN is not
+    return Movable(Column(name, "category", "a column of the table"), codes, levels.tolist(), known, put)
+
+
+def _effect_along(subject: Subject, refits: list[Refit], movable: Movable, kind: str, label: int) -> ColumnEffect:
+    column, rows = movable.column, sampled(subject)
+    there = rows[movable.known[rows]]
     if len(there) < _FEWEST:
         raise InputError(f"Column {column.name!r} has fewer than {_FEWEST} known values. Choose another column.")
     moved = np.sort(np.random.default_rng(1).permutation(there)[:_ROWS])
-    move = _levels if column.kind == "category" else _numbers
-    values, effect = move(subject, column, mine, there, moved, kind)
+    values, effect = (_levels if movable.levels else _numbers)(movable, there, moved, kind)
     whole = effect(of_all_rows(subject), label)
     parts = np.array([effect(each, label) for each in refits])
     spread = np.sqrt((len(parts) - 1) * np.mean((parts - parts.mean(axis=0)) ** 2, axis=0))
@@ -226,13 +312,10 @@ def effect_of(subject: Subject, refits: list[Refit], place: int, kind: str = "lo
 Effect = Callable[[Refit, int], Array]
 
 
-def _numbers(
-    subject: Subject, column: Column, mine: Array, there: Array, moved: Array, kind: str
-) -> tuple[Array, Effect]:
+def _numbers(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[Array, Effect]:
     """The values of a column of numbers or dates, as some rows have them, and the effect there."""
-    scale = column.scale
+    column, z, scale = movable.column, movable.z, movable.column.scale
     assert scale is not None  # noqa: S101 - numbers and dates have one
-    z = subject.Z[:, mine[0]]
     order = there[np.argsort(z[there], kind="stable")]
     ends = order[np.unique(np.round(np.linspace(0, len(order) - 1, _VALUES + 1)).astype(int))]
     ends = ends[np.append(True, np.diff(z[ends]) > 0)]
@@ -242,13 +325,13 @@ def _numbers(
     if len(ends) < 2 and kind == "local":
         return numbers, lambda *_: np.zeros(len(ends))
     if kind == "average":
-        return numbers, lambda model, label: np.array([_moved(subject, model, moved, mine, end, label) for end in ends])
+        return numbers, lambda model, label: np.array([_moved(movable, model, moved, end, label) for end in ends])
     step = np.clip(np.searchsorted(z[ends], z[moved], side="left"), 1, len(ends) - 1) - 1
     count = np.maximum(np.bincount(step, minlength=len(ends) - 1), 1)
+    before, after = movable.put(moved, ends[step]), movable.put(moved, ends[step + 1])
 
     def effect(model: Refit, label: int) -> Array:
-        change = model.levels(_with(subject, moved, mine, ends[step + 1]), label)
-        change = change - model.levels(_with(subject, moved, mine, ends[step]), label)
+        change = model.levels(after, label) - model.levels(before, label)
         steps = np.bincount(step, weights=change, minlength=len(ends) - 1) / count
         found = np.append(0.0, np.cumsum(steps))
         return np.asarray(found - np.interp(z[there], z[ends], found).mean())
@@ -256,32 +339,21 @@ def _numbers(
     return numbers, effect
 
 
-def _levels(
-    subject: Subject, column: Column, mine: Array, there: Array, moved: Array, kind: str
-) -> tuple[Array, Effect]:
+def _levels(movable: Movable, there: Array, moved: Array, kind: str) -> tuple[Array, Effect]:
     """The most common levels of a category, as some rows have them, and the average prediction there."""
-    codes = subject.Z[np.ix_(there, mine)]
-    alone = len(mine) == 1
-    numbers = (codes[:, 0] > 0).astype(int) if alone else codes.argmax(axis=1)
+    numbers = movable.z[there]
     counts = np.bincount(numbers)
     kept = np.sort(np.argsort(-counts, kind="stable")[: min(_LEVELS, int(np.sum(counts > 0)))])
     ends = there[[int(np.flatnonzero(numbers == each)[0]) for each in kept]]
-    named = ["False", "True"] if alone else [*column.levels, *(["other"] if column.pooled else [])]
     shares = counts[kept] / counts[kept].sum()
 
     def effect(model: Refit, label: int) -> Array:
-        found = np.array([_moved(subject, model, moved, mine, end, label) for end in ends])
+        found = np.array([_moved(movable, model, moved, end, label) for end in ends])
         return found - shares @ found if kind == "local" else found
 
-    return np.array([named[each] for each in kept], dtype=object), effect
+    return np.array([movable.levels[each] for each in kept], dtype=object), effect
 
 
-def _with(subject: Subject, moved: Array, mine: Array, lenders: Any) -> Array:
-    """These rows with the cells of one column taken from others."""
-    rows = subject.Z[moved]
-    rows[:, mine] = subject.Z[lenders][..., mine]
-    return rows
-
-
-def _moved(subject: Subject, model: Refit, moved: Array, mine: Array, lender: int, label: int) -> float:
-    return float(model.levels(_with(subject, moved, mine, lender), label).mean())
+def _moved(movable: Movable, model: Refit, moved: Array, lender: int, label: int) -> float:
+    """The mean prediction of rows that all have the cell of one row in the column."""
+    return float(model.levels(movable.put(moved, lender), label).mean())

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mercer.data.checks import keyword_hints
 from mercer.inference.effects import MarginalEffects
 from mercer.inference.influence import Influence
 from mercer.insight.intervals import Coverage
@@ -133,6 +134,7 @@ class ModelEvaluation(Shown):
         return "\n".join([*lines, *([""] if found else []), *(f"Warning: {each}" for each in found)])
 
 
+@keyword_hints
 def evaluate(
     model: Any,
     X: Any,

@@ -200,7 +200,7 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
     predicted, truth, logs = predicted[there], truth[there], hasattr(model, "log_factor_")
     if logs:  # intervals of logarithms all have one width
         predicted, truth = np.log(predicted / model.log_factor_), np.log(truth)
-    residual, one = np.abs(predicted - truth), part_of(subject.X, np.arange(1))
+    residual, one = np.abs(predicted - truth), part_of(subject.rows, np.arange(1))
     found = []
     for confidence in CONFIDENCES:
         ends = [float(end[0]) for end in model.predict_interval(one, confidence)]

@@ -21,6 +21,8 @@ from mercer.estimators.table_model import TableModel
 from mercer.tables import Column
 from mercer.tables.columns import Scale
 
+AS_TRANSFORMED = "as the Pipeline transforms it"  # why a column is shown that is none of the table
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -50,6 +52,8 @@ class Subject:
         That stands before the model.
     pipeline : Pipeline or None
         That the model is the last step of.
+    transformers : Transformers or None
+        What makes Z of X in a Pipeline, unless `encoder` does.
     """
 
     model: Any
@@ -64,6 +68,7 @@ class Subject:
     groups: Array | None = None
     encoder: Any = None
     pipeline: Pipeline | None = None
+    transformers: Transformers | None = None
 
     @property
     def classifier(self) -> bool:
@@ -78,7 +83,9 @@ class Subject:
     @property
     def rows(self) -> Any:
         """The rows as the model takes them."""
-        return self.X if self.auto else self.framed(self.Z)
+        if not self.auto:
+            return self.framed(self.Z)
+        return self.X if self.transformers is None or self.pipeline is None else self.pipeline[:-1].transform(self.X)
 
     def framed(self, values: Array) -> Any:
         """Numbers as a data frame where the search was fitted to one: its kernels may name columns."""
@@ -129,7 +136,8 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
         model = _as_search(model, labels, weights)
         pipeline = None if pipeline is None else Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], model)])
     if isinstance(model, AutoCore):
-        encoder = model.encoder_
+        encoder = model.encoder_ if transformers is None else None
+        transformers = None if transformers is None else transformers.then(model.encoder_)
     if encoder is None:
         Z, columns, place = _plain(model, X) if transformers is None else _transformed_table(transformers, X)
     else:
@@ -141,7 +149,8 @@ def subject_of(model: Any, X: Any, y: Any, *, target: str, weights: Any = None, 
     for name, given in zip(("sample_weight", "groups"), per_row, strict=True):
         if given is not None and given.shape != (len(labels),):
             raise InputError(sentence(f"{name} of a report", "one for each row", f"shape {given.shape}"))
-    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], encoder, pipeline)
+    beside = encoder, pipeline, transformers if encoder is None else None
+    return Subject(model, X, Z, labels, columns, place, str(target), ignored, per_row[0], per_row[1], *beside)
 
 
 def _match_rows(rows: int, targets: int, fitted: int) -> None:
@@ -223,6 +232,7 @@ def _transformed_table(transformers: Transformers, X: Any) -> tuple[Array, tuple
         if not len(mine) or not apart[mine].all() or not known.all():
             continue
         z = Z[:, mine]
+        high, low = z == z.max(axis=0), z == z.min(axis=0)  # of indicators, scaled or not
         if len(mine) == 1 and cells.dtype.kind in "iuf":
             column = _number(name, cells.astype(np.float64), z[:, 0], "transformed linearly by the Pipeline")
             scale = column.scale
@@ -230,7 +240,7 @@ def _transformed_table(transformers: Transformers, X: Any) -> tuple[Array, tuple
             line = scale.centre + scale.spread * z[:, 0]
             if not np.allclose(line, cells, rtol=1e-9, atol=1e-9 * float(np.abs(cells).max())):
                 continue
-        elif cells.dtype.kind not in "iuf" and np.isin(z, (0.0, 1.0)).all() and (z.sum(axis=1) == 1).all():
+        elif cells.dtype.kind not in "iuf" and (high | low).all() and (high.sum(axis=1) == 1).all():
             levels = tuple(str(cells[int(np.argmax(z[:, k]))]) for k in range(len(mine)))
             column = Column(name, "category", "one-hot in the Pipeline", levels=levels, outputs=levels)
         else:
@@ -239,5 +249,5 @@ def _transformed_table(transformers: Transformers, X: Any) -> tuple[Array, tuple
         columns.append(column)
     for j in np.flatnonzero(place < 0).tolist():
         place[j] = len(columns)
-        columns.append(_number(names_out[j], Z[:, j], Z[:, j], "as the Pipeline transforms it"))
+        columns.append(_number(names_out[j], Z[:, j], Z[:, j], AS_TRANSFORMED))
     return Z, tuple(columns), place

@@ -93,8 +93,8 @@ class Route:
         how = f"condition number about {self.condition:.1g}, {self.digits:.1f} correct digits"
         return f"{self.name} ({self.reason}): {how}"
 
-    def warn(self, owner: str, alpha: float) -> None:
-        """Warn if the system is indefinite, singular or nearly singular."""
+    def warn(self, owner: str, alpha: float, features: int = 0) -> None:
+        """Warn if the system is indefinite, singular or nearly so; `features`: unpenalized ones, more than rows."""
         if self.negative < 0:
             warn(
                 f"K + alpha I of {owner} must be positive definite (alpha = {alpha:.3g}); got an eigenvalue of "
@@ -102,9 +102,10 @@ class Route:
                 f"above {alpha - self.negative:.3g}, or mercer.repair on the matrix.",
                 NotMercerWarning,
             )
-        elif self.singular:
+        elif self.singular or features:
             warn(
-                f"The system of {owner} is singular: rank {self.rank} of {self.size} with alpha = {alpha:.3g}. "
+                f"The system of {owner} is singular: rank {self.rank} of {max(self.size, features)} with "
+                f"alpha = {alpha:.3g}. "
                 "The minimum-norm solution was used; a larger alpha makes it unique.",
                 SingularSystemWarning,
             )

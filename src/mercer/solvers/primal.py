@@ -239,8 +239,9 @@ class PrimalSolved:
         counted = squared[: len(s) - int(system.constant.sum())]
         lowest = float(counted[counted > 0].min(initial=math.inf))
         condition = math.sqrt(float(squared.max(initial=0.0)) / lowest) if s.any() else 1.0
-        # At alpha = 0 the Gram matrix of n rows is what may be singular; the shortest dual is given then.
-        size = system.n if self.alpha == 0 and rank + system.intercept < system.n else rank
+        # At alpha = 0 weights are unique if rows are as many; an intercept takes constant features up.
+        short = self.alpha == 0 and rank + system.intercept < system.n
+        size = system.count - int(system.constant.sum()) if short else rank
         return Route("primal", f"{system.reason}; singular values", condition, rank, size)
 
     def log_determinant(self) -> float:

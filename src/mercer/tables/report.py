@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,3 +104,13 @@ class Encoded(Brief):
 
     values: Array
     report: EncoderReport
+
+
+def usually_outside(rows: int, columns: int, trained: float) -> int:
+    """Most cells that new rows drawn like the training rows have out of range: the mean and four standard deviations.
+
+    A new number is the smallest or the largest of n + 1 with chance 2 / (n + 1); the ends of the range are shared by
+    all new rows, so that their count varies by more than its square root.
+    """
+    mean = 2.0 * rows * columns / (trained + 1)
+    return int(mean + 4.0 * math.sqrt(mean + mean**2 / max(2 * columns, 1)))

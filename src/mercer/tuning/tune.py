@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, refuse_not_finite
+from mercer.data.checks import as_numbers, check_intercept, check_size, check_weights, keyword_hints, refuse_not_finite
 from mercer.data.rows import Rows, Seed
 from mercer.errors import InputError, nearest, sentence
 from mercer.kernels.base import Kernel
@@ -142,6 +142,7 @@ class Settings:
         return descend(criterion, kernel, alpha, bounds=self.bounds, steps=self.steps)
 
 
+@keyword_hints
 def tune(
     kernel: Kernel,
     X: Any,
