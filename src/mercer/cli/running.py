@@ -80,7 +80,8 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
         y, weighted = table.target.values, bool(options["class_weight"])
         say(error_words(found.judgement, options["target"], y))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(found.model)
-        for line in filter(None, (unstable_words(found.model), labels, columns)):
+        copies = getattr(found.model, "copies_", "")
+        for line in filter(None, (copies, unstable_words(found.model), labels, columns)):
             say(line)
     _warn(found.warned)
     if speak:
