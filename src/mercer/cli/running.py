@@ -52,7 +52,7 @@ def run_fit(options: dict[str, Any]) -> None:
         table = prepare(options["table"], _said(options))
         _refuse_replacing(table, options)
         if speak:
-            told = hints(table, _said(options), log_target=options["log_target"])
+            told = hints(table, _said(options))
             say("\n".join([data_words(table, target), *([""] if told else []), *told]) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked)
@@ -72,6 +72,7 @@ def run_fit(options: dict[str, Any]) -> None:
 
 def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
     """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
+    from mercer.cli.hints import log_hint
     from mercer.cli.summary import choice_words, error_words, importance_words, label_words, unstable_words
 
     out, speak = options["out"], not options["quiet"]
@@ -81,7 +82,8 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
         say(error_words(found.judgement, options["target"], y))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(found.model)
         copies = getattr(found.model, "copies_", "")
-        for line in filter(None, (copies, unstable_words(found.model), labels, columns)):
+        tried = log_hint(table) if hasattr(found.model, "committee_") and not options["log_target"] else []
+        for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
     _warn(found.warned)
     if speak:

@@ -308,7 +308,7 @@ def _refused_endless(cells: Cells, endless: Array) -> InputError:
 
 
 def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tuple[Kind, str]:
-    """The kind of a column, and why. The first line that fits decides; `rows_counted` allows for identifiers of numbers.
+    """The kind of a column, and why. The first line that fits decides; `rows_counted` allows for row numbers.
 
     ===================================================  ==========
     every value is missing, or all are the same          constant
@@ -342,15 +342,13 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         return "category", f"{said} or missing"
     if asked is not None:
         return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
-    if rows_counted and _is_index(cells):
-        return "identifier", f"{PANDAS_INDEX}; to keep it, set the kind"
+    if rows_counted and (name_rows := _names_of_rows(cells)):
+        return "identifier", f"{name_rows}; to keep them, set the kind to number"
     if cells.declared:
         return "category", "categorical in the table"
     if cells.family == "truth":
         return "category", "true or false"
     if cells.family == "number":
-        if rows_counted and _counts_rows(cells):
-            return "identifier", f"{ROW_NUMBERS}; to keep them, set the kind to number"
         return "number", _number_reason(cells)
     if cells.family == "date":
         return "date", WORDS.get(cells.writing.dates, "dates")
@@ -358,12 +356,14 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
     return kind, why if cells.odd is None else f"{why}; {cells.odd.share} are not {cells.odd.what}"
 
 
-def _is_index(cells: Cells) -> bool:
-    """Whether pandas wrote these cells as its index: by the name, or without one if all are distinct whole numbers."""
+def _names_of_rows(cells: Cells) -> str:
+    """What whole numbers, or an index of pandas, are if they only name the rows; empty for other columns."""
     values = cells.values
-    if cells.name != _UNNAMED or cells.family != "number":
-        return bool(_INDEX.fullmatch(cells.name))
-    return bool((values == np.floor(values)).all() and (values >= 0).all()) and len(np.unique(values)) == len(values)
+    whole = cells.family == "number" and bool((values == np.floor(values)).all() and (values >= 0).all())
+    unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
+    if unnamed or _INDEX.fullmatch(cells.name):
+        return PANDAS_INDEX
+    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(cells) else ""
 
 
 def _counts_rows(cells: Cells) -> bool:
