@@ -281,3 +281,10 @@ def test_copies_of_rows_are_told_by_every_model(run, folder):
     assert tells(searched, "Warning:", "80 of 120 rows", "--group")
     assert "copies" not in run("fit", "thrice.csv", "--target", "price", *FAST, "--group", "house", "--force").stderr
     assert "copies" not in run("fit", "houses.csv", "--target", "price", *FAST, "--force").output
+
+
+def test_important_columns_of_searches_are_told(run, folder):
+    said = run("fit", "houses.csv", "--target", "price", *FAST).stdout
+    assert tells(said, "Most important columns", "size (", "Written to")
+    labels = run("fit", "houses.csv", "--target", "heating", "--drop", "house", *FAST, "--force").stdout
+    assert tells(labels, "Most important columns", "price (")

@@ -67,10 +67,10 @@ def run_fit(options: dict[str, Any]) -> None:
         paths = {"out": out} | ({"report": options["report"]} if options["report"] else {})
         say(json.dumps(summary | paths, ensure_ascii=False))
     else:
-        _tell(table, found, options)
+        _tell(table, found, whole, options)
 
 
-def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
+def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -> None:
     """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
     from mercer.cli.hints import log_hint
     from mercer.cli.summary import choice_words, error_words, importance_words, label_words, unstable_words
@@ -80,7 +80,7 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
         say(error_words(found.judgement, options["target"], y))
-        labels, columns = label_words(found.model, y, weighted=weighted), importance_words(found.model)
+        labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
         copies = getattr(found.model, "copies_", "")
         tried = log_hint(table) if hasattr(found.model, "committee_") and not options["log_target"] else []
         for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
