@@ -90,7 +90,7 @@ def test_two_numbers_are_classes_unless_told_otherwise(run, folder):
     said = run("fit", "two.csv", "--target", "y", *FAST).stdout
     assert "Classification: its values are numbers, but only two distinct ones." in said
     assert table_of(run("predict", "model.mercer", "two.csv").stdout)["prediction"][0] in {"0", "1"}
-    said = run("fit", "two.csv", "--target", "y", "--task", "regression", *FAST).stdout
+    said = run("fit", "two.csv", "--target", "y", "--task", "regression", *FAST, "--force").stdout
     assert "Regression: set by --task." in said
     assert "The model is not shown to be better than the baseline" in said
 
@@ -270,3 +270,21 @@ def test_the_logarithm_of_a_positive_target_is_offered_where_predictions_are_neg
     assert "--log-target is not supported for KernelRidgeCV" in refused
     refused = run("explain", "prices.csv", "--target", "a", "--log-target", code=2).stderr
     assert "The target must be positive numbers for --log-target; got -" in refused
+
+
+def test_copies_of_rows_are_told_by_every_model(run, folder):
+    header, *lines = houses().splitlines()
+    (folder / "thrice.csv").write_text("\n".join([header, *(lines * 3)]))
+    said = run("fit", "thrice.csv", "--target", "price").stdout
+    assert tells(said, "80 of 120 rows", "copies are kept in one fold")
+    searched = run("fit", "thrice.csv", "--target", "price", *FAST).stderr
+    assert tells(searched, "Warning:", "80 of 120 rows", "--group")
+    assert "copies" not in run("fit", "thrice.csv", "--target", "price", *FAST, "--group", "house", "--force").stderr
+    assert "copies" not in run("fit", "houses.csv", "--target", "price", *FAST, "--force").output
+
+
+def test_important_columns_of_searches_are_told(run, folder):
+    said = run("fit", "houses.csv", "--target", "price", *FAST).stdout
+    assert tells(said, "Most important columns", "size (", "Written to")
+    labels = run("fit", "houses.csv", "--target", "heating", "--drop", "house", *FAST, "--force").stdout
+    assert tells(labels, "Most important columns", "price (")

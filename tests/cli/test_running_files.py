@@ -19,7 +19,7 @@ from cli_tables import FAST, houses
 from one_process import together
 from pyarrow import parquet
 
-from mercer import load
+from mercer import KernelRidge, load, save
 from refusals import tells
 
 MERCER = str(Path(sys.executable).parent / "mercer")
@@ -336,3 +336,27 @@ def test_files_that_are_no_models_get_one_sentence(run, folder, houses_model):
 def test_a_wrong_separator_is_pointed_out(run):
     said = run("fit", "-", "--target", "y", "--separator", ",", given="a;y\n1;2\n3;4\n", code=2).stderr
     assert tells(said, "'y'", "'a;y'")
+
+
+def test_only_a_model_of_the_same_table_target_and_task_is_replaced_without_force(run, folder):
+    words = ("fit", "houses.csv", "--target", "heating", "--drop", "house", *FAST)
+    (folder / "model.mercer").write_text("notes of a year")
+    assert tells(run(*words, code=2).stderr, "'model.mercer'", "not a model", "--force")
+    assert (folder / "model.mercer").read_text() == "notes of a year"
+    save(KernelRidge().fit([[0.0], [1.0]], [0.0, 1.0]), folder / "model.mercer")
+    assert tells(run(*words, code=2).stderr, "'model.mercer'", "KernelRidge", "--force")
+    run(*words, "--force")
+    run(*words)
+    lines = [line.split(",") for line in houses().splitlines()]
+    numbers = [[*cells[:2], str(i % 7) if i else "heating", *cells[3:]] for i, cells in enumerate(lines)]
+    (folder / "houses.csv").write_text("\n".join(map(",".join, numbers)))
+    assert tells(run(*words, code=2).stderr, "'heating'", "classification", "--force")
+    assert tells(run("fit", "houses.csv", "--target", "price", *FAST, code=2).stderr, "'heating'", "--force")
+    (folder / "model.mercer").write_bytes(b"")  # nothing is lost
+    run("fit", "houses.csv", "--target", "price", *FAST)
+
+
+@pytest.mark.parametrize("command", ["fit", "explain"])
+def test_a_wrong_kernel_is_told_before_the_table_is_looked_for(run, command):
+    said = run(command, "nowhere.csv", "--target", "price", "--kernel", "gausian", code=2).stderr
+    assert tells(said, "'gausian'", "'gaussian'")

@@ -10,6 +10,7 @@ from written_tables import written
 
 from mercer import load
 from mercer.estimators.intervals import by_residuals
+from refusals import tells
 
 
 @pytest.fixture
@@ -63,7 +64,9 @@ def test_errors_of_labels_are_those_of_scikit_learn(run, sold):
     assert value["Brier score"] == pytest.approx(metrics.brier_score_loss(y == "yes", yes))
     assert value["AUC of yes"] == pytest.approx(metrics.roc_auc_score(y == "yes", yes))
     per = {each["class"]: each for each in found["tables"]["Per class"]}
-    assert per["yes"]["% found"] == pytest.approx(100 * metrics.recall_score(y == "yes", got["prediction"] == "yes"))
+    own, named = y == "yes", got["prediction"] == "yes"
+    assert per["yes"]["recall %"] == pytest.approx(100 * metrics.recall_score(own, named))
+    assert per["yes"]["precision %"] == pytest.approx(100 * metrics.precision_score(own, named))
     said = run("score", "model.mercer", "test.csv", "--drop", "price").stdout
     assert "50 of 50 rows have a known dear" in said
     assert "Expected when it was fitted: " in said
@@ -136,7 +139,7 @@ def test_labels_and_targets_may_be_written_in_another_way(run, folder):
     weights = [f"{50 + 3 * v:.2f} kg" for v in x]
     written(folder, "kg.csv", {"x": x, "z": rng.normal(size=60).round(3), "w": weights})
     said = run("fit", "kg.csv", "--target", "w", *FAST, code=2).stderr
-    assert "'model.mercer' holds the model of another table (it predicts 'y' from 'x', 'z')" in said
+    assert tells(said, "'model.mercer'", "another table", "'y'", "'x', 'z'")
     run("fit", "kg.csv", "--target", "w", "--force", *FAST)
     (folder / "new.csv").write_text("x,z,w\n1.0,0,110 lb\n")
     assert "must be numbers with 'kg' after them" in run("score", "model.mercer", "new.csv", code=2).stderr

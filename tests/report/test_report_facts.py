@@ -27,6 +27,7 @@ from mercer.report.judging import held_out_of, judge, training_error
 from mercer.report.labels import OTHERS, _pooled, calibration_of
 from mercer.report.refits import coverages, influences, refitted, said_alone, sampled
 from mercer.report.subject import subject_of
+from mercer.report.words import coverage_words
 from refusals import tells
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("report")]  # the reports are made once
@@ -306,7 +307,7 @@ def test_coverage_of_an_automatic_model_counts_the_outer_residuals(auto_facts, a
 
 
 def test_coverage_of_a_search_counts_refits(lines):
-    found, how = coverages(lines, refitted(lines), judge(lines))
+    found, _, how = coverages(lines, refitted(lines), judge(lines))
     at = next(each for each in found if each.confidence == 0.9)
     parts = [each.models[0][1].coverage(lines.Z[each.test], lines.y[each.test], 0.9) for each in refitted(lines)]
     assert float(at) == pytest.approx(np.mean([part.share for part in parts]))
@@ -316,9 +317,36 @@ def test_coverage_of_a_search_counts_refits(lines):
 def test_without_an_outer_loop_coverage_comes_from_refits(auto):
     model, table, y, _ = auto
     subject = subject_of(model, table, y, target="price")
-    found, how = coverages(subject, refitted(subject), judge(subject))
+    found, _, how = coverages(subject, refitted(subject), judge(subject))
     assert found[0].rows == len(y)
     assert "the interval widths were computed from all rows" in how
+
+
+@pytest.mark.parametrize("log_target", [False, True, None])
+def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_target(log_target, rng):
+    X = rng.uniform(0.0, 3.0, size=(150, 1))
+    y = np.exp(X[:, 0] + 0.4 * rng.normal(size=150))
+    if log_target is None:
+        model = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=5, random_state=0).fit(X, y)
+    else:
+        model = mercer.AutoRegressor(committee=False, log_target=log_target, time_budget=5.0).fit(X, y)
+    subject = subject_of(model, X, y, target="price")
+    refits, judged = refitted(subject), judge(subject)
+    found, by_size, _ = coverages(subject, refits, judged)
+    at = next(each for each in found if each.confidence == 0.9)
+    small, middle, large = by_size
+    assert small.rows + middle.rows + large.rows == len(y)
+    assert float(at) == pytest.approx(np.mean([float(each) for each in by_size]))
+    assert float(at.width) == pytest.approx(np.mean([each.width for each in by_size]))
+    told = " ".join(coverage_words(gather(subject, None, Origin())))
+    assert tells(told, "smallest third", f"{100 * float(small):.0f}", "largest third")
+    if log_target:
+        assert small.width < middle.width < large.width
+        assert float(large) > 0.8
+        assert "logarithm" not in told
+    else:
+        assert float(small) > 0.95 > float(large) + 0.1
+        assert "logarithm" in told
 
 
 def test_degrees_of_freedom_are_the_sum_over_the_spectrum(lines):

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mercer.errors import InputError, MemoryRefusal
+from mercer.errors import InputError, LeftOutWarning, MemoryRefusal
 from mercer.streaming.blocks import as_source
+from mercer.tables import TableEncoder
 from mercer.tables.parquet import LongTable, blocks_of
 from mercer.tables.reading import read_table
 from refusals import refusal, tells
@@ -179,8 +180,18 @@ def test_infinite_numbers_are_found_in_rows_that_are_not_in_the_sample(tmp_path)
     assert (odd.count, odd.total, odd.first) == (2, 899, "'inf' in row 78 of t.parquet")
 
 
-def test_an_index_of_pandas_is_no_column(tmp_path):
+@pytest.mark.parametrize("reset", [False, True])
+def test_an_index_of_pandas_is_left_out_of_parquet_and_csv_with_the_same_note(reset, tmp_path, rng):
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}, index=[7, 9])
-    frame.to_parquet(tmp_path / "table.parquet")
-    assert list(read_table(str(tmp_path / "table.parquet")).raw) == ["a", "b"]
+    frame = pd.DataFrame({"a": rng.normal(size=40)}, index=np.arange(40) if reset else rng.permutation(90)[:40])
+    frame.to_parquet(tmp_path / "table.parquet", index=True)
+    frame.to_csv(tmp_path / "table.csv")
+    frame.rename_axis("__index_level_0__").reset_index().to_csv(tmp_path / "copied.csv", index=False)
+    marked = "__index_level_0__"
+    for name, index in {"table.parquet": marked, "table.csv": "Unnamed: 0", "copied.csv": marked}.items():
+        cells = read_table(str(tmp_path / name)).columns
+        with pytest.warns(LeftOutWarning, match="left out: it is the index of a pandas table"):
+            assert TableEncoder().fit(cells).names_out_ == ["a"]
+        assert sorted(TableEncoder(kinds={index: "number"}).fit(cells).names_out_) == sorted([index, "a"])
+    years = pd.DataFrame({"Unnamed: 0": rng.integers(1990, 2020, 40), "a": rng.normal(size=40)})
+    assert TableEncoder().fit(years).names_out_ == ["Unnamed: 0", "a"]

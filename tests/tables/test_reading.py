@@ -187,7 +187,7 @@ READ = {
     "empty lines": (b"a,b\n\n1,2\n\n3,4\n\n", {"a": [1.0, 3.0], "b": [2.0, 4.0]}),
     "one column with empty cells": (b'a\nx\n\ny\n""\n\n', {"a": ["x", "", "y", ""]}),
     "names that count": (b"0,1\n3,4\n", {"0": [3.0], "1": [4.0]}),
-    "an index without a name": (b",a\n0,5\n", {"column_1": [0.0], "a": [5.0]}),
+    "an index without a name": (b",a\n0,5\n", {"Unnamed: 0": [0.0], "a": [5.0]}),
     "separators in text": (b"a,b\n1;2,x|y\n", {"a": ["1;2"], "b": ["x|y"]}),
     "words in text are no gaps": (b"a,b\nNA,1\nDE,2\n", {"a": ["NA", "DE"], "b": [1.0, 2.0]}),
 }

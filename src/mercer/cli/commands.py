@@ -189,7 +189,7 @@ _SETTINGS = _options(
 @_COLUMNS
 @_SETTINGS
 @click.option("--out", default="model.mercer", show_default=True, metavar="FILE", help="Model file.")
-@click.option("--force", is_flag=True, help="Replace a model file of another table.")
+@click.option("--force", is_flag=True, help="Replace a file that is not a model of this table, target and task.")
 @click.option("--report", metavar="FILE", help="Also write a report (one HTML file).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="Print warnings only.")

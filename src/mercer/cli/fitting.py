@@ -14,6 +14,7 @@ from mercer.cli import clock
 from mercer.cli.choices import choose_model, rarest_label
 from mercer.cli.preparing import Prepared
 from mercer.cli.refusals import flags
+from mercer.data.folds import Copies
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, LeakageWarning, LeftOutWarning, MercerWarning, sentence
 from mercer.estimators.evaluation import AsError
@@ -73,8 +74,20 @@ def fit(table: Prepared, asked: FitOptions) -> Fitted:
         warnings.simplefilter("always")
         model, judgement = make(name, table, asked)
     auto = make is _fit_auto
-    warned = worth_telling(heard, auto=auto)
-    return Fitted(model, why, judgement, [*(_below_zero(table, judgement) if auto else ()), *warned])
+    own = _below_zero(table, judgement) if auto else _copies_apart(table) if make is _fit_search else []
+    return Fitted(model, why, judgement, [*own, *worth_telling(heard, auto=auto)])
+
+
+def _copies_apart(table: Prepared) -> list[str]:
+    """A warning of copies of rows, which a search without groups deals to different folds."""
+    if table.groups is not None:
+        return []
+    numbers = np.unique(table.target.values, return_inverse=True)[1]
+    found = Copies.among(table.encoder.transform(table.features), numbers)
+    if found.by_chance:
+        return []
+    hint = "Drop the copies, or mark them by a column and use --group."
+    return [f"{found.words()}: a copy in another fold makes the error too low. {hint}"]
 
 
 def _below_zero(table: Prepared, judged: Judgement) -> list[str]:

@@ -52,7 +52,7 @@ def run_fit(options: dict[str, Any]) -> None:
         table = prepare(options["table"], _said(options))
         _refuse_replacing(table, options)
         if speak:
-            told = hints(table, _said(options), log_target=options["log_target"])
+            told = hints(table, _said(options))
             say("\n".join([data_words(table, target), *([""] if told else []), *told]) + "\n")
         reporting.refuse_landmarks(table, asked, options["report"])
         found = fit(table, asked)
@@ -67,11 +67,12 @@ def run_fit(options: dict[str, Any]) -> None:
         paths = {"out": out} | ({"report": options["report"]} if options["report"] else {})
         say(json.dumps(summary | paths, ensure_ascii=False))
     else:
-        _tell(table, found, options)
+        _tell(table, found, whole, options)
 
 
-def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
+def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -> None:
     """What was found, what to beware of, and what comes next; with `--quiet` warnings alone."""
+    from mercer.cli.hints import log_hint
     from mercer.cli.summary import choice_words, error_words, importance_words, label_words, unstable_words
 
     out, speak = options["out"], not options["quiet"]
@@ -79,8 +80,10 @@ def _tell(table: Prepared, found: Fitted, options: dict[str, Any]) -> None:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
         say(error_words(found.judgement, options["target"], y))
-        labels, columns = label_words(found.model, y, weighted=weighted), importance_words(found.model)
-        for line in filter(None, (unstable_words(found.model), labels, columns)):
+        labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
+        copies = getattr(found.model, "copies_", "")
+        tried = log_hint(table) if hasattr(found.model, "committee_") and not options["log_target"] else []
+        for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
     _warn(found.warned)
     if speak:
@@ -121,24 +124,29 @@ def _refuse_out(out: str | None, option: str) -> None:
 
 
 def _refuse_replacing(table: Prepared, options: dict[str, Any]) -> None:
-    """Refuse to replace the model of another table, unless that was said."""
+    """Refuse to replace what is not a model of these columns, this target and this task, unless that was said."""
     from mercer.estimators.table_model import TableModel
     from mercer.models import load
 
-    if options["force"] or not Path(options["out"]).is_file():
+    place = Path(options["out"])
+    if options["force"] or not place.is_file() or not place.stat().st_size:
         return
+    what, held = "is not a model file", None
     try:
         held = load(options["out"])
+        what = f"holds a {type(held).__name__} saved from Python"
     except MercerError:
-        return  # what cannot be read as a model is replaced
+        pass
     if isinstance(held, TableModel):
         names = {held.target, held.row_id, *held.ignored, *(column.name for column in held.columns)} - {""}
-        if held.target != options["target"] or names != set(table.reading.raw):
-            raise InputError(
-                f"{options['out']!r} holds the model of another table (it predicts {held.target!r} from "
-                f"{quoted([column.name for column in held.columns], 3)}). Choose another --out, or replace it with "
-                "--force."
-            )
+        task = "classification" if held.is_classifier else "regression"
+        if (held.target, task, names) == (options["target"], table.target.task, set(table.reading.raw)):
+            return
+        what = (
+            f"holds the model of another table (it predicts {held.target!r}, by {task}, from "
+            f"{quoted([column.name for column in held.columns], 3)})"
+        )
+    raise InputError(f"{options['out']!r} {what}. Choose another --out, or replace it with --force.")
 
 
 def _refuse_overwriting(read: dict[str, str], written: dict[str, str | None]) -> None:
@@ -255,8 +263,10 @@ def run_explain(options: dict[str, Any]) -> None:
     """`mercer explain`."""
     from mercer.cli.choices import choose_model
     from mercer.cli.costs import auto_plan
+    from mercer.cli.kernel_text import refuse_unknown
     from mercer.cli.summary import data_words
 
+    refuse_unknown(options["kernel"])
     asked = _asked(options)
     with _limits(options):
         table = prepare(options["table"], _said(options))

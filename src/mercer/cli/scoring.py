@@ -188,7 +188,7 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
         right = int((own & named).sum())
         per.append((legible(label), int(own.sum()), _share(right, own.sum()), _share(right, named.sum())))
     tables: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {
-        "Per class": (["class", "rows", "% found", "% right when predicted"], per)
+        "Per class": (["class", "rows", "recall %", "precision %"], per)
     }
     told = np.array([labels.index(label) for label in said])  # not the most probable one where classes have weights
     top, hit = shares[np.arange(len(told)), told], ~wrong

@@ -19,6 +19,8 @@ from mercer.estimators.intervals import by_residuals
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import WEIGHTED_SHARE, Judgement
+from mercer.report.refits import influences, refitted
+from mercer.report.subject import subject_of
 from mercer.tables import Column
 from mercer.text import beside, counted, legible, plain, text_table
 
@@ -170,12 +172,18 @@ def label_words(model: Any, y: Any, *, weighted: bool) -> str:
     return words
 
 
-def importance_words(model: Any) -> str:
-    """The columns of largest importance of an automatic model; empty for others."""
-    if not hasattr(model, "relevance"):
+def importance_words(whole: TableModel, table: Prepared) -> str:
+    """The columns of largest importance; empty for models on landmarks, which keep too few rows to hold some out."""
+    if hasattr(whole.model, "relevance"):
+        importance = whole.model.relevance()
+    elif hasattr(whole.model, "cv_predictions_"):
+        beside = {"weights": table.weights, "groups": table.groups}
+        subject = subject_of(whole, table.features, table.target.values, target="", **beside)
+        importance = {each.name: each.rise for each in influences(subject, refitted(subject))}
+    else:
         return ""
-    ranked = [(name, rise) for name, rise in model.relevance().items() if rise > 0]
-    ranked = sorted(ranked, key=lambda each: -each[1])[:_IMPORTANT]
+    ranked = sorted(((name, rise) for name, rise in importance.items() if rise > 0), key=lambda each: -each[1])
+    ranked = ranked[:_IMPORTANT]
     if not ranked:
         return ""
     rises = ", ".join(f"{legible(name)} ({plain(rise, 2)})" for name, rise in ranked)

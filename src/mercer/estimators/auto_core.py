@@ -415,20 +415,27 @@ def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple
         return predict.best_alpha(held.problem, member.alpha, least)
 
 
-# Seconds on a machine that factors 25 GFlop in a second on one thread, from fits on two threads. Tuning, 8 columns: 100
-# rows 0.7, 200 rows 0.9, 400 rows 1.6, 1000 rows 2.7. The rest, with a time budget of next to nothing: 1000 rows 1.3,
-# 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with four.
+# Seconds on a machine that factors 25 GFlop in a second on one thread. Tuning: fitted to the processor time of
+# `mercer fit` on 27 tables of 60 to 9000 rows and 3 to 477 encoded columns (tests/cli/test_costs.py). The rest, with a
+# time budget of next to nothing: 1000 rows 1.3, 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with
+# four.
 _RATE = 25e9
-_START, _EACH = 0.6, 0.0022
+# To begin with; for each row; for each column; for each pair of rows and each column, and each encoded column.
+_START, _EACH, _EACH_COLUMN, _PAIRS_COLUMN, _PAIRS_ENCODED = 0.9, 2.5e-4, 5e-3, 7e-8, 1.3e-8
 _TUNED_ON, _FACTORED = 1200, 12_000  # rows that widths are tuned on; rows up to which systems are factored
 _LATE = 1.2  # times a budget is still kept
 _PROBE = 1000  # rows of a system that is factored to see how fast the machine is
 _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
 
 
-def tuning_seconds(n: int) -> float:
-    """Seconds that tuning the kernels takes without a budget."""
-    return _START + _EACH * min(n, _TUNED_ON)
+def tuning_seconds(n: int, columns: int = 8, encoded: int = 8) -> float:
+    """Seconds that tuning the kernels takes without a budget, for so many rows, columns, and columns of numbers.
+
+    Each column has a width and each encoded column enters the distances of all pairs of rows.
+    """
+    rows = min(n, _TUNED_ON)
+    by_pair = _PAIRS_COLUMN * columns + _PAIRS_ENCODED * encoded
+    return _START + _EACH * rows + _EACH_COLUMN * columns + by_pair * rows**2
 
 
 def fixed_seconds(n: int) -> float:

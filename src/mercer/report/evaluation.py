@@ -54,6 +54,8 @@ class ModelEvaluation(Shown):
         Average effects of columns, of models of up to 2000 rows.
     single_rows : Influence or None
         What leaving out each row changes, of models of up to 2000 rows that predict numbers.
+    coverage_by_size : tuple of Coverage
+        Coverage and mean width of 90 % intervals in thirds of the rows, smallest predictions first; empty for few rows.
     """
 
     subject: Subject
@@ -70,6 +72,7 @@ class ModelEvaluation(Shown):
     effects: tuple[ColumnEffect, ...] = ()
     averages: MarginalEffects | None = None
     single_rows: Influence | None = None
+    coverage_by_size: tuple[Coverage, ...] = ()
 
     @property
     def error(self) -> float:
@@ -191,7 +194,7 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
     judged = judge(subject, result)
     judged = replace(judged, fitted=training_error(subject, judged))
     refits = refitted(subject)
-    found, how = coverages(subject, refits, judged)
+    found, by_size, how = coverages(subject, refits, judged)
     ranked = influences(subject, refits) if refits else []
     return ModelEvaluation(
         subject,
@@ -208,4 +211,5 @@ def evaluated(subject: Subject, result: Any, origin: Origin) -> ModelEvaluation:
         tuple(main_effects(subject, refits, [each.name for each in ranked if each.rise > 2 * each.standard_error])),
         average_effects(subject),
         row_influence(subject),
+        tuple(by_size),
     )

@@ -7,8 +7,9 @@ a column is worth and whether intervals hold; how good the model is, with its ch
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from mercer.text import share_of
 
 COLUMNS = 60  # beyond, those that say most on their own
 CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_BY_SIZE, _THIRDS = 0.9, 30  # confidence of the intervals that are told by size, and rows from which on they are
 _FOLDS = 10
 
 
@@ -177,14 +179,27 @@ def said_alone(subject: Subject, place: int) -> float:
 # -- intervals ------------------------------------------------------------------------------------
 
 
-def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple[list[Coverage], str]:
-    """The coverage of intervals of each confidence, and how it was measured."""
+def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple[list[Coverage], list[Coverage], str]:
+    """The coverage of intervals of each confidence; of 90 % ones in thirds by prediction; and how it was measured."""
     if subject.classifier or not refits:
-        return [], ""
-    part = share_of(len(refits))
-    if not subject.auto:
-        found = [_covered(subject, refits, confidence) for confidence in CONFIDENCES]
-        return found, f"jackknife+ intervals of the best candidate, refitted without {part} of the rows at a time"
+        return [], [], ""
+    predicted, intervals, how = (_of_auto if subject.auto else _of_search)(subject, refits, judged)
+    marks = {confidence: intervals(confidence) for confidence in CONFIDENCES}
+    found = [_coverage(*marks[confidence], confidence) for confidence in CONFIDENCES]
+    inside, width = marks[_BY_SIZE]
+    thirds = np.array_split(np.argsort(predicted, kind="stable"), 3) if len(predicted) >= _THIRDS else []
+    return found, [_coverage(inside[rows], width[rows], _BY_SIZE) for rows in thirds], how
+
+
+def _coverage(inside: Array, width: Array, confidence: float) -> Coverage:
+    return Coverage(float(np.mean(inside)), float(np.mean(width)), confidence, "coverage", len(inside))
+
+
+# Held-out predictions; for a confidence, which targets are inside and how wide intervals are; how it was measured.
+HeldOutIntervals: TypeAlias = tuple[Array, Callable[[float], tuple[Array, Array]], str]
+
+
+def _of_auto(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOutIntervals:
     model = subject.model
     if judged.outer:
         predicted, truth = np.asarray(judged.predicted, dtype=np.float64), subject.y
@@ -192,6 +207,7 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
     else:
         predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
         truth = subject.y[np.concatenate([each.test for each in refits])]
+        part = share_of(len(refits))
         how = (
             f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
             "the interval widths were computed from all rows, so the coverage of new rows may be slightly lower"
@@ -201,21 +217,27 @@ def coverages(subject: Subject, refits: list[Refit], judged: Judgement) -> tuple
     if logs:  # intervals of logarithms all have one width
         predicted, truth = np.log(predicted / model.log_factor_), np.log(truth)
     residual, one = np.abs(predicted - truth), part_of(subject.rows, np.arange(1))
-    found = []
-    for confidence in CONFIDENCES:
+
+    def intervals(confidence: float) -> tuple[Array, Array]:
         ends = [float(end[0]) for end in model.predict_interval(one, confidence)]
         half = 0.5 * (np.log(ends[1] / ends[0]) if logs else ends[1] - ends[0])
-        width = float(np.mean(2 * np.exp(predicted) * np.sinh(half))) if logs else 2 * half
-        found.append(Coverage(float(np.mean(residual <= half)), width, confidence, "coverage", len(residual)))
-    return found, how
+        width = 2 * np.exp(predicted) * np.sinh(half) if logs else np.full(len(predicted), 2 * half)
+        return residual <= half, width
+
+    return predicted, intervals, how
 
 
-def _covered(subject: Subject, refits: list[Refit], confidence: float) -> Coverage:
-    parts = [
-        each.models[0][1].coverage(subject.framed(subject.Z[each.test]), subject.y[each.test], confidence)
-        for each in refits
-    ]
-    rows = np.array([part.rows for part in parts])
-    share = float(np.average([part.share for part in parts], weights=rows))
-    width = float(np.average([part.width for part in parts], weights=rows))
-    return Coverage(share, width, confidence, "coverage", int(rows.sum()))
+def _of_search(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOutIntervals:  # noqa: ARG001 - as _of_auto
+    truth = subject.y[np.concatenate([each.test for each in refits])]
+
+    def intervals(confidence: float) -> tuple[Array, Array]:
+        parts = [
+            each.models[0][1].predict_interval(subject.framed(subject.Z[each.test]), confidence) for each in refits
+        ]
+        lower, upper = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return (lower <= truth) & (truth <= upper), upper - lower
+
+    predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
+    part = share_of(len(refits))
+    how = f"jackknife+ intervals of the best candidate, refitted without {part} of the rows at a time"
+    return predicted, intervals, how

@@ -12,6 +12,7 @@ from mercer.report.worries import Worry
 from mercer.text import beside, counted, legible, listed, number, percent
 
 _ASKED = 0.9  # the confidence that is told
+_UNEVEN = 0.1  # difference in coverage between small and large predictions that is worth a hint
 _RULES = {
     "best": "the best mean score",
     "one_se": "the largest alpha within one standard error of the best score, for a smoother model",
@@ -225,8 +226,22 @@ def coverage_words(facts: Facts) -> list[str]:
     targets = counted(at.rows, "held-out target")
     return [
         f"{percent(_ASKED)} prediction intervals contain {percent(float(at))} of {targets}. {wide}.",
+        *_by_size(facts),
         f"Measured with {facts.coverage_how}.",
     ]
+
+
+def _by_size(facts: Facts) -> list[str]:
+    """Coverage and width for small, middle and large predictions."""
+    if not facts.coverage_by_size or not all(math.isfinite(each.width) for each in facts.coverage_by_size):
+        return []
+    parts = zip(("smallest", "middle", "largest"), facts.coverage_by_size, strict=True)
+    told = [f"{name} third {percent(float(each))} (mean width {number(each.width)})" for name, each in parts]
+    words = f"By size of the prediction they contain: {', '.join(told)}."
+    first, last = float(facts.coverage_by_size[0]), float(facts.coverage_by_size[-1])
+    if first - last > _UNEVEN and (facts.subject.y > 0).all() and not hasattr(facts.subject.model, "log_factor_"):
+        words += " They are too narrow for large predictions: fit the logarithm of the target."
+    return [words]
 
 
 def spectrum_words(facts: Facts) -> list[str]:

@@ -240,7 +240,7 @@ def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[st
     _refuse_numbers(names, line, what)
     for place, name in enumerate(names):
         if not name:
-            names[place] = f"column_{place + 1}"
+            names[place] = f"Unnamed: {place}"  # as pandas calls it
             notes.append(f"Column {place + 1} has no name; it is called {names[place]!r}.")
     return refuse_twice(names, what)
 

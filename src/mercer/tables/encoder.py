@@ -16,7 +16,7 @@ from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, rounded
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
+from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
 from mercer.tables.state import EncoderSettings, read, written
 from mercer.tables.values import NumberStyle, found_style
@@ -336,7 +336,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 made = meant(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
             declared = made.declared or asked.get(name) == "category"
             cells[name] = replace(made, declared=declared, style=made.style or own)
-        counted_rows = [column.name for column in whole.columns_ if column.why.startswith(ROW_NUMBERS)]
+        counted_rows = [column.name for column in whole.columns_ if column.why.startswith((ROW_NUMBERS, PANDAS_INDEX))]
         return cells, clone(self).set_params(drop=[*settings.drop, *counted_rows])
 
     def set_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -54,7 +55,8 @@ ASKABLE = ("number", "category", "date", "text")
 MOST_LEVELS = 50
 # Whole numbers with no more distinct values than this are pointed out: they may be codes.
 _FEW = 10
-ROW_NUMBERS = "row numbers"
+ROW_NUMBERS, PANDAS_INDEX = "row numbers", "index of a pandas table"
+_INDEX, _UNNAMED = re.compile(r"__index_level_\d+__"), "Unnamed: 0"  # what pandas calls an index without a name
 _COUNTED = 10  # rows
 # Text of which this share reads as numbers or dates, and the rest does not, is a spoilt column.
 _SPOILT = 0.8
@@ -306,13 +308,15 @@ def _refused_endless(cells: Cells, endless: Array) -> InputError:
 
 
 def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tuple[Kind, str]:
-    """The kind of a column, and why. The first line that fits decides; `rows_counted` allows for the sixth.
+    """The kind of a column, and why. The first line that fits decides; `rows_counted` allows for row numbers.
 
     ===================================================  ==========
     every value is missing, or all are the same          constant
     one value, and missing values                        category
     the kind that `kinds` sets                           that kind
     categorical in the table; booleans                   category
+    called __index_level_0__, or unnamed first column    identifier
+    of distinct whole numbers: an index of pandas
     0, 1, 2, ... or 1, 2, 3, ... in every row            identifier
     numbers, however few distinct ones                   number
     dates                                                date
@@ -338,18 +342,28 @@ def decide(cells: Cells, asked: str | None, *, rows_counted: bool = False) -> tu
         return "category", f"{said} or missing"
     if asked is not None:
         return asked, "set by the user"  # type: ignore[return-value]  # settings are checked when they are made
+    if rows_counted and (name_rows := _names_of_rows(cells)):
+        return "identifier", f"{name_rows}; to keep them, set the kind to number"
     if cells.declared:
         return "category", "categorical in the table"
     if cells.family == "truth":
         return "category", "true or false"
     if cells.family == "number":
-        if rows_counted and _counts_rows(cells):
-            return "identifier", f"{ROW_NUMBERS}; to keep them, set the kind to number"
         return "number", _number_reason(cells)
     if cells.family == "date":
         return "date", WORDS.get(cells.writing.dates, "dates")
     kind, why = _decide_text(cells)
     return kind, why if cells.odd is None else f"{why}; {cells.odd.share} are not {cells.odd.what}"
+
+
+def _names_of_rows(cells: Cells) -> str:
+    """What whole numbers, or an index of pandas, are if they only name the rows; empty for other columns."""
+    values = cells.values
+    whole = cells.family == "number" and bool((values == np.floor(values)).all() and (values >= 0).all())
+    unnamed = cells.name == _UNNAMED and whole and len(np.unique(values)) == len(values)
+    if unnamed or _INDEX.fullmatch(cells.name):
+        return PANDAS_INDEX
+    return ROW_NUMBERS if whole and not cells.declared and _counts_rows(cells) else ""
 
 
 def _counts_rows(cells: Cells) -> bool:
@@ -381,6 +395,9 @@ def warn_of_left_out(column: Any, cells: Cells) -> None:
     """Warn of a column that is left out and may be what the target follows."""
     if column.why.startswith(ROW_NUMBERS):
         what, hint = "it counts the rows", "To keep it, use $as_number."
+    elif column.why.startswith(PANDAS_INDEX):
+        what = "it is the index of a pandas table"
+        hint = f"To keep it, use {'$as_number' if cells.family == 'number' else '$category'}."
     elif cells.family != "text":
         return
     elif looks_like_dates(cells.levels):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from mercer.tables.cells import OddCells, Where
 from mercer.tables.delimited import refuse_twice
 from mercer.tables.values import ENDLESS_TEXTS, MISSING_WORDS
 
-_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name
 _AT_ONCE = 50_000  # rows of a block
 # Bytes of memory for each cell of a table that is held: 38 to 52 for numbers, less for the codes of texts, measured on
 # a million rows; for each byte of texts in a row group, which are held compressed, encoded and as a dictionary; and for
@@ -218,8 +216,7 @@ def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[
             longest = max((file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)), default=0)
             promise(bytes_held(file), f"Reading {what}", too_large)
             tables = [file.schema_arrow.empty_table()] if not longest else list(blocks_of(raw, what, longest))
-        table = package.concat_tables(tables).rename_columns(names)
-        return table.drop_columns([name for name in names if _INDEX.fullmatch(name)]), declared
+        return package.concat_tables(tables).rename_columns(names), declared
     except (InputError, MemoryRefusal):
         raise
     except (package.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
