@@ -171,7 +171,7 @@ class NystroemCore(StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settle(fresh._open(X, y, sample_weight)).plan(rates)  # noqa: SLF001 - a copy of itself
+        return fresh._settle(fresh._open(X, y, sample_weight))[0].plan(rates)  # noqa: SLF001 - a copy of itself
 
     def _open(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
         return open_source(self, X, y, sample_weight, labels=self._classifies, reset=reset)
@@ -180,8 +180,9 @@ class NystroemCore(StreamingEstimator):
         self._begin()
         source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
-            search = self._settle(source, more=more)
-            self.plan_, self._as_fitted = search.plan(), {"landmarks": self.landmarks, "method": self.method}
+            search, _ = self._settle(source, more=more)
+            kept = ("landmarks", "method", "kernel", "fit_intercept")
+            self.plan_, self._as_fitted = search.plan(), {name: getattr(self, name) for name in kept}
             needed, count = self.plan_.bytes, self.plan_.landmarks[0]
             promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
             self._one_target = source.targets_1d

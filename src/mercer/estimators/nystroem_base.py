@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,8 +93,13 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The alphas for n rows and so many targets, from a sample of rows."""
         raise NotImplementedError
 
-    def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
-        """Everything that the passes need, from a sample of rows; `more` rows may come later."""
+    def _settle(
+        self, source: Source, folds: int = 1, *, more: bool = False
+    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
+        """Everything that the passes need, from a sample of rows; `more` rows may come later.
+
+        Beside the search, a function that makes the same search of other kernels and alphas.
+        """
         self._validate()
         owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
@@ -114,16 +119,20 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             kernel.check(rows)
         alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
-        features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
         expected = _ENDLESS if more else n
-        sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
-        reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
-        return StreamedSearch(
-            reading, kernels, alphas, sides, targets, folds, seed, intercept,
-            weighted=folds == 1 or sample.weights is not None,
-            scoring=resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies),
-            nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
-        )  # fmt: skip
+        scoring = resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies)
+
+        def search_of(kernels: list[Kernel], alphas: Array) -> StreamedSearch:
+            features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
+            sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
+            reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
+            return StreamedSearch(
+                reading, kernels, alphas, sides, targets, folds, seed, intercept,
+                weighted=folds == 1 or sample.weights is not None, scoring=scoring,
+                nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
+            )  # fmt: skip
+
+        return search_of(kernels, alphas), search_of
 
 
 def is_stream(X: Any, y: Any = None) -> bool:
