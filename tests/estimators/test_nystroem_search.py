@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from landmark_refits import folds_of, scores, squared, whitened
-from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.data.hashing import row_words
 from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
 from mercer.kernels import Gaussian, Laplacian, Precomputed
@@ -322,3 +322,24 @@ def test_an_edge_that_default_ladders_still_have_is_in_the_summary(rng, monkeypa
     search = NystroemRidgeCV(landmarks=150, cv=4).fit(*waves(rng))
     assert (len(search.kernels_), len(search.alphas_)) == (10, 13)
     assert tells(search.summary(), "edge of the default grid", "width")
+
+
+def test_given_kernels_with_one_width_warn_of_columns_that_differ_in_scale(rng):
+    X = rng.normal(size=(300, 2)) * [1.0, 1e4]
+    y, kernel = X[:, 0] + X[:, 1] / 1e4, Gaussian(1.0)
+    models = [NystroemRidge(kernel=kernel), NystroemRidgeCV(kernel, [0.1]), NystroemRidgeClassifier(kernel=kernel)]
+    for model in (*models, NystroemRidgeClassifierCV(kernel, [0.1])):
+        with pytest.warns(MercerWarning, match="columns of X differ in scale"):
+            model.set_params(landmarks=20).fit(X, y > 0 if hasattr(model, "decision_function") else y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["gaussian", "laplacian"])
+def test_names_of_kernels_have_one_width_per_column(rng, name):
+    X = rng.normal(size=(300, 2))
+    y, units = np.sin(2 * X[:, 0]) + X[:, 1], np.array([1.0, 1e4])
+    model = NystroemRidge(0.01, kernel=name, landmarks=60).fit(X * units, y)
+    assert model.score(X * units, y) > 0.9
+    plain = NystroemRidge(0.01, kernel=name, landmarks=60).fit(X, y)
+    assert np.allclose(model.kernel_.width, plain.kernel_.width * units, rtol=1e-2)
+    assert np.allclose(plain.kernel_.width, 1.0 if name == "gaussian" else 2.0, rtol=0.2)

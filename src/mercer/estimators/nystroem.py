@@ -30,6 +30,7 @@ from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import LabelsMixin, refuse_one_class
 from mercer.kernels import Kernel
 from mercer.runtime import promise
+from mercer.selection.ladders import spread_widths
 from mercer.selection.plan import Rates
 from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
@@ -82,7 +83,7 @@ class NystroemCore(StreamingEstimator):
     def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         warn_if_not_mercer(kernel)
-        return [kernel]
+        return [spread_widths(kernel, rows) if isinstance(self.kernel, str) else kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return check_alpha(type(self).__name__, self.alpha, targets)
@@ -209,14 +210,14 @@ class NystroemCore(StreamingEstimator):
         if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
-        self._refuse_another(work)
+        self._refuse_another()
         search = replace(self._search, reading=replace(self._search.reading, source=source, checkpoint=None))
         # added to the new sums, so that the old ones are still there if these will not do
         with np.errstate(under="ignore"):
             self._finish(search, work.merge(search.sums(), self._state))
         return self
 
-    def _refuse_another(self, work: FoldSums) -> None:
+    def _refuse_another(self) -> None:
         """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
         owner = type(self).__name__
         for name, before in self._as_fitted.items():
@@ -225,12 +226,6 @@ class NystroemCore(StreamingEstimator):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
                 must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
                 raise InputError(sentence(f"{name} of {owner}", must_be, got, "Call fit to start again."))
-        kernel = resolve(owner, self.kernel, self.n_features_in_)
-        before = {"kernel": work.sides[0].features.kernel, "fit_intercept": work.intercept}
-        for name, now in (("kernel", kernel), ("fit_intercept", bool(self.fit_intercept))):
-            if now != before[name]:
-                must_be = f"the same as in the first fit, {before[name]!r}"
-                raise InputError(sentence(f"{name} of {owner}", must_be, repr(now), "Call fit to start again."))
 
     # -- prediction -------------------------------------------------------------------------------
 
@@ -257,7 +252,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     alpha : float or array-like of shape (n_targets,), default=1.0
         Regularization, not negative; the same as `KernelRidge` has.
     kernel : Kernel, str or callable, default="gaussian"
-        As for `KernelRidge`, of rows of numbers. "gaussian" has gamma = 1 / n_features.
+        As for `KernelRidge`, of rows of numbers. "gaussian" and "laplacian" have gamma = 1 / n_features on columns in
+        units of their spread: one width per column, from a sample of rows.
     landmarks : int, array-like of shape (n_landmarks, n_features) or None, default=None
         How many, or the rows themselves. None: as many as rows, memory and `time_budget` suggest, at most 2000.
     method : {"pivoted", "kmeans", "uniform"}, default="pivoted"
@@ -354,7 +350,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
 
-        The first call draws the landmarks, from its own rows alone.
+        The first call draws the landmarks, and finds the widths of a kernel name, from its own rows alone.
 
         Parameters
         ----------

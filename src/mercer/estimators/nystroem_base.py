@@ -23,6 +23,7 @@ from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
 from mercer.runtime.passes import check_backend, run_pass
+from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
 from mercer.streaming.blocks import Source, as_source
@@ -117,6 +118,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 way_out = "Use KernelRidge for this kernel."
                 raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
             kernel.check(rows)
+        warn_of_scales(kernels, rows)
         alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
         expected = _ENDLESS if more else n
