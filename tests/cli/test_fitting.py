@@ -13,6 +13,7 @@ from cli_tables import FAST, houses
 from sklearn.pipeline import Pipeline
 
 from mercer import load
+from mercer.cli.choices import choose_model
 from refusals import tells
 
 pytestmark = pytest.mark.slow
@@ -270,3 +271,11 @@ def test_the_logarithm_of_a_positive_target_is_offered_where_predictions_are_neg
     assert "--log-target is not supported for KernelRidgeCV" in refused
     refused = run("explain", "prices.csv", "--target", "a", "--log-target", code=2).stderr
     assert "The target must be positive numbers for --log-target; got -" in refused
+
+
+def test_a_time_budget_that_automatic_models_cannot_keep_takes_landmarks():
+    for task, name in (("regression", "NystroemRidgeCV"), ("classification", "NystroemRidgeClassifierCV")):
+        assert choose_model(task, {"time_budget": 5.0}, 20_000)[0] == name
+    assert choose_model("regression", {"time_budget": 5.0}, 1000)[0] == "AutoRegressor"
+    assert choose_model("regression", {"time_budget": 900.0}, 20_000)[0] == "AutoRegressor"
+    assert choose_model("regression", {"time_budget": 5.0, "rule": "one_se"}, 20_000)[0] == "KernelRidgeCV"

@@ -304,9 +304,13 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
     if asked.time_budget is not None:
         options["time_budget"] = asked.time_budget
     search = getattr(mercer, name)(**options)
-    if table.stream is not None:
-        return search, (table.stream,)
-    return search, (table.encoder.transform(table.features), table.target.values, table.weights, table.groups)
+    given: tuple[Any, ...] = (table.stream,)
+    if table.stream is None:
+        given = table.encoder.transform(table.features), table.target.values, table.weights, table.groups
+    if asked.time_budget is not None:  # the search counts its pass alone; solving for pairs of folds may take longer
+        seconds = search.explain(*given).seconds
+        search.set_params(time_budget=asked.time_budget * min(1.0, asked.time_budget / seconds))
+    return search, given
 
 
 def _fit_landmarks(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:
