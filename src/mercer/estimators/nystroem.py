@@ -285,6 +285,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         The constant.
     kernel_ : Kernel
         The kernel itself.
+    encoder_ : TableEncoder
+        Only after a fit to a file whose columns are not all numbers: encodes them, and new rows.
     n_rows_ : int
         Rows that were summed.
     condition_ : float
@@ -327,7 +329,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         X : array-like, DataFrame, path, memory map, Dask collection, or blocks
             Rows: a table in memory; the path of a .npy, .csv, .tsv or .parquet file or of a folder of Parquet files; or
             blocks (X, y) or (X, y, weights), as something that can be iterated over again or a function that returns
-            an iterator.
+            an iterator. The columns of a CSV or Parquet file that are not all numbers are encoded by a `TableEncoder`.
         y : array-like, column name or list of them, path or None
             Targets; None where blocks bring their own.
         sample_weight : float, array-like, column name or path, default=None
@@ -384,7 +386,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         ----------
         X : array-like, DataFrame, path, memory map, Dask collection, or blocks
             New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
-            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn.
+            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn; after
+            a fit to a file of mixed columns, it or a dict of columns is read as a file is.
 
         Returns
         -------
@@ -432,7 +435,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    landmarks_, kernel_, n_rows_, condition_, plan_
+    landmarks_, kernel_, encoder_, n_rows_, condition_, plan_
         As for `NystroemRidge`.
     dual_coef_ : ndarray of shape (n_landmarks, 1) or (n_landmarks, n_classes)
         Coefficients of the decision function.

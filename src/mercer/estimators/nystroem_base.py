@@ -27,10 +27,15 @@ from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
 from mercer.streaming.blocks import Source, as_source
+from mercer.streaming.blocks.opening import file_roles, is_named_table
+from mercer.streaming.blocks.roles import RolesGiven
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
 from mercer.streaming.losses import FindLabels, LabelLosses
 from mercer.streaming.search import PassReading, StreamedSearch
 from mercer.streaming.sums import SummedTargets
+from mercer.tables import TableEncoder
+from mercer.tables.encoding import Passes, columns_for, encode_file, encode_new
+from mercer.tables.parquet import table_path
 from mercer.text import counted
 
 PREDICTED_AT_ONCE = 32_768  # rows
@@ -79,7 +84,9 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
 
     def _names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
+        """The names of the numbers that kernels see: columns of X, or those that the encoder makes of them."""
+        encoder = getattr(self, "encoder_", None)
+        names = getattr(self, "feature_names_in_", None) if encoder is None else encoder.names_out_
         return None if names is None else tuple(names)
 
     def _kernel_count(self) -> int:
@@ -155,10 +162,19 @@ def open_source(
     least: int = 1,
 ) -> Source:  # fmt: skip
     """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
+    if reset:
+        vars(estimator).pop("encoder_", None)
+    encoder = getattr(estimator, "encoder_", None)
+    if isinstance(X, str | os.PathLike) and is_named_table(table_path(os.fspath(X))):
+        encoded = _open_encoded(estimator, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
+        if encoded is not None:
+            return encoded
+    if encoder is not None:
+        table = np.concatenate(list(_encoded_blocks(estimator, X, encoder)))
+        return as_source(table, y, sample_weight=weights, groups=groups, labels=labels)
     if is_stream(X, y):
         source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
-        if source.targets is None:
-            raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
+        _need_targets(estimator, source.targets)
         _columns(estimator, source, reset=reset)
         return source
     if labels:
@@ -172,6 +188,35 @@ def open_source(
         check_classification_targets(truth)
     weights = as_sample_weight(weights, table)
     return as_source(table, truth, sample_weight=weights, groups=groups, labels=labels)
+
+
+def _open_encoded(
+    estimator: Any, X: Any, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
+) -> Source | None:
+    """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
+    _need_targets(estimator, asked.y)
+    path = table_path(os.fspath(X))
+    roles, numbers = file_roles(path, asked)
+    if encoder is None and (numbers or not reset):
+        return None
+    targets, labels = list(roles.Y or ()), [name for _, name in roles.named]
+    plain = [name for name in (*targets, roles.weights) if name is not None and name not in labels]
+    table = encode_file(str(path), roles.X, plain, labels, encoder)
+    Y = [table.beside[name] for name in targets]
+    weights, groups = (None if name is None else table.beside[name] for name in (roles.weights, roles.keys))
+    y = Y[0] if roles.flat else np.column_stack(Y)
+    if reset:
+        estimator.encoder_, estimator.n_features_in_ = table.encoder, len(roles.X)
+        estimator.feature_names_in_ = np.array(roles.X, dtype=object)
+    if table.long is not None:
+        stream = Passes(table.long, table.encoder, table.how, None, y, weights, groups)
+        return as_source(stream, labels=asked.labels)
+    return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
+
+
+def _need_targets(estimator: Any, targets: Any) -> None:
+    if targets is None:
+        raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
 
 
 def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
@@ -195,6 +240,12 @@ def _columns(estimator: Any, source: Source, *, reset: bool) -> None:
 
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        for table in _encoded_blocks(estimator, X, encoder):
+            for start in range(0, len(table), PREDICTED_AT_ONCE):
+                yield table[start : start + PREDICTED_AT_ONCE]
+        return
     if not is_stream(X):
         with with_the_way_out(estimator):
             table = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False)
@@ -214,6 +265,17 @@ def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
+def _encoded_blocks(estimator: Any, X: Any, encoder: TableEncoder) -> Iterator[Array]:
+    """New rows of a file or a table in memory, encoded."""
+    if isinstance(X, str | os.PathLike):
+        yield from encode_new(str(table_path(os.fspath(X))), encoder)
+        return
+    if not isinstance(X, Mapping) and is_stream(X):
+        what, must_be = f"X of {type(estimator).__name__}", "a path, a DataFrame or a dict of columns, as it was fitted"
+        raise InputError(sentence(what, f"{must_be} to a file of mixed columns", type(X).__name__))
+    yield encoder.transform(columns_for(encoder, X))
+
+
 def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
@@ -226,6 +288,9 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if np.ndim(given) != 2:
         must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None and hasattr(given, "columns"):
+        given = encoder.transform(columns_for(encoder, given))
     rows = _as_numbers(owner, _in_order(owner, given, getattr(estimator, "feature_names_in_", None)), columns)
     if rows.shape[1] != columns or not len(rows) or not np.isfinite(rows).all():
         got = f"a table of {rows.shape[0]} x {rows.shape[1]}" + ("" if np.isfinite(rows).all() else " with NaN or inf")

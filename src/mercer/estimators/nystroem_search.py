@@ -196,7 +196,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
         """The best candidate fitted to all rows, from weights that are computed already."""
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "encoder_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         final = found.swept[k].final
@@ -334,6 +334,8 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         The best candidate.
     best_estimator_ : NystroemRidge
         The best candidate fitted to all rows.
+    encoder_ : TableEncoder
+        As for `NystroemRidge`.
     cv_results_, kernels_, alphas_, digits_, folds_
         As for `KernelRidgeCV`.
     landmark_check_ : LandmarkCheck
