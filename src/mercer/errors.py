@@ -72,6 +72,7 @@ def python_terms(column: str) -> dict[str, str]:
         "drop": f"TableEncoder(drop=[{column!r}])",
         "encoding": "the parameter encoding",
         "grid": "Extend the grid, or use extend_grid=True",
+        "kind": "TableEncoder(kinds={COLUMN: KIND})",
         "missing": "",
         "new_sign": "Convert the column to numbers, or write them as in the training table",
         "others": "Extend the grid",

@@ -13,6 +13,7 @@ from cli_tables import FAST, houses
 from sklearn.pipeline import Pipeline
 
 from mercer import load
+from mercer.cli.choices import choose_model
 from refusals import tells
 
 pytestmark = pytest.mark.slow
@@ -288,3 +289,11 @@ def test_important_columns_of_searches_are_told(run, folder):
     assert tells(said, "Most important columns", "size (", "Written to")
     labels = run("fit", "houses.csv", "--target", "heating", "--drop", "house", *FAST, "--force").stdout
     assert tells(labels, "Most important columns", "price (")
+
+
+def test_a_time_budget_that_automatic_models_cannot_keep_takes_landmarks():
+    for task, name in (("regression", "NystroemRidgeCV"), ("classification", "NystroemRidgeClassifierCV")):
+        assert choose_model(task, {"time_budget": 5.0}, 20_000)[0] == name
+    assert choose_model("regression", {"time_budget": 5.0}, 1000)[0] == "AutoRegressor"
+    assert choose_model("regression", {"time_budget": 900.0}, 20_000)[0] == "AutoRegressor"
+    assert choose_model("regression", {"time_budget": 5.0, "rule": "one_se"}, 20_000)[0] == "KernelRidgeCV"

@@ -120,7 +120,7 @@ def test_other_files_are_left_to_their_readers(long):
 
 
 def test_infinite_cells_are_found_in_their_block(run, long, monkeypatch):
-    monkeypatch.setattr("mercer.cli.preparing_long._SAMPLE", 90)
+    monkeypatch.setattr("mercer.tables.encoding._SAMPLE", 90)
     made = table()
     sizes = np.array(made.column("size")).copy()
     sizes[777] = np.inf
@@ -135,7 +135,7 @@ def test_infinite_cells_are_found_in_their_block(run, long, monkeypatch):
 
 
 def test_odd_cells_of_the_sample_are_named_by_their_rows(run, long, monkeypatch):
-    monkeypatch.setattr("mercer.cli.preparing_long._SAMPLE", 90)
+    monkeypatch.setattr("mercer.tables.encoding._SAMPLE", 90)
     made = table()
     sizes = [f"{size:.3f}" for size in made.column("size").to_pylist()]
     sizes[550] = "ask"

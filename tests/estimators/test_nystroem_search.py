@@ -1,6 +1,7 @@
 """Searches on landmarks: scores, choice and attributes, from tables in memory, blocks and files."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from landmark_refits import folds_of, scores, squared, whitened
-from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
 from mercer.data.hashing import row_words
 from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
 from mercer.kernels import Gaussian, Laplacian, Precomputed
+from refusals import tells
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.EdgeOfGridWarning")
 KERNELS, ALPHAS = [Gaussian(w) for w in (0.2, 0.6, 1.2)], np.array([1e-3, 1e-1, 1.0, 100.0])
@@ -289,3 +291,55 @@ def test_memory_is_promised_before_it_is_taken(rng, monkeypatch):
         MemoryRefusal, match=r"A search with up to 30 landmarks needs .* of memory; .*Use fewer landmarks or folds"
     ):
         NystroemRidgeCV(KERNELS, ALPHAS, landmarks=30).fit(X, y)
+
+
+def waves(rng):
+    X = rng.uniform(size=(1000, 1))
+    return X, np.sin(300 * X[:, 0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("family", [NystroemRidgeCV, NystroemRidgeClassifierCV])
+def test_default_ladders_grow_and_score_as_the_same_grid_given(family, rng, tmp_path):
+    X, y = waves(rng)
+    y = y if family is NystroemRidgeCV else y > 0
+    search = family(landmarks=150, cv=4, nested=True, checkpoint=tmp_path / "sums").fit(X, y)
+    grown = len(search.kernels_) - 10, len(search.alphas_) - 13
+    assert max(grown) >= 3
+    assert all(count % 3 == 0 for count in grown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EdgeOfGridWarning)
+        given = family(search.kernels_, search.alphas_, landmarks=150, cv=4, nested=True).fit(X, y)
+    assert np.array_equal(search.table_.scores, given.table_.scores)
+    assert np.array_equal(search.nested_scores_, given.nested_scores_)
+    assert np.array_equal(search.predict(X), given.predict(X))
+    assert search.plan_.landmarks == given.plan_.landmarks
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_edge_that_default_ladders_still_have_is_in_the_summary(rng, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.nystroem_search._ROUNDS", 0)
+    search = NystroemRidgeCV(landmarks=150, cv=4).fit(*waves(rng))
+    assert (len(search.kernels_), len(search.alphas_)) == (10, 13)
+    assert tells(search.summary(), "edge of the default grid", "width")
+
+
+def test_given_kernels_with_one_width_warn_of_columns_that_differ_in_scale(rng):
+    X = rng.normal(size=(300, 2)) * [1.0, 1e4]
+    y, kernel = X[:, 0] + X[:, 1] / 1e4, Gaussian(1.0)
+    models = [NystroemRidge(kernel=kernel), NystroemRidgeCV(kernel, [0.1]), NystroemRidgeClassifier(kernel=kernel)]
+    for model in (*models, NystroemRidgeClassifierCV(kernel, [0.1])):
+        with pytest.warns(MercerWarning, match="columns of X differ in scale"):
+            model.set_params(landmarks=20).fit(X, y > 0 if hasattr(model, "decision_function") else y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["gaussian", "laplacian"])
+def test_names_of_kernels_have_one_width_per_column(rng, name):
+    X = rng.normal(size=(300, 2))
+    y, units = np.sin(2 * X[:, 0]) + X[:, 1], np.array([1.0, 1e4])
+    model = NystroemRidge(0.01, kernel=name, landmarks=60).fit(X * units, y)
+    assert model.score(X * units, y) > 0.9
+    plain = NystroemRidge(0.01, kernel=name, landmarks=60).fit(X, y)
+    assert np.allclose(model.kernel_.width, plain.kernel_.width * units, rtol=1e-2)
+    assert np.allclose(plain.kernel_.width, 1.0 if name == "gaussian" else 2.0, rtol=0.2)

@@ -10,14 +10,10 @@ mpl.use("Agg")
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(path.name for path in HERE.glob("*.py") if not path.name.startswith("test_"))
-# What does not go well yet: NystroemRidgeCV encodes no mixed columns of a file.
-MISSING = pytest.mark.xfail(strict=True, reason="mixed columns of a path are not encoded")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "script", [pytest.param(name, marks=MISSING) if name == "large_file.py" else name for name in SCRIPTS]
-)
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_a_first_day_goes_well(script, tmp_path, monkeypatch):
     """Each script runs to its end, writes nothing outside temporary folders, and needs no warning silenced."""
     from matplotlib import pyplot as plt

@@ -16,6 +16,7 @@ Task: TypeAlias = Literal["regression", "classification"]
 
 _FEWEST = 3  # rows of a label, so that folds can have some
 _FEW = 10  # whole numbers with no more distinct values may be labels
+_FEW_ROWS = 2000  # up to which the automatic models are tried in any time
 MANY = 50_000  # rows beyond which a model of landmarks takes minutes and one of all pairs of rows takes hours
 
 
@@ -152,6 +153,8 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     =====================================================  ===============================================
     --dask, more than 50 000 rows, or a table that is      NystroemRidgeCV or NystroemRidgeClassifierCV
     read in passes (`streamed`)
+    a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
+    keep for so many rows, and none of the options below
     any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
     --repeats, --checkpoint, --without-data
     none of them                                           AutoRegressor or AutoClassifier
@@ -171,4 +174,14 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     if asked:
         name = "KernelRidgeCV" if task == "regression" else "KernelRidgeClassifierCV"
         return name, f"because of {' and '.join(asked)}"
+    if _is_short(given.get("time_budget"), rows):
+        name = "NystroemRidgeCV" if task == "regression" else "NystroemRidgeClassifierCV"
+        return name, f"landmarks, to keep --time-budget with {rows} rows"
     return ("AutoRegressor" if task == "regression" else "AutoClassifier"), "the default"
+
+
+def _is_short(budget: float | None, rows: int) -> bool:
+    """Whether the automatic models need longer than this for so many rows."""
+    from mercer.estimators.auto_core import fixed_seconds
+
+    return budget is not None and rows > _FEW_ROWS and fixed_seconds(rows) > budget

@@ -26,6 +26,7 @@ from mercer.text import plain
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
+_LEAST_SHARE = 0.3  # of a time budget that the last and longest step gets, whatever was spent before
 _FOLDS = 10
 _AFTER = 0.5  # seconds of a time budget that writing the model and looking for leaks take
 _MANY = 200_000  # rows that a mean is judged by
@@ -143,7 +144,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     budget = None
     if asked.time_budget is not None:
         left = asked.time_budget - (time.monotonic() - asked.begun) - _AFTER
-        budget = max(left, 0.3 * asked.time_budget) / (folds + 1)
+        budget = max(left, _LEAST_SHARE * asked.time_budget) / (folds + 1)
     encoder = TableEncoder.from_settings(table.encoder.settings)
     how: dict[str, Any] = {
         "time_budget": budget,
@@ -317,9 +318,16 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
     if asked.time_budget is not None:
         options["time_budget"] = asked.time_budget
     search = getattr(mercer, name)(**options)
-    if table.stream is not None:
-        return search, (table.stream,)
-    return search, (table.encoder.transform(table.features), table.target.values, table.weights, table.groups)
+    given: tuple[Any, ...] = (table.stream,)
+    if table.stream is None:
+        given = table.encoder.transform(table.features), table.target.values, table.weights, table.groups
+    if asked.time_budget is not None:  # the search counts its pass alone, neither drawing landmarks nor pairs of folds
+        begun = time.monotonic()
+        seconds = search.explain(*given).seconds
+        now = time.monotonic()
+        left = max(asked.time_budget - (now - asked.begun) - (now - begun), _LEAST_SHARE * asked.time_budget)
+        search.set_params(time_budget=asked.time_budget * min(1.0, left / seconds))
+    return search, given
 
 
 def _fit_landmarks(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judgement]:

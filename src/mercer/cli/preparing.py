@@ -12,18 +12,19 @@ import numpy as np
 from mercer.cli.choices import Target, as_label, choose_task, common_labels
 from mercer.cli.refusals import flags
 from mercer.data.rows import Array
-from mercer.errors import InputError, LeftOutWarning, sentence
+from mercer.errors import InputError, LeftOutWarning, nearest, sentence
 from mercer.tables import TableEncoder
 from mercer.tables.alike import alike
 from mercer.tables.cells import Cells
+from mercer.tables.encoding import LONG, TOO_LARGE, Passes, fit_encoder, look_at
 from mercer.tables.kinds import odd_warning
-from mercer.tables.reading import Reading, read_table
+from mercer.tables.parquet import LongTable
+from mercer.tables.reading import Reading, Rules, read_table
 from mercer.tables.state import EncoderSettings
 from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 
 _FEWEST = 6  # rows that folds can be made of
-LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
 _KINDS = ("number", "category", "date", "text", "drop")
 
 
@@ -145,12 +146,8 @@ def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
     if said.time is not None and said.group is not None:
         raise InputError("--time and --group cannot be used together. Remove one of them.")
-    from mercer.tables.parquet import LongTable
-
     long = LongTable.found(source, above=LONG)
     if long is not None:
-        from mercer.cli.preparing_long import prepare_long
-
         return prepare_long(long, said)
     table = read_table(
         source,
@@ -162,7 +159,7 @@ def prepare(source: str, said: Said) -> Prepared:
         date_format=said.date_format,
         encoding=said.encoding,
         strict=said.strict or said.always_there,
-        too_large=f"Drop long texts, or make it a Parquet table of more than {LONG} rows, which is read in blocks.",
+        too_large=TOO_LARGE,
     )
     names = learned_from(said, table.exactly, list(table.raw), table.what)
     notes = list(table.notes)
@@ -186,6 +183,48 @@ def prepare(source: str, said: Said) -> Prepared:
     ignored = tuple(name for name in table.raw if name not in features and name != said.target)
     warned = odd_words(encoder, features)
     return Prepared(table, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, times)
+
+
+def prepare_long(table: LongTable, said: Said) -> Prepared:
+    """Look at a long table once, and sort its columns."""
+
+    def column(name: str) -> None:
+        if name not in table.names:
+            raise InputError(f"There is no column {name!r} in {table.what}. {nearest(name, table.names)}")
+
+    if said.time is not None:
+        raise InputError(
+            f"--time is not supported for tables that are read in blocks ({table.rows} rows). Fit fewer rows, or "
+            "remove --time."
+        )
+    if not said.rows_kept:
+        raise InputError(
+            f"--without-data is not supported for tables that are read in blocks ({table.rows} rows): their Nystroem "
+            "model stores some of the training rows, its landmarks. Remove --without-data, or fit a smaller table."
+        )
+    names = learned_from(said, column, table.names, table.what)
+    how = Rules(
+        said.read_as, frozenset(said.unused), decimal=said.decimal, endless=infinite_cells(said) == "missing",
+        date_format=said.date_format, strict=said.strict or frozenset(said.always_there),
+    )  # fmt: skip
+    look = look_at(table, how, said.always_there, names if said.missing in {"drop", "refuse"} else [])
+    sample, whole = look.sample, look.whole
+    notes = list(dict.fromkeys([*whole.notes, *sample.notes]))
+    kept = ~rows_left_out(whole, said, look.gaps, notes)
+    rows = np.flatnonzero(kept)
+    notes.append(f"Columns were judged by {sample.rows} evenly spaced rows; all rows are read in blocks.")
+    drawn = np.flatnonzero(kept[look.rows])
+    features = {name: look.columns[name][drawn] for name in names}
+    encoder = fitted_encoder(features, said, sample, notes)
+    target = chosen_task(whole, said, rows, notes)
+    groups, weights = check_groups(whole, said.group, rows), check_weights(whole, said.weight, rows)
+    notes += structure_words(said, groups, weights, None)
+    ignored = tuple(name for name in table.names if name not in features and name != said.target)
+    warned = odd_words(encoder, features)
+    stream = Passes(table, encoder, look.how, kept, target.values, weights, groups)
+    return Prepared(
+        sample, table.rows, features, encoder, target, groups, weights, ignored, notes, warned, stream=stream
+    )
 
 
 def odd_words(encoder: TableEncoder, features: Mapping[str, Cells]) -> list[str]:
@@ -222,14 +261,8 @@ def fitted_encoder(features: Mapping[str, Cells], said: Said, table: Reading, no
     settings = EncoderSettings(tuple(kinds.items()), (), table.style, missing, said.date_format, said.strict)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LeftOutWarning)
-        encoder = TableEncoder.from_settings(settings).fit(features)
+        encoder = fit_encoder(features, settings, table.what)
     notes += [each.message.worded(flags) for each in heard if isinstance(each.message, LeftOutWarning)]
-    if not encoder.names_out_:
-        reasons = "; ".join(f"{each.name!r}: {each.why.split(';')[0]}" for each in encoder.columns_[:3])
-        raise InputError(
-            f"No column of {table.what} can be used as a feature ({reasons}). To use a column anyway, set its kind "
-            "with --as COLUMN=KIND."
-        )
     return encoder if said.rows_kept else encoder.rounded()
 
 

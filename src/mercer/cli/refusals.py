@@ -210,6 +210,7 @@ def flags(column: str) -> dict[str, str]:
         "drop": "--drop",
         "encoding": "--encoding",
         "grid": "Extend the grid with --kernel or --alphas",
+        "kind": "--as COLUMN=KIND",
         "new_sign": "Set the decimal sign of this table: --decimal ',' or --decimal '.'",
         "missing": "; for fit there is also --missing drop, mean or mark",
         "others": "Extend the grid with --kernel or --alphas",

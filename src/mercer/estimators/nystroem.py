@@ -29,6 +29,7 @@ from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import LabelsMixin, refuse_one_class
 from mercer.kernels import Kernel
 from mercer.runtime import promise
+from mercer.selection.ladders import spread_widths
 from mercer.selection.plan import Rates
 from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
@@ -80,7 +81,7 @@ class NystroemCore(StreamingEstimator):
     def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         warn_if_not_mercer(kernel)
-        return [kernel]
+        return [spread_widths(kernel, rows) if isinstance(self.kernel, str) else kernel]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return check_alpha(type(self).__name__, self.alpha, targets)
@@ -169,14 +170,15 @@ class NystroemCore(StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._settle(fresh._open(X, y, sample_weight)).plan(rates)  # noqa: SLF001 - a copy of itself
+        return fresh._settle(fresh._open(X, y, sample_weight))[0].plan(rates)  # noqa: SLF001 - a copy of itself
 
     def _fit_pass(self, X: Any, y: Any, sample_weight: Any, *, more: bool) -> Self:
         self._begin()
         source = self._open(X, y, sample_weight)
         with np.errstate(under="ignore"):
-            search = self._settle(source, more=more)
-            self.plan_, self._as_fitted = search.plan(), {"landmarks": self.landmarks, "method": self.method}
+            search, _ = self._settle(source, more=more)
+            kept = ("landmarks", "method", "kernel", "fit_intercept")
+            self.plan_, self._as_fitted = search.plan(), {name: getattr(self, name) for name in kept}
             needed, count = self.plan_.bytes, self.plan_.landmarks[0]
             promise(needed, f"{type(self).__name__} with {count} landmarks", "Use fewer landmarks.")
             self._one_target = source.targets_1d
@@ -208,21 +210,18 @@ class NystroemCore(StreamingEstimator):
         if not self._classifies and source.targets != len(work.targets.offset):
             must_be = f"{len(work.targets.offset)}, as in the first fit"
             raise InputError(sentence("The number of targets", must_be, source.targets))
-        self._refuse_another(work)
+        self._refuse_another()
         search = replace(self._search, reading=replace(self._search.reading, source=source, checkpoint=None))
         # added to the new sums, so that the old ones are still there if these will not do
         with np.errstate(under="ignore"):
             self._finish(search, work.merge(search.sums(), self._state))
         return self
 
-    def _refuse_another(self, work: FoldSums) -> None:
+    def _refuse_another(self) -> None:
         """Sums are of one kernel and its landmarks, with an intercept or without; only alpha may change."""
         owner = type(self).__name__
-        kernel, intercept = resolve(owner, self.kernel, self.n_features_in_), bool(self.fit_intercept)
-        given = {name: getattr(self, name) for name in self._as_fitted} | {"kernel": kernel, "fit_intercept": intercept}
-        used = self._as_fitted | {"kernel": work.sides[0].features.kernel, "fit_intercept": work.intercept}
-        for name, now in given.items():
-            before = used[name]
+        for name, before in self._as_fitted.items():
+            now = getattr(self, name)
             if now is not before and not np.array_equal(now, before):
                 got = repr(now) if np.ndim(now) == 0 else f"another table of shape {np.shape(now)}"
                 must_be = "the same as in the first fit" + (f", {before!r}" if np.ndim(before) == 0 else "")
@@ -253,7 +252,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     alpha : float or array-like of shape (n_targets,), default=1.0
         Regularization, not negative; the same as `KernelRidge` has.
     kernel : Kernel, str or callable, default="gaussian"
-        As for `KernelRidge`, of rows of numbers. "gaussian" has gamma = 1 / n_features.
+        As for `KernelRidge`, of rows of numbers. "gaussian" and "laplacian" have gamma = 1 / n_features on columns in
+        units of their spread: one width per column, from a sample of rows.
     landmarks : int, array-like of shape (n_landmarks, n_features) or None, default=None
         How many, or the rows themselves. None: as many as rows, memory and `time_budget` suggest, at most 2000.
     method : {"pivoted", "kmeans", "uniform"}, default="pivoted"
@@ -285,6 +285,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         The constant.
     kernel_ : Kernel
         The kernel itself.
+    encoder_ : TableEncoder
+        Only after a fit to a file whose columns are not all numbers: encodes them, and new rows.
     n_rows_ : int
         Rows that were summed.
     condition_ : float
@@ -327,7 +329,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         X : array-like, DataFrame, path, memory map, Dask collection, or blocks
             Rows: a table in memory; the path of a .npy, .csv, .tsv or .parquet file or of a folder of Parquet files; or
             blocks (X, y) or (X, y, weights), as something that can be iterated over again or a function that returns
-            an iterator.
+            an iterator. The columns of a CSV or Parquet file that are not all numbers are encoded by a `TableEncoder`.
         y : array-like, column name or list of them, path or None
             Targets; None where blocks bring their own.
         sample_weight : float, array-like, column name or path, default=None
@@ -342,7 +344,7 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: the model is what `fit` to all of them together, with the same landmarks, would have given.
 
-        The first call draws the landmarks, from its own rows alone.
+        The first call draws the landmarks, and finds the widths of a kernel name, from its own rows alone.
 
         Parameters
         ----------
@@ -376,7 +378,8 @@ class NystroemRidge(MultiOutputMixin, RegressorMixin, NystroemCore):  # type: ig
         ----------
         X : array-like, DataFrame, path, memory map, Dask collection, or blocks
             New rows. Of a file or a Dask DataFrame the columns of training are taken by name, others are left alone.
-            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn.
+            A DataFrame in memory must have these columns alone, in the same order, as everywhere in scikit-learn; after
+            a fit to a file of mixed columns, it or a dict of columns is read as a file is.
 
         Returns
         -------
@@ -424,7 +427,7 @@ class NystroemRidgeClassifier(LabelsMixin, NystroemCore):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    landmarks_, kernel_, n_rows_, condition_, plan_
+    landmarks_, kernel_, encoder_, n_rows_, condition_, plan_
         As for `NystroemRidge`.
     dual_coef_ : ndarray of shape (n_landmarks, 1) or (n_landmarks, n_classes)
         Coefficients of the decision function.

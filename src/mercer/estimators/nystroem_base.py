@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,13 +22,19 @@ from mercer.estimators.parameters import is_positive_only, is_whole, validate
 from mercer.estimators.targets import refuse_one_class
 from mercer.kernels import Kernel
 from mercer.runtime.passes import check_backend, run_pass
+from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
 from mercer.streaming.blocks import Source, as_source
+from mercer.streaming.blocks.opening import file_roles, is_named_table
+from mercer.streaming.blocks.roles import RolesGiven
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
 from mercer.streaming.losses import FindLabels, LabelLosses
 from mercer.streaming.search import PassReading, StreamedSearch
 from mercer.streaming.sums import SummedTargets
+from mercer.tables import TableEncoder
+from mercer.tables.encoding import Passes, columns_for, encode_file, encode_new
+from mercer.tables.parquet import table_path
 from mercer.text import counted
 
 PREDICTED_AT_ONCE = 32_768  # rows
@@ -77,7 +83,9 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence(what, "an integer when checkpoint is given", got, way_out))
 
     def _names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
+        """The names of the numbers that kernels see: columns of X, or those that the encoder makes of them."""
+        encoder = getattr(self, "encoder_", None)
+        names = getattr(self, "feature_names_in_", None) if encoder is None else encoder.names_out_
         return None if names is None else tuple(names)
 
     def _kernel_count(self) -> int:
@@ -97,10 +105,19 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
     ) -> Source:
         """X and y as a source; the estimator gets, or is held to, the number and names of columns."""
         labels = self._classifies
+        if reset:
+            self.__dict__.pop("encoder_", None)
+        encoder = getattr(self, "encoder_", None)
+        if isinstance(X, str | os.PathLike) and is_named_table(table_path(os.fspath(X))):
+            encoded = _open_encoded(self, X, RolesGiven(y, weights, groups, labels), encoder, reset=reset)
+            if encoded is not None:
+                return encoded
+        if encoder is not None:
+            table = np.concatenate(list(_encoded_blocks(self, X, encoder)))
+            return as_source(table, y, sample_weight=weights, groups=groups, labels=labels)
         if is_stream(X, y):
             source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
-            if source.targets is None:
-                raise InputError(f"y of {type(self).__name__} must be given to fit; got None.")
+            _need_targets(self, source.targets)
             _check_columns(self, source, reset=reset)
             return source
         table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
@@ -117,8 +134,13 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         refuse_one_class(type(self).__name__, given, np.ones(len(given)))
         return LabelLosses(given)
 
-    def _settle(self, source: Source, folds: int = 1, *, more: bool = False) -> StreamedSearch:
-        """Everything that the passes need, from a sample of rows; `more` rows may come later."""
+    def _settle(
+        self, source: Source, folds: int = 1, *, more: bool = False
+    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
+        """Everything that the passes need, from a sample of rows; `more` rows may come later.
+
+        Beside the search, a function that makes the same search of other kernels and alphas.
+        """
         self._validate()
         owner = type(self).__name__
         choice, seed = landmark_choice(self, source.width), seed_of(self.random_state)
@@ -132,18 +154,23 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 way_out = "Use KernelRidge for this kernel."
                 raise InputError(sentence(f"kernel of {owner}", "a kernel for numeric rows", repr(kernel), way_out))
             kernel.check(rows)
+        warn_of_scales(kernels, rows)
         alphas = self._resolve_alphas(kernels, rows, n, len(targets.offset))
         count, intercept = choice.count(n, len(kernels), folds), bool(self.fit_intercept)
-        features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
         expected = _ENDLESS if more else n
-        sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
-        reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
-        return StreamedSearch(
-            reading, kernels, alphas, sides, targets, folds, seed, intercept,
-            weighted=folds == 1 or sample.weights is not None,
-            scoring=resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies),
-            nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
-        )  # fmt: skip
+        scoring = resolve_scoring(getattr(self, "scoring", None), classifier=self._classifies)
+
+        def search_of(kernels: list[Kernel], alphas: Array) -> StreamedSearch:
+            features = [choice.features(kernel, sample.X, self._names(), count, seed) for kernel in kernels]
+            sides = sides_of(features, expected, float(alphas.min()), sample, targets, intercept=intercept)
+            reading = PassReading(source, self.backend, self.checkpoint, self.block_rows, int(self.verbose))
+            return StreamedSearch(
+                reading, kernels, alphas, sides, targets, folds, seed, intercept,
+                weighted=folds == 1 or sample.weights is not None, scoring=scoring,
+                nested=bool(getattr(self, "nested", False)), rule=getattr(self, "rule", "best"), ranked=ranked,
+            )  # fmt: skip
+
+        return search_of(kernels, alphas), search_of
 
 
 def is_stream(X: Any, y: Any = None) -> bool:
@@ -157,6 +184,35 @@ def is_stream(X: Any, y: Any = None) -> bool:
     if hasattr(X, "shape") or hasattr(X, "__array__"):
         return False
     return callable(X) or hasattr(X, "__iter__")
+
+
+def _open_encoded(
+    estimator: Any, X: Any, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
+) -> Source | None:
+    """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
+    _need_targets(estimator, asked.y)
+    path = table_path(os.fspath(X))
+    roles, numbers = file_roles(path, asked)
+    if encoder is None and (numbers or not reset):
+        return None
+    targets, labels = list(roles.Y or ()), [name for _, name in roles.named]
+    plain = [name for name in (*targets, roles.weights) if name is not None and name not in labels]
+    table = encode_file(str(path), roles.X, plain, labels, encoder)
+    Y = [table.beside[name] for name in targets]
+    weights, groups = (None if name is None else table.beside[name] for name in (roles.weights, roles.keys))
+    y = Y[0] if roles.flat else np.column_stack(Y)
+    if reset:
+        estimator.encoder_, estimator.n_features_in_ = table.encoder, len(roles.X)
+        estimator.feature_names_in_ = np.array(roles.X, dtype=object)
+    if table.long is not None:
+        stream = Passes(table.long, table.encoder, table.how, None, y, weights, groups)
+        return as_source(stream, labels=asked.labels)
+    return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
+
+
+def _need_targets(estimator: Any, targets: Any) -> None:
+    if targets is None:
+        raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
 
 
 def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
@@ -181,6 +237,12 @@ def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
 
 def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
     """Rows to predict, block by block, their columns in the order of training."""
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        for table in _encoded_blocks(estimator, X, encoder):
+            for start in range(0, len(table), PREDICTED_AT_ONCE):
+                yield table[start : start + PREDICTED_AT_ONCE]
+        return
     if not is_stream(X):
         table = check_arrays(estimator, X, dtype=_FLOATS, reset=False)
         for start in range(0, len(table), PREDICTED_AT_ONCE):
@@ -199,6 +261,17 @@ def new_blocks(estimator: Any, X: Any) -> Iterator[Array]:
         yield block.X if places is None else np.ascontiguousarray(block.X[:, places])
 
 
+def _encoded_blocks(estimator: Any, X: Any, encoder: TableEncoder) -> Iterator[Array]:
+    """New rows of a file or a table in memory, encoded."""
+    if isinstance(X, str | os.PathLike):
+        yield from encode_new(str(table_path(os.fspath(X))), encoder)
+        return
+    if not isinstance(X, Mapping) and is_stream(X):
+        what, must_be = f"X of {type(estimator).__name__}", "a path, a DataFrame or a dict of columns, as it was fitted"
+        raise InputError(sentence(what, f"{must_be} to a file of mixed columns", type(X).__name__))
+    yield encoder.transform(columns_for(encoder, X))
+
+
 def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     """`landmarks` and `method`, checked."""
     owner, given, method = type(estimator).__name__, estimator.landmarks, estimator.method
@@ -211,6 +284,9 @@ def landmark_choice(estimator: Any, columns: int) -> LandmarkChoice:
     if np.ndim(given) != 2:
         must_be = "None, an integer above 0, or a table of rows"
         raise InputError(sentence(f"landmarks of {owner}", must_be, repr(given)))
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None and hasattr(given, "columns"):
+        given = encoder.transform(columns_for(encoder, given))
     names, must_be = getattr(estimator, "feature_names_in_", None), f"rows of {columns} finite numbers, as X has"
     if names is not None and hasattr(given, "columns"):  # in the order of X
         there = [str(name) for name in given.columns]

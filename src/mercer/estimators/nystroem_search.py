@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.folds import Folds
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import StreamingEstimator, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
-from mercer.estimators.search_core import keep_choice, warn_if_ill, warn_of_failures
+from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
 from mercer.kernels import Kernel
-from mercer.selection.ladders import edges_in_words, resolve_alphas, resolve_kernels
+from mercer.selection.ladders import beyond_edges, edges_in_words, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import resolve_scoring
-from mercer.solvers.plan import digits_left
+from mercer.selection.table import Winner
+from mercer.solvers.plan import EPS, digits_left
 from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
@@ -30,9 +33,10 @@ from mercer.streaming.search import StreamedResult, StreamedSearch
 from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
+_ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
 
-class NystroemSearchCore(StreamingEstimator):
+class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     """A search on the features of landmarks."""
 
     best_estimator_: NystroemRidge | NystroemRidgeClassifier
@@ -86,7 +90,9 @@ class NystroemSearchCore(StreamingEstimator):
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
 
-    def _open_search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> StreamedSearch:
+    def _open_search(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[StreamedSearch, Callable[[list[Kernel], Array], StreamedSearch]]:
         self._begin()
         self._validate()  # before the table is read
         source = self._open(X, y, sample_weight, groups, least=2)
@@ -94,6 +100,9 @@ class NystroemSearchCore(StreamingEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Draw landmarks, read all rows once or a few times, and keep the best candidate.
+
+        Default ladders grow where the best candidate is on their edge, at most three times and by prediction within
+        `time_budget`; all candidates are then summed again.
 
         Parameters
         ----------
@@ -109,21 +118,42 @@ class NystroemSearchCore(StreamingEstimator):
         self
         """
         with np.errstate(under="ignore"):
-            search = self._open_search(X, y, sample_weight, groups)
-            self.best_estimator_ = self._winner(search, *self._run_search(search))
+            search, found, k, a = self._run_search(*self._open_search(X, y, sample_weight, groups))
+            self.best_estimator_ = self._winner(search, found, k, a)
         if self._classifies:
             self.classes_ = self.best_estimator_.classes_ = search.targets.classes  # type: ignore[attr-defined]
         self.best_estimator_.publish()
         return self
 
-    def _run_search(self, search: StreamedSearch) -> tuple[StreamedResult, int, int]:
-        """Run, choose, and keep what the search has to say; the numbers of the winning kernel and alpha."""
-        self.plan_ = search.plan()
-        found = search.run()
-        table = found.table
+    def _run_search(
+        self, search: StreamedSearch, search_of: Callable[[list[Kernel], Array], StreamedSearch]
+    ) -> tuple[StreamedSearch, StreamedResult, int, int]:
+        """Run, extend default ladders, choose, and keep what the search has to say.
+
+        Returns the last search, its result, and the numbers of the winning kernel and alpha.
+        """
         how = "by hash" if search.ranked is None else "dealt in the order of a hash"
         folds = hashed_folds(search.folds, f"{search.folds} folds {how} (seed {search.seed})")
-        choice = table.choose(self.rule, folds, found.failures)
+        by_name, by_default = default = self._growing()
+        seconds = search.plan().seconds
+        for turn in range(_ROUNDS + 1):
+            found = search.run()
+            table = found.table
+            choice = self._choose(found, folds)
+            wider, rungs = beyond_edges(table, choice, folds, default)
+            kernels = [*search.kernels, *(wider if by_name else [])]
+            alphas = np.union1d(search.alphas, rungs) if by_default and len(rungs) else search.alphas
+            if turn == _ROUNDS or len(kernels) * len(alphas) == len(search.kernels) * len(search.alphas):
+                break
+            larger = search_of(kernels, alphas)
+            seconds += larger.plan().seconds
+            if self.time_budget is not None and seconds > self.time_budget:
+                break
+            search = larger
+            if self.checkpoint is not None:
+                again = f"{self.checkpoint}.grid{turn + 1}"
+                search = replace(search, reading=replace(search.reading, checkpoint=again))
+        self.plan_ = search.plan()
         keep_choice(self, table, choice, folds)
         k, a = choice.kernel, choice.alphas[0]
         self.alpha_ = float(table.alphas[a])
@@ -133,9 +163,19 @@ class NystroemSearchCore(StreamingEstimator):
         if found.nested is not None:
             self.nested_, self.nested_scores_ = found.nested, found.nested.scores
             self.optimism_ = found.nested.optimism
-        self._words = self._summarize()
-        self._warn(found, edges_in_words(table, choice))
-        return found, k, a
+        reached = edges_in_words(table, choice, self.folds_, default, default)
+        self._words = self._summarize(reached)
+        given = (not by_name, not by_default)
+        self._warn(found, edges_in_words(table, choice, self.folds_, default, given))
+        return search, found, k, a
+
+    def _choose(self, found: StreamedResult, folds: Folds) -> Winner:
+        """The best candidate; of default alphas one whose scores have six digits, if there is any."""
+        table = found.table
+        sound = (table.condition * EPS <= WORTH_A_WORD) & np.isfinite(table.mean).all(axis=2)
+        if self.alphas is None and sound.any():
+            table = replace(table, scores=np.where(sound[..., None, None], table.scores, np.nan))
+        return table.choose(self.rule, folds, found.failures)
 
     def _warn(self, found: StreamedResult, edges: list[str]) -> None:
         owner = type(self).__name__
@@ -151,7 +191,7 @@ class NystroemSearchCore(StreamingEstimator):
         """The best candidate fitted to all rows, from weights that are computed already."""
         family = NystroemRidgeClassifier if self._classifies else NystroemRidge
         model = family(self.alpha_, kernel=self.best_kernel_, fit_intercept=self.fit_intercept, method=self.method)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "encoder_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         final = found.swept[k].final
@@ -161,7 +201,7 @@ class NystroemSearchCore(StreamingEstimator):
             search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
             one_target=search.reading.source.targets_1d,
         )  # fmt: skip
-        if self.landmarks is not None:
+        if self.landmarks is not None and not self._growing()[0]:
             warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
         return model
 
@@ -213,7 +253,7 @@ class NystroemSearchCore(StreamingEstimator):
             Prints as a table.
         """
         fresh = copy.copy(self)  # so that nothing looks fitted that is not
-        return fresh._open_search(X, y, sample_weight, groups).plan(rates)  # noqa: SLF001 - a copy of itself
+        return fresh._open_search(X, y, sample_weight, groups)[0].plan(rates)  # noqa: SLF001 - a copy of itself
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "best_estimator_")
@@ -228,13 +268,15 @@ class NystroemSearchCore(StreamingEstimator):
         check_is_fitted(self, "best_estimator_")
         return Text(self._words)
 
-    def _summarize(self) -> str:
+    def _summarize(self, edges: list[str]) -> str:
         lines = [
             str(self.plan_),
             self.table_.text(self.choice_, self.folds_),
             f"About {self.digits_:.0f} digits of the best candidate's scores are correct.",
             str(self.landmark_check_),
         ]
+        if edges:
+            lines.append(f"The best candidate is on the edge of the default grid ({' and '.join(edges)} tried).")
         if hasattr(self, "nested_"):
             lines.append(
                 f"Out-of-sample {self.table_.scoring}: {self.nested_.mean:.4g} +- {self.nested_.standard_error:.2g} "
@@ -256,7 +298,8 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     kernels : Kernel, list of Kernel or str, default="gaussian"
         Candidates, as for `KernelRidgeCV`; ladders of widths come from a sample of rows.
     alphas : array-like, default=None
-        Candidates. None: a ladder from the spectra of the kernels on the sample.
+        Candidates. None: a ladder from the spectra of the kernels on the sample, of which one is chosen that leaves six
+        digits of the scores, if there is any.
     cv : int, default=10
         Folds. A row's fold is a hash of its number, or of its key where `groups` are given: neither the size of blocks
         nor the number of workers changes it. Where that would leave a fold empty, the rows or groups are dealt to the
@@ -284,6 +327,8 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
         The best candidate.
     best_estimator_ : NystroemRidge
         The best candidate fitted to all rows.
+    encoder_ : TableEncoder
+        As for `NystroemRidge`.
     cv_results_, kernels_, alphas_, digits_, folds_
         As for `KernelRidgeCV`.
     landmark_check_ : LandmarkCheck

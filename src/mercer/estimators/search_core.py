@@ -49,10 +49,28 @@ from mercer.tuning.tune import Settings, tune_rows
 
 _ROUNDS = 6  # of extending the grid
 _REPLAYED = 5  # splits refitted by verify=True
-_WORTH_A_WORD = 1e-6  # relative error of scores
+WORTH_A_WORD = 1e-6  # relative error of scores
 
 
-class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
+class DefaultLadders:
+    """Which of the candidates of a search are ladders that were not given."""
+
+    kernels: Any
+    alphas: Any
+
+    def own_ladders(self) -> tuple[bool, bool]:
+        """Whether some of the kernels, and the alphas, come from default ladders."""
+        names = [kernel for kernel in listed_kernels(self.kernels) if isinstance(kernel, str)]
+        return any(name.strip().lower() in BY_WIDTH for name in names), self.alphas is None
+
+    def _growing(self) -> tuple[bool, bool]:
+        """Whether widths, and alphas, are default ladders alone, which may grow."""
+        named = all(isinstance(kernel, str) and "(" not in kernel for kernel in listed_kernels(self.kernels))
+        by_name, by_default = self.own_ladders()
+        return by_name and named, by_default
+
+
+class SearchCore(DefaultLadders, KeywordHints, BaseEstimator):  # type: ignore[misc]
     """What the regressor and the classifier share: candidates, splits, the search, the choice."""
 
     set_params = set_kernel_params
@@ -242,17 +260,6 @@ class SearchCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         one = search.y.ndim == 1 and held_out.shape[2] == 1
         self.cv_predictions_ = held_out[:, :, 0] if one else held_out
 
-    def own_ladders(self) -> tuple[bool, bool]:
-        """Whether some of the kernels, and the alphas, come from default ladders."""
-        names = [kernel for kernel in listed_kernels(self.kernels) if isinstance(kernel, str)]
-        return any(name.strip().lower() in BY_WIDTH for name in names), self.alphas is None
-
-    def _growing(self) -> tuple[bool, bool]:
-        """Whether widths, and alphas, are default ladders alone, which may grow."""
-        named = all(isinstance(kernel, str) and "(" not in kernel for kernel in listed_kernels(self.kernels))
-        by_name, by_default = self.own_ladders()
-        return by_name and named, by_default
-
     def _warn(self, table: SearchTable, choice: Winner, failures: list[str]) -> None:
         owner = type(self).__name__
         tuned = getattr(self, "tuned_", None)
@@ -374,7 +381,7 @@ def warn_if_ill(what: str, condition: float, route: str = "", of: str = "scores"
 
     Not through explicit features, where residuals that are far smaller than the targets limit the digits.
     """
-    if condition * EPS > _WORTH_A_WORD and route != "primal":
+    if condition * EPS > WORTH_A_WORD and route != "primal":
         digits = digits_left(condition) if digits is None else digits
         warn(
             f"The linear system of {what} is nearly singular: condition number about {condition:.1g}, so only about "

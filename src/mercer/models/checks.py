@@ -15,6 +15,7 @@ from mercer.estimators.table_model import FeatureRegressor
 from mercer.models.parts import is_finite_array, is_kernel, is_positive, is_whole, is_whole_array
 from mercer.solvers import Route, SolverChoice
 from mercer.solvers.fitted import FittedRidge
+from mercer.tables import TableEncoder
 
 
 def need(sound: Any, what: str) -> None:
@@ -48,6 +49,9 @@ def check_names(model: Any) -> None:
         texts = isinstance(names, np.ndarray) and names.dtype == object and names.ndim == 1
         need(texts and all(type(name) is str for name in names), "feature_names_in_ must be strings")
         need(len(names) == count or count is None, "feature_names_in_ must have one name for each column")
+    if "encoder_" in held:
+        known = getattr(held["encoder_"], "columns_", ())
+        need(isinstance(held["encoder_"], TableEncoder) and len(known) == count, "the encoder must have every column")
 
 
 def _rows(model: Any) -> int:

@@ -45,7 +45,6 @@ from mercer.models.parts import (
     is_whole_array,
 )
 from mercer.selection.table import Winner
-from mercer.tables import TableEncoder
 from mercer.tuning.committee import Committee
 
 CLASSES: dict[str, type] = {
@@ -116,6 +115,7 @@ MAY = (
     "fold_errors_",
     "copies_",
     "_latest",
+    "encoder_",
 )
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
@@ -165,8 +165,6 @@ def _search_classifier(model: KernelRidgeClassifierCV) -> None:
 
 
 def _auto(model: Any) -> tuple[int, int]:
-    need(isinstance(model.encoder_, TableEncoder), "the encoder is missing")
-    need(vars(model).get("n_features_in_") == len(model.encoder_.columns_), "the encoder must have every column")
     need(isinstance(model.committee_, Committee), "the committee is missing")
     members, models = model.members_, model.models_
     need(

@@ -33,7 +33,9 @@ LEFT_OUT = (
 
 def _ridge(model: Any) -> int:
     need(is_kernel(model.kernel_), "kernel_ must be a kernel")
-    columns = vars(model).get("n_features_in_")
+    encoder = vars(model).get("encoder_")
+    names = vars(model).get("feature_names_in_") if encoder is None else encoder.names_out_
+    columns = vars(model).get("n_features_in_") if encoder is None else len(encoder.names_out_)
     need(is_finite_array(model.landmarks_, None, columns), "the landmarks must be finite, of as many columns as X")
     m = len(model.landmarks_)
     t = len(model._intercept) if isinstance(model._intercept, np.ndarray) else 0
@@ -41,7 +43,7 @@ def _ridge(model: Any) -> int:
     need(is_finite_array(model._dual, m, t), "the coefficients must be finite, one for each landmark and target")
     need(is_finite_array(model._alphas, t) and (model._alphas >= 0).all(), "alphas must be finite and not negative")
     need(is_whole(model.n_rows_) and is_positive(model.condition_), "rows and condition must be numbers")
-    model.kernel_.check(Rows(model.landmarks_, vars(model).get("feature_names_in_")))
+    model.kernel_.check(Rows(model.landmarks_, names))
     return t
 
 
@@ -75,6 +77,8 @@ def _search(model: Any, winner: type) -> None:
     need(is_finite_array(model.alphas_, None), "alphas_ must be finite")
     rows = model.fold_rows_
     need(isinstance(rows, np.ndarray) and rows.dtype == np.int64 and rows.ndim == 1, "fold_rows_ must be numbers")
+    if "encoder_" in vars(model):
+        model.encoder_ = model.best_estimator_.encoder_
 
 
 def _search_classifier(model: NystroemRidgeClassifierCV) -> None:

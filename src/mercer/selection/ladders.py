@@ -79,11 +79,7 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
     plain = name.strip().lower()
     if plain in _BY_WIDTH:
         make: Any = _BY_WIDTH[plain]
-        spreads = column_spreads(rows)
-        for column, spread in enumerate([] if spreads is None else spreads):
-            if not _LEAST_SPREAD < spread < _MOST_SPREAD:
-                what, must_be = f"The spread of column {column} of X", "between 1e-140 and 1e140"
-                raise InputError(sentence(what, must_be, f"{spread:.3g}", "Scale the columns of X."))
+        spreads = _check_spreads(column_spreads(rows))
         ladder = width_ladder(rows, manhattan=make is Laplacian, spreads=spreads)
         return [make(float(width) if spreads is None else round_rungs(width * spreads)) for width in ladder]
     match plain:
@@ -98,6 +94,32 @@ def _family(name: str, rows: Rows) -> list[Kernel]:
     if "(" in name:
         return [parse(name)]
     raise InputError(f"There is no kernel {name!r}. {nearest(plain, FAMILIES)}")
+
+
+def _check_spreads(spreads: Array | None) -> Array | None:
+    """Refuse spreads of which no widths can be made."""
+    for column, spread in enumerate([] if spreads is None else spreads):
+        if not _LEAST_SPREAD < spread < _MOST_SPREAD:
+            what, must_be = f"The spread of column {column} of X", "between 1e-140 and 1e140"
+            raise InputError(sentence(what, must_be, f"{spread:.3g}", "Scale the columns of X."))
+    return spreads
+
+
+def spread_widths(kernel: Kernel, rows: Rows) -> Kernel:
+    """The kernel with its single width in units of the spread of each column; other kernels as they are.
+
+    Examples
+    --------
+    >>> from mercer.data import as_rows
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.selection.ladders import spread_widths
+    >>> spread_widths(Gaussian(2.0), as_rows([[0.0, 0.0], [1.0, 100.0]]))
+    Gaussian(width=[2.0, 200.0])
+    """
+    if not isinstance(kernel, Stationary):
+        return kernel
+    spreads = _check_spreads(column_spreads(rows))
+    return kernel if spreads is None else kernel.set_params(width=round_rungs(kernel.width * spreads))
 
 
 def column_spreads(rows: Rows) -> Array | None:
@@ -284,11 +306,19 @@ def beyond_edges(
 
 
 def edges_in_words(
-    table: SearchTable, choice: Winner, folds: Folds | None = None, default: tuple[bool, bool] = (False, False)
+    table: SearchTable,
+    choice: Winner,
+    folds: Folds | None = None,
+    default: tuple[bool, bool] = (False, False),
+    asked: tuple[bool, bool] = (True, True),
 ) -> list[str]:
-    """The edges of the grid that the best candidate is on, in words; arguments as for `beyond_edges`."""
+    """The edges of the grid that the best candidate is on, in words; arguments as for `beyond_edges`.
+
+    `asked`: whether the kernels, and the alphas, are looked at.
+    """
     edges, (wider, rungs) = [], beyond_edges(table, choice, folds, default)
-    if len(rungs):
+    wider = wider if asked[0] else []
+    if len(rungs) and asked[1]:
         low = rungs[0] < table.alphas.min()
         edge = table.alphas.min() if low else table.alphas.max()
         edges.append(f"its alpha, {edge:.3g}, is the {'smallest' if low else 'largest'}")

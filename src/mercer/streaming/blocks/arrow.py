@@ -29,11 +29,16 @@ def block_of(batch: Any, roles: Roles, at: Place) -> Block:
     return roles.block(matrix, lambda name: _values(batch.column(name), name, at), at)
 
 
-def refuse_type(kind: Any, name: str, what: str) -> None:
-    """Refuse a column that holds no numbers."""
+def holds_numbers(kind: Any) -> bool:
+    """Whether a column of this Arrow type holds numbers."""
     from pyarrow import types
 
-    if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+    return any(is_kind(kind) for is_kind in (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal))
+
+
+def refuse_type(kind: Any, name: str, what: str) -> None:
+    """Refuse a column that holds no numbers."""
+    if not holds_numbers(kind):
         raise InputError(sentence(f"Column {name!r} of {what}", "numbers", str(kind), ENCODE))
 
 

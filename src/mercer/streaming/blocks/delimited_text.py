@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,22 +118,51 @@ def _no_number(column: str, what: str, cell: str, row: int) -> InputError:
     return InputError(sentence(f"Column {column!r} of {what}", "numbers", f"{short!r} in row {row}", ENCODE))
 
 
+def _look(path: Path, asked: RolesGiven) -> tuple[Delimited, Roles]:
+    """The first 64 kB of a file, and which of its columns is what."""
+    head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
+    return head, find_roles(head.names, asked, path.name)
+
+
+def _style(head: Delimited, names: Collection[str], what: str) -> NumberStyle:
+    """How these columns write numbers."""
+    columns = zip(head.names, head.columns, strict=True)
+    return (
+        found_style(text_cells(name, cells, Where(what)) for name, cells in columns if name in names) or NumberStyle()
+    )
+
+
+def _texts(cells: Sequence[str], style: NumberStyle) -> Iterator[tuple[int, str]]:
+    """The cells of a column that are no numbers, with their rows; gaps and infinite numbers are found later."""
+    for row, cell in enumerate(cells):
+        if cell.lower().lstrip("+-") not in _LATER and style.read(cell) is None:
+            yield row, cell
+
+
+def text_roles(path: Path, asked: RolesGiven) -> tuple[Roles, bool]:
+    """Which column of a delimited text file is what, and whether all inputs are numbers, by its first 64 kB."""
+    head, roles = _look(path, asked)
+    try:
+        style = _style(head, roles.X, path.name)
+    except InputError:  # an ambiguous decimal sign, which is refused where the table is read
+        return roles, True
+    inputs = (cells for name, cells in zip(head.names, head.columns, strict=True) if name in roles.X)
+    return roles, not any(True for cells in inputs for _ in _texts(cells, style))
+
+
 def open_text(path: Path, asked: RolesGiven) -> Source:
     """A delimited text file: separator, decimal sign and columns are found in its first 64 kB."""
     stamp = SourceStamp.of(path)
-    head = _head(path, "\t" if path.suffix.lower() == ".tsv" else None)
-    roles = find_roles(head.names, asked, path.name)
+    head, roles = _look(path, asked)
     cells = dict(zip(head.names, head.columns, strict=True))
     try:
-        found = found_style(text_cells(name, cells[name], Where(path.name)) for name in roles.numbers)
+        style = _style(head, roles.numbers, path.name)
     except InputError as refused:
         hint = "Write numbers with decimal points, or convert the table to Parquet."
         raise InputError(*refused.given, hint=hint) from None
-    style = found or NumberStyle()
     for name in roles.numbers:
-        for row, cell in enumerate(cells[name]):
-            if cell.lower().lstrip("+-") not in _LATER and style.read(cell) is None:
-                raise _no_number(name, path.name, cell, row + 1)
+        for row, cell in _texts(cells[name], style):
+            raise _no_number(name, path.name, cell, row + 1)
     others = [name for name in roles.wanted if name not in roles.numbers]
     whole = tuple(name for name in others if all(map(_WHOLE.fullmatch, cells[name])))
     size = sum(len(cell) + 1 for column in head.columns for cell in column) // len(head.lines) + 1

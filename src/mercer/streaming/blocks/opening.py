@@ -12,12 +12,13 @@ from mercer.data.checks import as_names
 from mercer.errors import InputError, sentence
 from mercer.streaming.blocks.arrays import StoredPart, frame_part, stored_source
 from mercer.streaming.blocks.cells import refuse_kind
-from mercer.streaming.blocks.roles import RolesGiven, find_roles
+from mercer.streaming.blocks.roles import Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
 from mercer.streaming.blocks.stores import Store, as_store, names_of, open_npy
 from mercer.tables.parquet import table_path
 from mercer.tables.reading import no_file
 
+_TEXTS = frozenset({".csv", ".tsv"})
 _KINDS = (
     "an array, a DataFrame, the path of a .npy, .csv, .tsv or .parquet file or of a directory of Parquet files, an "
     "iterable of blocks, or a Dask collection"
@@ -108,8 +109,33 @@ def _is_blocks(X: Any) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def _path(path: Path, asked: RolesGiven) -> Source:
-    suffix = path.suffix.lower()
+def file_roles(path: Path, asked: RolesGiven) -> tuple[Roles, bool]:
+    r"""Which column of a CSV or Parquet file, or of a directory of these, is what; and whether all inputs are numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mercer.streaming.blocks.opening import file_roles
+    >>> from mercer.streaming.blocks.roles import RolesGiven
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "table.csv"
+    ...     _ = path.write_text("size,town,price\n50,Rome,300\n70,Bonn,410\n")
+    ...     roles, numbers = file_roles(path, RolesGiven("price"))
+    >>> roles.X, numbers
+    (('size', 'town'), False)
+    """
+    _refuse_pipe(path)
+    if path.suffix.lower() in _TEXTS and path.is_file():
+        from mercer.streaming.blocks.delimited_text import text_roles
+
+        return text_roles(path, asked)
+    from mercer.streaming.blocks.parquet import parquet_roles
+
+    return parquet_roles(path, asked)
+
+
+def _refuse_pipe(path: Path) -> None:
     if not path.exists():
         raise no_file(path)
     if not (path.is_file() or path.is_dir()):
@@ -117,11 +143,21 @@ def _path(path: Path, asked: RolesGiven) -> Source:
         raise InputError(
             sentence(f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
         )
+
+
+def is_named_table(path: Path) -> bool:
+    """Whether a path is that of a table with names of columns, by its ending: CSV, TSV, Parquet or a directory."""
+    return path.suffix.lower() in {*_TEXTS, ".parquet"} or path.is_dir()
+
+
+def _path(path: Path, asked: RolesGiven) -> Source:
+    suffix = path.suffix.lower()
+    _refuse_pipe(path)
     if suffix == ".parquet" or path.is_dir():
         from mercer.streaming.blocks.parquet import open_parquet
 
         return open_parquet(path, asked)
-    if suffix in {".csv", ".tsv"}:
+    if suffix in _TEXTS:
         from mercer.streaming.blocks.delimited_text import open_text
 
         return open_text(path, asked)

@@ -10,7 +10,7 @@ from typing import Any
 from mercer.data.checks import one_kind
 from mercer.errors import InputError
 from mercer.runtime.disk import SourceStamp
-from mercer.streaming.blocks.arrow import block_of, kind_of_type, refuse_type
+from mercer.streaming.blocks.arrow import block_of, holds_numbers, kind_of_type, refuse_type
 from mercer.streaming.blocks.roles import Place, Roles, RolesGiven, find_roles
 from mercer.streaming.blocks.source import Source
 from mercer.streaming.blocks.table import Block, dropped, regroup
@@ -67,6 +67,16 @@ class ParquetPart:
             yield block_of(table, self.roles, Place(name, self.before + done + 1, self.start + done))
             done += table.num_rows
         self.stamp.check()
+
+
+def parquet_roles(path: Path, asked: RolesGiven) -> tuple[Roles, bool]:
+    """Which column of a Parquet table is what, and whether all inputs are numbers, by its first file."""
+    for file in files_of(path) if path.is_dir() else [path]:
+        with opened(file) as found:
+            schema = found.schema_arrow
+        roles = find_roles(schema.names, asked, file.name, _index(schema))
+        return roles, all(holds_numbers(schema.field(name).type) for name in roles.X)
+    raise InputError(f"The directory {str(path)!r} contains no Parquet files.")
 
 
 def open_parquet(path: Path, asked: RolesGiven) -> Source:
