@@ -179,7 +179,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         problem = Problem(Y, beside.weights, intercept=True)
         whole = TrainingTable(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
         table = whole.part(part)
-        count = next((folds for rows, folds in (_MOST_FOLDS, _MORE_FOLDS) if len(table.rows) <= rows), _FOLDS)
+        count = _fold_count(len(table.rows))
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
         part = part[folds >= 0]
         self.rows_used_ = part
@@ -416,16 +416,21 @@ def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple
 
 
 # Seconds on a machine that factors 25 GFlop in a second on one thread. Tuning: fitted to the processor time of
-# `mercer fit` on 27 tables of 60 to 9000 rows and 3 to 477 encoded columns (tests/cli/test_costs.py). The rest, with a
+# `mercer fit` on 34 tables of 60 to 9000 rows and 3 to 477 encoded columns (tests/cli/test_costs.py). The rest, with a
 # time budget of next to nothing: 1000 rows 1.3, 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with
 # four.
 _RATE = 25e9
 # To begin with; for each row; for each column; for each pair of rows and each column, and each encoded column.
-_START, _EACH, _EACH_COLUMN, _PAIRS_COLUMN, _PAIRS_ENCODED = 0.9, 2.5e-4, 5e-3, 7e-8, 1.3e-8
+_START, _EACH, _EACH_COLUMN, _PAIRS_COLUMN, _PAIRS_ENCODED = 0.8, 5e-4, 7e-3, 8e-8, 1.9e-8
 _TUNED_ON, _FACTORED = 1200, 12_000  # rows that widths are tuned on; rows up to which systems are factored
 _LATE = 1.2  # times a budget is still kept
 _PROBE = 1000  # rows of a system that is factored to see how fast the machine is
 _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
+
+
+def _fold_count(n: int) -> int:
+    """Folds that members are tuned without, for so many rows."""
+    return next((folds for rows, folds in (_MOST_FOLDS, _MORE_FOLDS) if n <= rows), _FOLDS)
 
 
 def tuning_seconds(n: int, columns: int = 8, encoded: int = 8) -> float:
@@ -433,9 +438,9 @@ def tuning_seconds(n: int, columns: int = 8, encoded: int = 8) -> float:
 
     Each column has a width and each encoded column enters the distances of all pairs of rows.
     """
-    rows = min(n, _TUNED_ON)
+    rows, times = min(n, _TUNED_ON), (_fold_count(n) + 1) / (_FOLDS + 1)
     by_pair = _PAIRS_COLUMN * columns + _PAIRS_ENCODED * encoded
-    return _START + _EACH * rows + _EACH_COLUMN * columns + by_pair * rows**2
+    return _START + _EACH * rows + times * (_EACH_COLUMN * columns + by_pair * rows**2)
 
 
 def fixed_seconds(n: int) -> float:
