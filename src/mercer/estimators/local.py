@@ -88,7 +88,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _sizes(self) -> CellSizes:
         return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
+    def prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
         """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
         owner = type(self).__name__
         validate(self)
@@ -121,7 +121,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _hold(self, fitted: LocalFit, targets: Targets, order: Array) -> None:
         """Set the attributes that follow from a fit to rows in this order."""
         self._one_target = targets.classes is None and targets.y.ndim == 1
-        self._publish(fitted, order)
+        self.publish(fitted, order)
         if targets.classes is not None:
             self.classes_, known = targets.classes.labels, ~np.isnan(fitted.residuals).any(axis=1)
             values, weights = (fitted.residuals + targets.Y[order])[known], fitted.cells.problem.weights
@@ -129,7 +129,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             self.temperature_ = Temperature.fitted(values, numbers, None if weights is None else weights[known])
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
 
-    def _publish(self, fitted: LocalFit, order: Array) -> None:
+    def publish(self, fitted: LocalFit, order: Array) -> None:
         """Set the attributes that follow from cells of rows in this order."""
         self.fitted_, self.kernel_, self.partition_ = fitted, fitted.kernel, fitted.cells.partition
         self.condition_ = max(solution.condition for solution in fitted.solutions)
@@ -194,7 +194,7 @@ class LocalModel(LocalCore):
         -------
         self
         """
-        rows, problem, targets, order = self._prepare(X, y, sample_weight)
+        rows, problem, targets, order = self.prepare(X, y, sample_weight)
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         (alpha,) = check_alpha(type(self).__name__, self.alpha, 1)
         self._refuse(kernel, rows)
@@ -433,7 +433,7 @@ class LocalRidge(LocalNumbers, LocalModel):
         )
         found = copy.copy(self)
         fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old)
-        found._publish(fitted, np.arange(len(cells.rows)))  # noqa: SLF001 - a copy of itself
+        found.publish(fitted, np.arange(len(cells.rows)))
         return found
 
 

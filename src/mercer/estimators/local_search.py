@@ -68,7 +68,7 @@ class LocalSearch(LocalCore):
         -------
         self
         """
-        rows, problem, targets, order = self._prepare(X, y, sample_weight)
+        rows, problem, targets, order = self.prepare(X, y, sample_weight)
         place, splits = np.argsort(order), None
         classes = None if targets.classes is None else replace(targets.classes, numbers=targets.classes.numbers[order])
         if self.cv is not None or groups is not None:
@@ -148,7 +148,7 @@ class LocalSearch(LocalCore):
         LocalPlan
         """
         model = copy.copy(self)  # so that nothing looks fitted that is not
-        rows, problem, *_ = model._prepare(X, y, sample_weight)  # noqa: SLF001 - a copy of itself
+        rows, problem, *_ = model.prepare(X, y, sample_weight)
         tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
         kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
         candidates = kernels * (6 if self.alphas is None else len(self.alphas))
@@ -164,7 +164,7 @@ class LocalSearch(LocalCore):
         model.set_params(**{name: getattr(self, name) for name in shared})
         kept = ("n_features_in_", "feature_names_in_", "classes_", "temperature_", "_one_target")
         vars(model).update({name: getattr(self, name) for name in kept if hasattr(self, name)})
-        model._publish(self.fitted_, self._order)  # noqa: SLF001 - a model made here
+        model.publish(self.fitted_, self._order)
         return model
 
     def _cell_words(self) -> list[str]:
