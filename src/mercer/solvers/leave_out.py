@@ -10,6 +10,7 @@ is computed by itself: `predictions` and `single_predictions` use the model with
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -35,6 +36,7 @@ _NOTHING = 1e-13
 # Sets up to this size are gathered and solved many at a time.
 _SMALL = 32
 _BATCH_BYTES = 32_000_000
+_RUNS = 4  # of consecutive rows, up to which a block is copied run by run
 
 
 class SingularError(ArithmeticError):
@@ -399,11 +401,16 @@ class Inverted(Dual):
         return np.asarray(np.diagonal(self.P))
 
     def block(self, rows: Array) -> Array:
-        """P_SS: consecutive rows are copied from the upper triangle as they are, others are gathered."""
-        if len(rows) and (np.diff(rows) == 1).all():
-            run = slice(rows[0], rows[-1] + 1)
-            return self.P[run, run].copy()
-        return np.asarray(self.P[np.ix_(rows, rows)]) if self.mirrored else self.cross(rows, rows)
+        """P_SS: a few runs of consecutive rows are copied from the upper triangle as they are, others are gathered."""
+        edges = [0, *(np.flatnonzero(rows[1:] - rows[:-1] != 1) + 1).tolist(), len(rows)]
+        if len(edges) > _RUNS + 1 or not len(rows):
+            return np.asarray(self.P[np.ix_(rows, rows)]) if self.mirrored else self.cross(rows, rows)
+        result, places = np.empty((len(rows), len(rows))), list(itertools.pairwise(edges))
+        for i, (top, bottom) in enumerate(places):
+            first = slice(rows[top], rows[top] + bottom - top)
+            for left, right in places[i:]:
+                result[top:bottom, left:right] = self.P[first, rows[left] : rows[left] + right - left]
+        return result
 
     def blocks(self, table: Array) -> Array:
         """P_SS gathered from the upper triangle."""
