@@ -145,7 +145,7 @@ def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypat
     assert said.startswith("mercer: --interval is not supported for NystroemRidgeCV models.")
     assert "NystroemRidgeCV (landmarks in place of all pairs of 400 rows).\n1 kernel" in run("explain", *words).stdout
     assert run("fit", *words, "--repeats", "2", code=2).stderr.startswith(
-        "mercer: --repeats is not supported for more than 50 000 rows"
+        "mercer: --repeats is not supported for more than 200 000 rows"
     )
     labels = run("fit", "many.csv", "--target", "heating", *words[3:], "--as", "price=drop", "--force").stdout
     assert "Model: NystroemRidgeClassifierCV" in labels

@@ -321,33 +321,6 @@ def test_where_widths_were_tuned_on_a_part_the_summary_says_so(rng, monkeypatch)
     assert "10 folds, each tuned anew" in words
 
 
-@pytest.mark.parametrize(("n", "said"), [(50, False), (80, True)])
-@BOTH
-def test_a_committee_weighed_on_a_part_is_fitted_to_all_rows_and_says_so(kind, n, said, rng, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 50)
-    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 30)
-    X, y = smooth(n)
-    model = kind(**QUICK).fit(X, targets_for(kind, y))
-    assert ("Tuned and weighed on 50 rows drawn at random" in model.summary()) is said
-    assert {len(each.X_fit_) for each in model.models_} == {n}
-    assert [each.alpha for each in model.models_] == [member.alpha for member in model.members_]
-    assert model.score(X, targets_for(kind, y)) > 0.7
-
-
-def test_where_systems_are_iterated_alpha_is_not_too_small_for_that_and_it_is_told(rng, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 60)
-    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 40)
-    X, y = smooth(120, noise=0.0, rng=rng)
-    exact = AutoRegressor(**QUICK).fit(X, y)
-    monkeypatch.setattr("mercer.solvers.plan.WORTH_ITERATING", 100)
-    model = AutoRegressor(**QUICK).fit(X, y)
-    assert exact.members_[0].alpha < 1e-3
-    assert model.members_[0].alpha == 1e-3
-    assert "alpha of Laplacian is held at 0.001: iterating with less takes too long." in model.summary()
-    assert model.models_[0].route_.name == "cg"
-    np.testing.assert_allclose(model.predict(X), y, atol=0.3)
-
-
 def test_a_tiny_time_budget_still_gives_a_model(rng):
     X, y = smooth(100)
     model = fitted(AutoRegressor(time_budget=0.001), X, y)

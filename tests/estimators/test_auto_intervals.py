@@ -164,23 +164,6 @@ def test_a_table_is_encoded_once_for_values_and_deviations(fitted, monkeypatch):
     assert len(seen) == 1
 
 
-def test_a_committee_weighed_on_a_part_has_all_intervals(rng, monkeypatch, tmp_path):
-    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 40)
-    monkeypatch.setattr("mercer.tuning.committee._TUNED_ON", 30)
-    monkeypatch.setattr("mercer.estimators.intervals._KEPT", 10)
-    X, Y, new, truth = drawn(rng, 60, 100)
-    model = AutoRegressor(committee=False).fit(X, Y[:, 0])
-    for method in METHODS:
-        assert 0.6 < float(model.coverage(new, truth[:, 0], 0.9, method)) <= 1.0
-    model.predict_interval(new, method="jackknife+")
-    assert not any("_left_out_kept" in vars(each) for each in model.models_)
-    assert len(model._residuals) == 60 // 10  # rows held out while alpha was chosen for all
-    lower, upper = model.predict_interval(new)
-    np.testing.assert_allclose(upper - lower, 2 * np.abs(model._residuals).max())
-    save(model, tmp_path / "part.mercer")
-    np.testing.assert_array_equal(load(tmp_path / "part.mercer").predict_interval(new), (lower, upper))
-
-
 @pytest.mark.parametrize("targets", [1, 2])
 def test_intervals_of_a_loaded_model_are_the_same(targets, rng, tmp_path):
     X, Y, new, _ = drawn(rng, 30, 4)

@@ -162,14 +162,6 @@ def test_groups_and_time_together_are_refused(rng):
         AutoRegressor().fit(rng.normal(size=(8, 1)), np.arange(8.0), groups=np.arange(8), time=np.arange(8))
 
 
-def test_many_rows_hold_out_the_latest_for_alpha(rng, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 60)
-    X, y, time = drawn(rng, AutoRegressor, n=100)
-    model = AutoRegressor(committee=False).fit(X, y, time=time)
-    assert len(model._residuals) == 10
-    assert "on earlier rows" in model.summary()
-
-
 def test_rows_that_are_nearly_all_of_the_last_moment_are_refused(rng):
     time = np.array([0, 1, *[2] * 98])
     with pytest.raises(InputError) as caught:

@@ -125,7 +125,7 @@ def test_too_few_groups_with_weight_or_for_outer_folds_are_refused(make, rng):
 
 
 def test_groups_are_held_out_whole_where_members_are_fitted_to_many_rows(rng, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.auto_core._WEIGHED", 90)
+    monkeypatch.setattr("mercer.estimators.auto_core.FULL_SYSTEMS", 90)
     centres = rng.normal(size=(60, 2))
     X = np.repeat(centres, 5, axis=0) + 1e-3 * rng.normal(size=(300, 2))
     y = np.repeat(np.sin(3.0 * centres[:, 0]) + 0.7 * rng.normal(size=60), 5)

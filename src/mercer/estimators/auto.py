@@ -35,6 +35,7 @@ from mercer.estimators.intervals import (
     check_auto_method,
     moments,
 )
+from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import validate
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, check_confidence, gaussian_bounds
@@ -165,10 +166,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             Y = np.log(Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        _, fresh = self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
         committee = self.committee_
-        held, truth, clusters = fresh or (committee.held_out, self._Y, committee.clusters)
-        factor = np.broadcast_to(1.0 if fresh else growth(self.committee_), Y.shape[1:])
+        held, truth, clusters = committee.held_out, self._Y, committee.clusters
+        factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
         self.__dict__.pop("log_factor_", None)  # of the fit before
         if self.log_target:
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
@@ -177,7 +178,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         else:
             residuals = self.scale_ * (held - truth)
         error, spread = (factor * each for each in root_mean_square(residuals, clusters))
-        self.fold_errors_ = np.empty((0, Y.shape[1])) if fresh else fold_errors(residuals, committee)
+        self.fold_errors_ = fold_errors(residuals, committee)
         if committee.base is not None and not self.log_target:
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
         factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
@@ -241,11 +242,21 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Z = self._rows(X)
         if not return_std:
             return self._out(self.in_units(self._votes(Z)))
-        votes, variance, _ = moments(self.members_, self.models_, Z)
+        votes, variance = self._cell_moments(Z) if self.in_cells else moments(self.members_, self.models_, Z)[:2]
         values, std = self.in_units(votes), self.scale_ * np.sqrt(variance)
         if hasattr(self, "log_factor_"):
             std = values * np.sqrt(np.expm1(std**2))  # of a variable whose logarithm is normal
         return self._out(values), self._out(std)
+
+    def _cell_moments(self, Z: Array) -> tuple[Array, Array]:
+        """The committee's values at encoded rows, and the variance of its members in cells and between them."""
+        votes, total, spread = self._votes(Z), 0.0, np.zeros((len(Z), self._Y.shape[1]))
+        for member, model in zip(self.members_, self.models_, strict=True):
+            if isinstance(model, LocalRidge):
+                off = model.fitted_.values(Z) - votes
+                spread += member.weight * (model.fitted_.variance(Z) + off**2)
+                total += member.weight
+        return votes, spread / total
 
     @keyword_hints
     def predict_interval(self, X: Any, confidence: float = 0.9, method: str = "residuals") -> tuple[Array, Array]:
@@ -256,8 +267,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ============== ==========================================================================================
         `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, which come from
                        models of two thirds of the rows and are too large, times the root of the factor of `error_`;
-                       with n < 200 rows, that to the power n / 200. Beyond 8000 rows, the quantile of rows that were
-                       held out while alpha was chosen for all.
+                       with n < 200 rows, that to the power n / 200.
         `jackknife+`   The members leave every row out in turn, in closed form, with widths that have seen it.
         `cv+`          The members as tuned and fitted without each of three folds; a little too wide, for these know
                        two thirds of the rows. Nothing but their weights has seen the row.
@@ -273,7 +283,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence : float, default=0.9
             Between 0 and 1.
         method : {"residuals", "jackknife+", "cv+", "gaussian"}, default="residuals"
-            See above. `jackknife+` and `gaussian` need factors of all rows, and are refused where these do not fit.
+            See above. Beyond 8000 rows members are in cells, and `residuals` is the only method.
 
         Returns
         -------
@@ -282,6 +292,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
+        if self.in_cells and method != "residuals":
+            must_be, got = "'residuals' for members in cells, beyond 8000 rows", repr(method)
+            raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
         if method == "gaussian":
             bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
@@ -300,7 +313,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """Standardized out-of-fold residuals (n x t), and residuals that are corrected for models of fewer rows."""
         check_is_fitted(self, "models_")
         corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-        return corrected if self._left_over else self.committee_.held_out - self._Y, corrected
+        return self.committee_.held_out - self._Y, corrected
 
     @keyword_hints
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:

@@ -127,7 +127,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         self.classes_, numbers = class_numbers(y)
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
-        used, _ = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)
         held_out, numbers = self.committee_.held_out, numbers[used]
         weights = part_of(beside.weights, used)
         self.temperature_ = Temperature.leaning(held_out, numbers, weights)

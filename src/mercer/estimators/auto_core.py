@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -18,7 +18,6 @@ from mercer.data.checks import KeywordHints
 from mercer.data.folds import Copies, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.errors import (
-    ConvergenceWarning,
     IllConditionedWarning,
     InputError,
     MercerWarning,
@@ -27,19 +26,21 @@ from mercer.errors import (
     sentence,
     warn,
 )
+from mercer.estimators.auto_cells import fit_in_cells
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
 from mercer.estimators.leakage import warn_of_leakage
+from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.runtime import single_threaded_blas, thread_count
 from mercer.runtime.progress import Progress, duration
+from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.tables.report import usually_outside
 from mercer.text import counted, plain, summary_below, text_table
-from mercer.tuning.alphas import Predictor
 from mercer.tuning.committee import (
     Committee,
     Member,
@@ -49,7 +50,6 @@ from mercer.tuning.committee import (
     fit_committee,
     trained_on,
 )
-from mercer.tuning.descent import least_alpha
 from mercer.tuning.weights import convex_weights
 
 # Folds that members are tuned without; of few rows, of which a third would be missed, more.
@@ -58,18 +58,9 @@ _ENOUGH = 20  # groups from which on a standard error over them is taken as it i
 _FEWEST_DISTINCT = 4  # rows that folds of distinct rows can be made of
 # A member with fewer digits that can be trusted is named.
 _DIGITS = 6.0
-# Rows beyond which the committee is tuned and weighed on a random part of the table, and its members fitted to all.
-_WEIGHED = 8000
-# Rows beyond which the members, too, are fitted to a part.
-_MOST = 60_000
+FULL_SYSTEMS = 8000  # rows up to which members have one system of all rows; beyond, they are in cells
+_CELL_FOLDS = 5  # of members in cells
 _PERMUTED = 600  # rows that columns are permuted among
-# The residual of a solution by which alphas are compared.
-_ROUGHLY = 1e-4
-# The least alpha where systems are solved by iteration, which takes about as many steps as the root of its inverse.
-_ITERATED = 1e-3
-
-
-HeldOutRows: TypeAlias = tuple[Array, Array, Array | None] | None
 
 
 class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
@@ -85,7 +76,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     encoder_: TableEncoder
     committee_: Committee
     members_: list[Member]
-    models_: list[KernelRidge]
+    models_: list[Any]
     _recipes: tuple[Recipe, ...]
     _weigh = staticmethod(convex_weights)
     _squares = True  # whether losses are squared errors
@@ -159,49 +150,47 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} at one time"))
         return found
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> tuple[Array, HeldOutRows]:
-        """Tune the committee and fit its members to the encoded table.
-
-        Returns the rows that it was weighed on; and predictions, targets and clusters of rows that were held out to
-        choose alpha for many, None for few.
-        """
-        time_left = time_for_tuning(type(self).__name__, min(len(Z), _MOST), self.time_budget)
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
+        """Tune the committee and fit its members to the encoded table; the rows that it was weighed on."""
+        time_left = time_for_tuning(type(self).__name__, len(Z), self.time_budget)
         rng = np.random.default_rng(self.random_state)
-        kept = np.sort(rng.permutation(len(Z))[:_MOST]) if len(Z) > _MOST else np.arange(len(Z))
-        Z, Y, strata = (part_of(each, kept) for each in (Z, Y, strata))
-        beside = beside.part(kept)
-        self._left_over = len(Z) > _WEIGHED
-        part = np.sort(rng.permutation(len(Z))[:_WEIGHED]) if self._left_over else np.arange(len(Z))
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # no column varies: the constant is the model
-        recipes = self._recipes if self.committee else self._recipes[:1]
         share = self.encoder_.groups_ if len(self.encoder_.groups_) else np.zeros(1, dtype=int)
         problem = Problem(Y, beside.weights, intercept=True)
-        whole = TrainingTable(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
-        table = whole.part(part)
-        count = _fold_count(len(table.rows))
+        table = TrainingTable(Rows(Z), problem, [int(each) for each in share], strata, beside.groups, beside.times)
+        in_cells = len(Z) > FULL_SYSTEMS
+        count = _CELL_FOLDS if in_cells else _fold_count(len(Z))
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
-        part = part[folds >= 0]
-        self.rows_used_ = part
-        seed = int(rng.integers(2**31))
+        self.rows_used_ = np.flatnonzero(folds >= 0)
+        if in_cells:
+            single = not self.committee
+            self.committee_, self.models_ = fit_in_cells(
+                table, folds, self._weigh, rng, single=single, verbose=self.verbose
+            )
+            self.members_ = self.committee_.members
+        else:
+            self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
+        self._Y = Y[self.rows_used_]
+        return self.rows_used_
+
+    def _fit_full_systems(self, table: TrainingTable, folds: Array, time_left: float | None, seed: int) -> None:
+        """Tune and weigh members, and fit each to all rows."""
+        recipes = self._recipes if self.committee else self._recipes[:1]
         self.committee_ = fit_committee(
             table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
-        self.members_, fresh = self.committee_.members, None
-        progress = Progress("fitting members to all rows", len(self.members_) * (1 + self._left_over), self.verbose)
-        if self._left_over:
-            self.members_, fresh = choose_alphas_for_all(self.members_, whole, rng, progress)
+        self.members_, problem = self.committee_.members, table.problem
+        progress = Progress("fitting members to all rows", len(self.members_), self.verbose)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
             self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True) for m in self.members_]
 
             def fit(model: KernelRidge) -> None:
-                model.fit(Z, Y, sample_weight=beside.weights)
+                model.fit(table.rows.values, problem.Y, sample_weight=problem.weights)
                 progress.step()
 
-            each_on_all_cores(fit, self.models_, len(Z))
-        self._Y = Y[part]
-        return np.asarray(kept[part]), fresh
+            each_on_all_cores(fit, self.models_, len(problem.Y))
 
     def _losses(self, votes: Array, Y: Array) -> Array:
         """The loss of each row, from what the committee says and what it should (m x t)."""
@@ -298,14 +287,20 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     @property
     def _ordered(self) -> bool:
         """Whether folds followed in time, so that the earliest rows were never held out."""
-        return len(self.committee_.held_out) < min(len(self.models_[0].X_fit_), _WEIGHED)
+        return len(self.committee_.held_out) < len(self.models_[0].X_fit_)
 
     def _html_repr(self) -> str:
         return summary_below(super()._html_repr(), self, "models_")
 
+    @property
+    def in_cells(self) -> bool:
+        """Whether members are in cells, because one system of all rows would be too large."""
+        return isinstance(self.models_[0], LocalRidge)
+
     def how_judged(self) -> str:
         """What the out-of-fold error is: from how many folds, and what was tuned on them."""
-        words = f"{int(self.committee_.folds.max()) + 1} folds, each tuned anew"
+        tuned = "widths tuned on rows of all folds" if self.in_cells else "each tuned anew"
+        words = f"{int(self.committee_.folds.max()) + 1} folds, {tuned}"
         if self._ordered:
             return f"{words}, on earlier rows"
         grouped = self.committee_.clusters is not None and not getattr(self, "copies_", "")
@@ -337,15 +332,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             f"Left out: {printable(c.name)} ({printable(c.why)})." for c in self.encoder_.columns_ if not c.outputs
         ]
         for member, model in zip(self.members_, self.models_, strict=True):
-            if model.route_.digits < _DIGITS:
-                lines.append(
-                    f"{member.name} is nearly singular: about {model.route_.digits:.0f} digits can be trusted."
-                )
-            if model.route_.name == "cg" and member.alpha == _ITERATED:
-                lines.append(f"alpha of {member.name} is held at {_ITERATED:g}: iterating with less takes too long.")
-        if self._left_over:
-            used, all_rows = len(self.rows_used_), len(self.models_[0].X_fit_)
-            lines.append(f"Tuned and weighed on {used} rows drawn at random; members fitted to {all_rows}.")
+            digits = correct_digits(model)
+            if digits < _DIGITS:
+                lines.append(f"{member.name} is nearly singular: about {digits:.0f} digits can be trusted.")
         return lines
 
     # -- the outer loop -----------------------------------------------------------------------------
@@ -380,41 +369,6 @@ def _latest(Z: Array, times: Array | None) -> tuple[int, float] | None:
     return None
 
 
-def choose_alphas_for_all(
-    members: list[Member], table: TrainingTable, rng: np.random.Generator, progress: Progress
-) -> tuple[list[Member], HeldOutRows]:
-    """Members with alpha for many rows, downhill on some that are held out; predictions, targets, clusters of these.
-
-    alpha that is best for a part of the rows is too large for all. Rows of one group are held out together.
-    """
-    n = len(table.rows)
-    order = rng.permutation(n) if table.groups is None else np.argsort(table.folds(10, rng), kind="stable")
-    if table.times is not None:
-        order = np.argsort(-table.times, kind="stable")
-    count = min(2000, n // 10)
-    if table.groups is not None:  # whole groups, up to the end of the last one
-        first = np.unique(table.groups[order[:count]])
-        order = np.argsort(~np.isin(table.groups, first), kind="stable")
-        count = int(np.isin(table.groups, first).sum())
-    held, train = table.part(np.sort(order[:count])), table.part(np.sort(order[count:]))
-    found, votes = [], np.zeros_like(held.problem.Y)
-    for member in members:
-        alpha, values = _best_on(member, train, held)
-        found.append(replace(member, alpha=alpha))
-        votes += member.weight * values
-        progress.step()
-    return found, (votes, held.problem.Y, held.clusters)
-
-
-def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple[float, Array]:
-    """alpha for these training rows, and what the member then predicts at the held-out ones."""
-    predict = Predictor(member.kernel, train.rows, train.problem, held.rows, tolerance=_ROUGHLY)
-    least = _ITERATED if predict.solver == "cg" else least_alpha(len(train.rows))
-    with warnings.catch_warnings():  # of solutions that are only compared
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return predict.best_alpha(held.problem, member.alpha, least)
-
-
 # Seconds on a machine that factors 25 GFlop in a second on one thread. Tuning: fitted to the processor time of
 # `mercer fit` on 34 tables of 60 to 9000 rows and 3 to 477 encoded columns (tests/cli/test_costs.py). The rest, with a
 # time budget of next to nothing: 1000 rows 1.3, 2000 rows 2.6, 4000 rows 5.5, 8000 rows 13 with one member and 27 with
@@ -422,10 +376,17 @@ def _best_on(member: Member, train: TrainingTable, held: TrainingTable) -> tuple
 _RATE = 25e9
 # To begin with; for each row; for each column; for each pair of rows and each column, and each encoded column.
 _START, _EACH, _EACH_COLUMN, _PAIRS_COLUMN, _PAIRS_ENCODED = 0.8, 5e-4, 7e-3, 8e-8, 1.9e-8
-_TUNED_ON, _FACTORED = 1200, 12_000  # rows that widths are tuned on; rows up to which systems are factored
+_TUNED_ON = 1200  # rows that widths are tuned on
 _LATE = 1.2  # times a budget is still kept
 _PROBE = 1000  # rows of a system that is factored to see how fast the machine is
 _PROBES, _PAUSE = 5, 0.02  # how often, and seconds in between
+
+
+def correct_digits(model: Any) -> float:
+    """How many decimal digits of a member's predictions are correct."""
+    if hasattr(model, "landmarks_"):
+        return digits_left(model.condition_)
+    return float(model.digits_ if hasattr(model, "digits_") else model.route_.digits)
 
 
 def _fold_count(n: int) -> int:
@@ -445,10 +406,9 @@ def tuning_seconds(n: int, columns: int = 8, encoded: int = 8) -> float:
 
 def fixed_seconds(n: int) -> float:
     """Upper estimate of the seconds after tuning, which cannot be cut short, on the reference machine."""
-    if n <= _WEIGHED:
-        return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / _WEIGHED) ** 3
-    factored = min(n, _FACTORED)
-    return 90.0 * (factored / 10_000) ** 3 * (n / factored) ** 2
+    if n <= FULL_SYSTEMS:
+        return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / FULL_SYSTEMS) ** 3
+    return 34.0 + 6e-4 * (n - FULL_SYSTEMS)  # in cells: 12 450 rows 22 s, 35 000 rows 29 s, 48 940 rows 52 s
 
 
 def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:

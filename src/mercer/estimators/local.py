@@ -131,11 +131,17 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     def publish(self, fitted: LocalFit, order: Array) -> None:
         """Set the attributes that follow from cells of rows in this order."""
-        self.fitted_, self.kernel_, self.partition_ = fitted, fitted.kernel, fitted.cells.partition
+        self.fitted_, self.kernel_, self.partition_, self._order = fitted, fitted.kernel, fitted.cells.partition, order
         self.condition_ = max(solution.condition for solution in fitted.solutions)
         self.digits_, residuals = digits_left(self.condition_), np.empty_like(fitted.residuals)
         residuals[order] = fitted.residuals
         self.residuals_ = residuals[:, 0] if self._one_target else residuals
+
+    @property
+    def X_fit_(self) -> Array:
+        """The training rows: those with weight, then the others."""
+        check_is_fitted(self, "fitted_")
+        return np.asarray(self.fitted_.cells.rows.values)
 
     def _rows(self, X: Any) -> Array:
         """New rows, validated."""

@@ -45,6 +45,7 @@ class LocalSearch(LocalCore):
     verify: bool
     random_state: Seed
     _fewest: ClassVar[int] = 2
+    _words: list[str]  # of the summary, which files keep
     _model: ClassVar[Any]
 
     def _kernels(self) -> list[Any]:
@@ -94,9 +95,10 @@ class LocalSearch(LocalCore):
         self.best_kernel_, self.alpha_, self.best_score_ = fitted.kernel, fitted.alpha, candidates.score_of(fitted)
         self.cv_results_ = candidates.results()
         self._hold(fitted, targets, order)
-        self._order, self.cv_predictions_ = order, self._by_repeat(order)
+        self.cv_predictions_ = self._by_repeat(order)
         if self.verify:
             self.verified_ = self._verify(np.random.default_rng(seed))
+        self._words = self._describe()
         return self
 
     def _by_repeat(self, order: Array) -> Array:
@@ -167,16 +169,19 @@ class LocalSearch(LocalCore):
         model.publish(self.fitted_, self._order)
         return model
 
-    def _cell_words(self) -> list[str]:
-        lines = super()._cell_words()
+    def _describe(self) -> list[str]:
+        """Lines about the candidates and the score of the best one."""
         how = self.folds_.label if self.fitted_.cells.splits is not None else "leave-one-out of every row"
         tried = counted(len(self.cv_results_["params"]), "candidate")
-        lines.append(
+        lines = [
             f"Best of {tried}, compared on a sample of cells. Score of all rows: {plain(self.best_score_)} ({how})."
-        )
+        ]
         if hasattr(self, "verified_"):
             lines.append(f"Refitting some rows agreed to {self.verified_:.1e}, in the units of y.")
         return lines
+
+    def _cell_words(self) -> list[str]:
+        return [*super()._cell_words(), *self._words]
 
 
 class LocalRidgeCV(LocalNumbers, LocalSearch):

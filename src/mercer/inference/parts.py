@@ -164,6 +164,11 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     if isinstance(model, _COMMITTEES):
         check_is_fitted(model, "models_")
         scale, start = np.max(getattr(model, "scale_", 1.0)), np.max(getattr(model, "centre_", 0.0))
+        if model.in_cells:
+            n = len(model.models_[0].X_fit_)
+            raise InputError(
+                f"Effects and influence need one system of all rows; this model has {n} rows in cells. Fit fewer rows."
+            )
         weights = [float(member.weight) for member in model.members_]
         return weights, [each.fitted_ for each in model.models_], (float(start), float(scale))
     if isinstance(model, _SEARCHES):

@@ -332,6 +332,11 @@ class LocalFit:
         run(solve, range(cells.partition.cells))
         return cls(kernel, alpha, cells, [solutions[cell] for cell in range(cells.partition.cells)])
 
+    @property
+    def weights(self) -> Array | None:
+        """Sample weights of the rows."""
+        return self.cells.problem.weights
+
     @cached_property
     def held_out(self) -> Array:
         """Predictions of training rows without themselves (n x t), or without what splits leave out (splits x n x t).

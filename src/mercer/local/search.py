@@ -25,7 +25,7 @@ from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
 from mercer.tuning.descent import least_alpha
 
 _SHARE, _FEWEST = 0.03, 12  # of the cells that candidates are compared on, and how many at least
-_WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
+WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
 _RATE = 20e9  # flops a second of one thread, in systems of some hundred rows
 
 
@@ -40,7 +40,7 @@ def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel,
     found = []
     for end in ends:
         width = np.broadcast_to(np.asarray(end.kernel.tunable()["width"]), rows.width) * spreads
-        found += [(end.kernel.set_params(width=wider * width), end.alpha) for wider in _WIDER]
+        found += [(end.kernel.set_params(width=wider * width), end.alpha) for wider in WIDER]
     return found
 
 

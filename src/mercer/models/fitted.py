@@ -17,9 +17,15 @@ from mercer.estimators import (
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    LocalRidge,
+    LocalRidgeClassifier,
+    LocalRidgeClassifierCV,
+    LocalRidgeCV,
+    NystroemRidge,
 )
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
+from mercer.local.cells import LocalFit
 from mercer.models import streamed
 from mercer.models.checks import (
     check_classifier,
@@ -41,6 +47,7 @@ from mercer.models.parts import (
     is_kernel,
     is_number,
     is_positive,
+    is_text,
     is_whole,
     is_whole_array,
 )
@@ -58,6 +65,10 @@ CLASSES: dict[str, type] = {
         KernelRidgeClassifierCV,
         AutoRegressor,
         AutoClassifier,
+        LocalRidge,
+        LocalRidgeClassifier,
+        LocalRidgeCV,
+        LocalRidgeClassifierCV,
         FeatureRegressor,
         FeatureClassifier,
         TableModel,
@@ -82,6 +93,8 @@ _SEARCH = (
     "folds_", "plan_", "table_", "_choice", "best_estimator_",
 )  # fmt: skip
 _AUTO = ("encoder_", "committee_", "members_", "models_", "_Y", "error_", "baseline_")
+_CELLS = ("fitted_", "_one_target", "_order")
+_CELL_SEARCH = ("best_kernel_", "alpha_", "best_score_", "cv_predictions_", "_words")
 # What must be there, beside what _MAY lists.
 KEPT: dict[str, tuple[str, ...]] = {
     "KernelRidge": (*_RIDGE, "_one_target"),
@@ -92,6 +105,10 @@ KEPT: dict[str, tuple[str, ...]] = {
     "KernelRidgeClassifierCV": (*_SEARCH, "temperature_"),
     "AutoRegressor": (*_AUTO, "_centre", "_scale", "_residuals", "error_standard_error_"),
     "AutoClassifier": (*_AUTO, "classes_", "temperature_", "error_standard_error_"),
+    "LocalRidge": _CELLS,
+    "LocalRidgeClassifier": (*_CELLS, "classes_", "temperature_"),
+    "LocalRidgeCV": (*_CELLS, *_CELL_SEARCH),
+    "LocalRidgeClassifierCV": (*_CELLS, *_CELL_SEARCH, "classes_", "temperature_"),
     "FeatureRegressor": (),
     "FeatureClassifier": (),
     "TableModel": (),
@@ -171,15 +188,19 @@ def _auto(model: Any) -> tuple[int, int]:
         are_members(members) and len(members) == len(model.committee_.members),
         "members_ must be the members of committee_",
     )
-    need(
-        type(models) is list and all(type(each) is KernelRidge for each in models), "models_ must be KernelRidge models"
-    )
+    known = (KernelRidge, LocalRidge, NystroemRidge)
+    need(type(models) is list and all(type(each) in known for each in models), "models_ must be models of mercer")
     need(len(members) == len(models) > 0, "each member must have a model")
     n, t = model.committee_.held_out.shape
     rows = models[0].X_fit_.shape[0]
     shapes = (rows, t), (rows, max(len(model.encoder_.names_out_), 1))
     for each in models:
-        need((each.fitted_.dual.shape, each.X_fit_.shape) == shapes, "the shapes of models_ are inconsistent")
+        if isinstance(each, NystroemRidge):
+            found = (rows, (np.ndim(each.intercept_) and len(each.intercept_)) or 1), (rows, each.n_features_in_)
+        else:
+            found = (len(each.X_fit_), _count_targets(each)), each.X_fit_.shape
+        need(found == shapes, "the shapes of models_ are inconsistent")
+    need(not isinstance(models[0], NystroemRidge), "the first of models_ must have the training rows")
     need(is_finite_array(model._Y, n, t), "the targets must be finite, one for each row")
     held = vars(model)
     need(type(held.get("_left_over", False)) is bool, "_left_over must be a boolean")
@@ -187,6 +208,11 @@ def _auto(model: Any) -> tuple[int, int]:
     need(type(place) is int and 0 <= place < shapes[1][1] and is_finite(last), "the column of the time is invalid")
     need("rows_used_" not in held or _ascending(model.rows_used_, n), "rows_used_ must be increasing")
     return n, t
+
+
+def _count_targets(model: Any) -> int:
+    fitted = model.fitted_
+    return int((fitted.cells.problem.Y if isinstance(fitted, LocalFit) else fitted.dual).shape[1])
 
 
 def _ascending(rows: Any, count: int) -> bool:
@@ -234,6 +260,25 @@ def _auto_classifier(model: AutoClassifier) -> None:
     )
 
 
+def _in_cells(model: Any) -> None:
+    """Check a model in cells; what follows from its fit is set."""
+    fitted = model.fitted_
+    need(isinstance(fitted, LocalFit), "the cells are missing")
+    n, t = fitted.residuals.shape
+    need(type(model._one_target) is bool and (t == 1 or not model._one_target), "the number of targets is inconsistent")
+    order = model._order
+    need(is_whole_array(order, n, n) and len(np.unique(order)) == n, "the order of rows must be a permutation")
+    need(model.n_features_in_ == fitted.cells.rows.width, "the number of columns is inconsistent")
+    if "classes_" in KEPT[type(model).__name__]:
+        need(t == target_columns(count_labels(model.classes_, 2)), "targets and classes are inconsistent")
+        need(isinstance(model.temperature_, Temperature), "the calibration is missing")
+    if "best_kernel_" in vars(model):
+        need(is_kernel(model.best_kernel_) and is_positive(model.alpha_), "the best candidate is invalid")
+        need(is_number(model.best_score_) and isinstance(model.cv_predictions_, np.ndarray), "the scores are invalid")
+        need(type(model._words) is list and all(map(is_text, model._words)), "the summary is invalid")
+    model.publish(fitted, order)
+
+
 def _feature_classifier(model: FeatureClassifier) -> None:
     check_features(model)
     need(
@@ -269,5 +314,6 @@ _FINISH: dict[str, Callable[[Any], None]] = {
     "FeatureRegressor": check_features,
     "FeatureClassifier": _feature_classifier,
     "TableModel": _table,
+    **dict.fromkeys(("LocalRidge", "LocalRidgeClassifier", "LocalRidgeCV", "LocalRidgeClassifierCV"), _in_cells),
     **streamed.FINISH,
 }

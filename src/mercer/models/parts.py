@@ -14,6 +14,8 @@ from mercer.data.rows import Array
 from mercer.errors import ModelFileError
 from mercer.estimators.calibration import Temperature
 from mercer.kernels import Kernel
+from mercer.local.cells import LocalFit
+from mercer.models.cells import cells_record, read_cells
 from mercer.models.values import Reader, Writer
 from mercer.runtime.container import dumps, loads
 from mercer.selection.table import Winner
@@ -208,6 +210,8 @@ class PartWriter(Writer):
                 return {"is": "encoder settings", "record": dumps(value.settings.record())}
             record, arrays = value.state()
             return {"is": "encoder", "record": dumps(record)} | {n: self.value(a, what) for n, a in arrays.items()}
+        if isinstance(value, LocalFit):
+            return {"is": "cells", "of": self.value(cells_record(value), what)}
         if isinstance(value, Folds):
             numbers = [self.value(_fold_numbers(repeat, value.n), what) for repeat in value.repeats if value.partition]
             return {"is": "folds", "rows": value.n, "label": value.label, "numbers": numbers}
@@ -238,6 +242,8 @@ class PartReader(Reader):
                 return TableEncoder.from_settings(EncoderSettings.read(loads(given["record"], "the encoder")))
             case "folds":
                 return self._folds(given)
+            case "cells":
+                return read_cells(self.value(given["of"]))
         return super().special(given)
 
     def _part(self, given: dict[str, Any]) -> Any:

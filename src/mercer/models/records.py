@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
+from mercer.estimators.local import LocalCore
 from mercer.estimators.table_model import FeatureRegressor, TableModel
 from mercer.models.checks import RENAMED, attribute, check_params, need
 from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
@@ -209,7 +210,9 @@ def account(model: Any) -> dict[str, Any]:
         inner = getattr(model, "best_estimator_", model)
         words = repr(inner.kernel_)
         rows = inner.n_rows_ if hasattr(inner, "landmarks_") else int(inner.X_fit_.shape[0])
-        alphas = [] if hasattr(inner, "n_neighbors") else np.unique(attribute(inner, "_alphas")).tolist()
+        alphas = [inner.fitted_.alpha] if isinstance(inner, LocalCore) else []
+        if not alphas and not hasattr(inner, "n_neighbors"):
+            alphas = np.unique(attribute(inner, "_alphas")).tolist()
     words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
     alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.auto_core import correct_digits
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
 from mercer.selection.ladders import edges_in_words
@@ -119,7 +120,7 @@ def _committee(subject: Subject) -> CommitteeChoice:
         MemberFact(m.name, m.weight, m.error * unit, m.alpha, m.status, _named(m.bounds, subject))
         for m in model.committee_.tried
     )
-    digits = min(float(each.route_.digits) for each in model.models_)
+    digits = min(map(correct_digits, model.models_))
     return CommitteeChoice(members, model.how_judged(), model.committee_.tuned_on, digits)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,6 +45,7 @@ _TUNED_ON = 1200  # at most so many for the last steps
 _BY_COLUMN = 12  # rows for each column, if these are more
 _REFINING = 6  # steps in each fold after the first
 _STEPS = 30  # of L-BFGS with a width per column
+_DRAWS = 3  # of rows that metrics of cells are tuned on
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
@@ -266,13 +267,8 @@ def fit_committee(
         for ends, train in zip(by_fold, work.train, strict=True)
     ]
     together = [None if each is None else np.tensordot(mine, each, axes=1) for each in (left_out, in_folds)]
-    voted, numbers, held_out = np.empty_like(Y), folds[held], held_out[mine > 0]
-    fold_weights = np.empty((work.count, len(chosen)))
-    for fold in range(work.count):  # what is weighed by a row must not be judged by it
-        rest, own = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
-        there = None if of_rows is None else of_rows[rest]
-        elsewhere = _weights(weigh, held_out[:, rest], Y[rest], there) if len(rest) else mine[mine > 0]
-        fold_weights[fold], voted[own] = elsewhere, np.tensordot(elsewhere, held_out[:, own], axes=1)
+    numbers = folds[held]
+    _, voted, fold_weights = weigh_members(weigh, held_out[mine > 0], Y, of_rows, numbers, mine[mine > 0])
     base = None
     if work.ordered:
         without, base = [], past_residuals(table.problem.Y, folds, table.times)[held]
@@ -299,6 +295,24 @@ def past_residuals(Y: Array, folds: Array, times: Array | None) -> Array:
             off[place][own] = Y[own] - Y[rows].mean(axis=0)
     better = np.argmin(np.sum(off**2, axis=1), axis=0)
     return np.asarray(np.take_along_axis(off, better[None, None], axis=0)[0])
+
+
+def weigh_members(
+    weigh: Callable[[Array, Array, Array | None], Array], held_out: Array, Y: Array, of_rows: Array | None,
+    folds: Array, weights: Array | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Weights of members from held-out predictions (members x n x t); their mean, and the weights without each fold.
+
+    A row is predicted with weights that it has no part in. `weights`: those of all rows, if they are known.
+    """
+    weights = _weights(weigh, held_out, Y, of_rows) if weights is None else weights
+    voted, by_fold = np.empty_like(Y), np.empty((int(folds.max()) + 1, len(held_out)))
+    for fold in range(len(by_fold)):
+        rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        there = None if of_rows is None else of_rows[rest]
+        by_fold[fold] = _weights(weigh, held_out[:, rest], Y[rest], there) if len(rest) else weights
+        voted[own] = np.tensordot(by_fold[fold], held_out[:, own], axes=1)
+    return weights, voted, by_fold
 
 
 def _weights(
@@ -342,19 +356,34 @@ def tune_recipe(
 
 
 def tune_metrics(table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator) -> list[Descent]:
-    """Each recipe tuned on 300 rows drawn at random, from several starts, and then for some steps on 1200."""
-    most = min(_TUNED_ON, most_rows(table.share))
-    order = rng.permutation(len(table.rows))
-    few, more = (table.part(np.sort(order[: min(count, most)])).criterion(3, rng) for count in (_FIRST, _TUNED_ON))
-    sensible = widths_by_sensitivity(few)
-    ends: dict[str, Descent] = {}
+    """Each recipe tuned on 300 rows from several starts, then on up to three draws of 1200 rows, of which the mean.
 
-    def tune(recipe: Recipe) -> None:
-        first = tune_recipe(few, recipe, None, sensible, _STEPS)
-        ends[recipe.name] = _go_down(more, first, _STEPS // 2, math.inf)
+    Widths differ from draw to draw; their geometric means predict better than any of them.
+    """
+    most, n = min(_TUNED_ON, most_rows(table.share)), len(table.rows)
+    few, *draws = (
+        table.part(np.sort(rng.permutation(n)[:count])).criterion(3, rng)
+        for count in (min(_FIRST, most), *[most] * min(_DRAWS, max(1, n // most)))
+    )
+    sensible, ends = widths_by_sensitivity(few), dict[tuple[str, int], Descent]()
+    first: dict[str, Descent] = {}
 
-    run(tune, recipes)
-    return [ends[recipe.name] for recipe in recipes]
+    def begin(recipe: Recipe) -> None:
+        first[recipe.name] = tune_recipe(few, recipe, None, sensible, _STEPS)
+
+    def go_on(job: tuple[Recipe, int]) -> None:
+        recipe, draw = job
+        ends[recipe.name, draw] = _go_down(draws[draw], first[recipe.name], _STEPS // 2, math.inf)
+
+    run(begin, recipes)
+    run(go_on, [(recipe, draw) for recipe in recipes for draw in range(len(draws))])
+    found = []
+    for recipe in recipes:
+        mine = [ends[recipe.name, draw] for draw in range(len(draws))]
+        kernel, alpha = _mean_of(mine)
+        value = float(np.mean([end.value for end in mine]))
+        found.append(replace(mine[0], kernel=kernel, alpha=alpha, value=value))
+    return found
 
 
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member

@@ -1,0 +1,120 @@
+"""Models in cells as plain values and arrays, and back, with every size and index checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Rows
+from mercer.errors import ModelFileError
+from mercer.kernels import Kernel
+from mercer.local.cells import CellProblem, CellSolution, LocalFit
+from mercer.local.partition import Partition
+from mercer.solvers.problem import Problem
+
+
+def cells_record(fitted: LocalFit) -> dict[str, Any]:
+    """What a fit in cells is made of; held-out predictions as residuals alone."""
+    cells, partition = fitted.cells, fitted.cells.partition
+    counts = [len(solution.members) for solution in fitted.solutions]
+    return {
+        "kernel": fitted.kernel,
+        "alpha": fitted.alpha,
+        "X": np.ascontiguousarray(cells.rows.values),
+        "names": None if cells.rows.names is None else list(cells.rows.names),
+        "Y": cells.problem.Y,
+        "weights": cells.problem.weights,
+        "intercept": cells.problem.intercept,
+        "centre": np.broadcast_to(cells.problem.centre, cells.problem.Y.shape[1]).astype(np.float64),
+        "scale": cells.scale,
+        "limits": cells.limits,
+        "system_rows": cells.system_rows,
+        "mix": cells.mix,
+        "columns": partition.columns,
+        "thresholds": partition.thresholds,
+        "order": partition.order,
+        "starts": partition.starts,
+        "centres": partition.centres,
+        "low": partition.low,
+        "high": partition.high,
+        "counts": np.array(counts, dtype=np.int64),
+        "members": np.concatenate([solution.members for solution in fitted.solutions]).astype(np.int64),
+        "dual": np.concatenate([solution.dual for solution in fitted.solutions]),
+        "constant": np.stack([solution.constant for solution in fitted.solutions]),
+        "conditions": np.array([solution.condition for solution in fitted.solutions]),
+        "residuals": fitted.residuals,
+    }
+
+
+def read_cells(record: Any) -> LocalFit:
+    """The fit of a record; raises an error if its parts do not belong together."""
+    try:
+        if type(record) is not dict or not _is_sound(record):
+            raise ModelFileError("its cells are inconsistent.")
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ModelFileError("its cells are incomplete.") from None
+    n, counts = len(record["order"]), record["counts"]
+    rows = Rows(record["X"], record["names"])
+    problem = Problem(record["Y"], record["weights"], record["intercept"], centre=record["centre"])
+    names = ("columns", "thresholds", "order", "starts", "centres", "low", "high")
+    partition = Partition(record["X"][:n] * record["scale"], *(record[name] for name in names))
+    cells = CellProblem(
+        rows, problem, partition, record["scale"], record["system_rows"], record["mix"], limits=record["limits"]
+    )
+    ends = np.cumsum(counts)[:-1]
+    parts = zip(
+        np.split(record["members"], ends), np.split(record["dual"], ends), record["constant"], record["conditions"],
+        strict=True,
+    )  # fmt: skip
+    nothing = record["Y"][:0]
+    solutions = [CellSolution(members, dual, constant, nothing, float(by)) for members, dual, constant, by in parts]
+    fitted = LocalFit(record["kernel"], record["alpha"], cells, solutions)
+    fitted.__dict__["residuals"] = record["residuals"]  # which the file has in place of what they follow from
+    return fitted
+
+
+def _is_sound(record: dict[str, Any]) -> bool:
+    """Whether all arrays have the sizes and all indices the ranges that belong to one another."""
+    (total, d), t, cells = record["X"].shape, record["Y"].shape[1], len(record["counts"])
+    n, held = len(record["order"]), int(record["counts"].sum())
+    floats = {
+        "X": (total, d), "Y": (total, t), "centre": (t,), "scale": (d,), "thresholds": (cells - 1,),
+        "centres": (cells, d), "low": (cells, d), "high": (cells, d), "dual": (held, t), "constant": (cells, t),
+    }  # fmt: skip
+    for name in ("weights", "limits"):
+        if record[name] is not None:
+            floats[name] = (total,) if name == "weights" else (2, t)
+    whole = {
+        "order": (n, total), "starts": (cells + 1, n + 1), "columns": (cells - 1, d), "counts": (cells, total + 1),
+        "members": (held, n),
+    }  # fmt: skip
+    names, starts = record["names"], record["starts"]
+    return (
+        all(_are_floats(record[name], shape) for name, shape in floats.items())
+        and all(_are_whole(record[name], *bounds) for name, bounds in whole.items())
+        and _are_floats(record["residuals"], (total, t), finite=False)
+        and _are_floats(record["conditions"], (cells,), finite=False)
+        and isinstance(record["kernel"], Kernel)
+        and record["kernel"].kind not in ("gram", "objects")
+        and type(record["alpha"]) is float
+        and type(record["intercept"]) is bool
+        and (names is None or (len(names) == d and all(type(name) is str for name in names)))
+        and all(type(record[name]) is int and record[name] > 0 for name in ("system_rows", "mix"))
+        and cells & (cells - 1) == 0  # all leaves of the splits are on one level
+        and 0 < n <= total
+        and bool(np.array_equal(np.sort(record["order"]), np.arange(n)))
+        and starts[0] == 0
+        and starts[-1] == n
+        and bool((np.diff(starts) >= 0).all() and (record["scale"] > 0).all())
+    )
+
+
+def _are_floats(array: Any, shape: tuple[int, ...], *, finite: bool = True) -> bool:
+    sound = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
+    return sound and (not finite or bool(np.isfinite(array).all()))
+
+
+def _are_whole(array: Any, count: int, below: int) -> bool:
+    sound = isinstance(array, np.ndarray) and array.dtype == np.int64 and array.shape == (count,)
+    return sound and bool(array.min(initial=0) >= 0 and array.max(initial=0) < max(below, 1))

@@ -1,0 +1,89 @@
+"""Automatic models of many rows: members in cells and on landmarks, weighted on the same folds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import AutoClassifier, AutoRegressor, LocalRidge, NystroemRidge, load, marginal_effects, save
+from mercer.errors import InputError
+from mercer.estimators.auto_core import correct_digits
+from refusals import tells
+
+
+@pytest.fixture
+def in_cells(monkeypatch):
+    """Tables of more than 300 rows are many."""
+    monkeypatch.setattr("mercer.estimators.auto_core.FULL_SYSTEMS", 300)
+
+
+def table(n=700, seed=0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.uniform(0.0, 6.0, size=(n, 2)), columns=["a", "b"])
+    frame["kind"] = rng.choice(["x", "y", "z"], size=n)
+    y = np.sin(frame.a) + (frame.kind == "x") + noise * rng.normal(size=n)
+    return frame, y.to_numpy()
+
+
+def test_members_are_in_cells_and_on_landmarks_and_the_error_is_that_of_new_rows(in_cells, tmp_path):
+    X, y = table(1500)
+    new, truth = table(1500, seed=1)
+    model = AutoRegressor().fit(X, y)
+    assert {type(each) for each in model.models_} <= {LocalRidge, NystroemRidge}
+    assert isinstance(model.models_[0], LocalRidge)
+    assert sum(member.weight for member in model.members_) == pytest.approx(1.0)
+    error = np.sqrt(np.mean((model.predict(new) - truth) ** 2))
+    assert error == pytest.approx(model.error_, rel=0.1)
+    assert 0.87 < float(model.coverage(new, truth)) < 0.93
+    assert tells(model.summary(), "in cells", "on landmarks", "5 folds, widths tuned on rows of all folds")
+    assert list(model.relevance())[:2] == ["a", "kind"]
+    assert all(correct_digits(each) > 4 for each in model.models_)
+    save(model, tmp_path / "cells.mercer")
+    again = load(tmp_path / "cells.mercer")
+    assert (again.predict(new) == model.predict(new)).all()
+    np.testing.assert_array_equal(again.predict_interval(new[:9]), model.predict_interval(new[:9]))
+    values, std = model.predict(new[:50], return_std=True)
+    assert (values == model.predict(new[:50])).all()
+    assert (std > 0).all()
+
+
+def test_labels_have_calibrated_probabilities(in_cells, tmp_path):
+    X, y = table(900)
+    new, truth = table(900, seed=1)
+    model = AutoClassifier().fit(X, np.where(y > 0.5, "high", "low"))
+    assert model.in_cells
+    assert model.score(new, np.where(truth > 0.5, "high", "low")) == pytest.approx(1.0 - model.error_, abs=0.04)
+    save(model, tmp_path / "labels.mercer")
+    assert (load(tmp_path / "labels.mercer").predict_proba(new) == model.predict_proba(new)).all()
+
+
+def test_weights_times_and_several_targets_are_taken(in_cells):
+    X, y = table(500)
+    weights = np.ones(500)
+    weights[:50] = 0.0
+    changed = np.where(weights > 0, y, 1e3)
+    model = AutoRegressor(committee=False).fit(X, changed, sample_weight=weights)
+    assert model.error_ < 0.2
+    assert len(model.models_) == 1
+    later = AutoRegressor(committee=False).fit(X, y, time=np.arange(500))
+    assert "on earlier rows" in later.summary()
+    both = AutoRegressor(committee=False).fit(X, np.column_stack([y, -y]))
+    assert both.predict(X).shape == (500, 2)
+    assert both.error_.shape == (2,)
+
+
+def test_what_needs_one_system_of_all_rows_is_refused(in_cells):
+    X, y = table(400)
+    model = AutoRegressor(committee=False).fit(X, y)
+    for method in ("jackknife+", "cv+", "gaussian"):
+        with pytest.raises(InputError) as refused:
+            model.predict_interval(X, method=method)
+        assert tells(str(refused.value), "method of AutoRegressor.predict_interval", "'residuals'", method)
+    with pytest.raises(InputError, match="400 rows in cells"):
+        marginal_effects(model)
+
+
+def test_the_outer_loop_repeats_everything(in_cells):
+    X, y = table(450)
+    result = AutoRegressor(committee=False).evaluate(X, y, cv=2)
+    assert result.errors.shape == (2,)
+    assert result.error < result.baseline
