@@ -119,6 +119,7 @@ bench: $(VENV)/.bench  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/bad_tables.py
 	$(BIN)/python benchmarks/digits.py
 	$(BIN)/python benchmarks/streaming.py speed memory linear
+	$(BIN)/python benchmarks/many_rows.py --tables kin8nm --rows 2000
 	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/auto.py --rows 200 1000 --draws 2
 

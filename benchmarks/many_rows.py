@@ -1,146 +1,139 @@
-"""Full kernel ridge regression on many rows, without a factor. Parts: exact, products, lean, selection."""
+"""Many rows: mercer, CatBoost, HistGradientBoosting, and Nystroem + Ridge in one run; errors and processor time.
 
-import json
-import os
+python benchmarks/many_rows.py                                  # all tables, 2000 to all rows
+python benchmarks/many_rows.py --tables kin40k --rows 8000      # some
+python benchmarks/many_rows.py --million                        # a generated table of a million rows, LocalRidge alone
+"""
+
+import argparse
 import resource
-import statistics
-import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg import solve
-from timing import Comparison, show
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge
-from mercer.data.rows import Rows
-from mercer.kernels import Gaussian
-from mercer.solvers.gram import KeptTiles, symmetric_times
+from mercer import AutoRegressor, LocalRidge, LocalRidgeCV
+from mercer.kernels import Matern
 from mercer.text import text_table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-KERNEL = Gaussian(2.0)
-ALPHAS = (1.0, 0.1, 0.01)
-LEAN_ROWS, LEAN_BYTES = 50_000, 2_000_000_000
+TABLES = ("california", "kin40k", "diamonds", "elevators", "kin8nm", "pumadyn32nm")
+ROWS = (2000, 8000, 20_000, 35_000, 10**9)
+TEST, LARGEST = 5000, 10  # rows that are predicted, as in benchmarks/streaming.py; residuals that are left out
 
 
-def timed(work):
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
-
-
-def burned(work):
-    """Seconds of processor time, which others on the machine do not lengthen as they do the clock's."""
-    start = time.process_time()
-    seconds, result = timed(work)
-    return seconds, time.process_time() - start, result
-
-
-def standardized(name):
+def table(name: str) -> tuple[np.ndarray, ...]:
+    """Rows to learn from and rows to predict, columns scaled."""
     stored = np.load(DATA / f"{name}.npz", allow_pickle=False)
-    X = np.asarray(stored["X"], dtype=np.float64)
-    spread = X.std(axis=0)
+    X, y = stored["X"].astype(np.float64), stored["y"].astype(np.float64).ravel()
+    scale = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     order = np.random.default_rng(0).permutation(len(X))
-    X, y = X[order], np.asarray(stored["y"], dtype=np.float64)[order]
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), (y - y.mean()) / y.std()
+    test = min(TEST, len(X) // 4)
+    return X[order[test:]], y[order[test:]], X[order[:test]], y[order[:test]]
 
 
-def exact(n: int = 20_000) -> None:
-    """Conjugate gradients against SciPy's exact solve, the Gram matrix included in both."""
-    X, y = standardized("kin40k")
-    X, y, new = X[:n], y[:n], X[n : n + 1000]
-    against = KERNEL(new, X)
-    found = []
-    for alpha in ALPHAS:
+def generated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eight columns: waves of two, a step in one, a product of two, a category of five levels; noise 0.2."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, 1.0, size=(n, 8))
+    X[:, 7] = rng.integers(0, 5, size=n)
+    y = np.sin(9.0 * X[:, 0]) * np.cos(7.0 * X[:, 1]) + (X[:, 2] > 0.6) + 2.0 * X[:, 3] * X[:, 4] + 0.3 * X[:, 7]
+    return X, y + 0.2 * rng.normal(size=n)
 
-        def factored(alpha: float = alpha) -> np.ndarray:
-            K = KERNEL(X)
-            K.flat[:: n + 1] += alpha
-            return solve(K.T, y, assume_a="pos", overwrite_a=True, check_finite=False)
 
-        def iterated(alpha: float = alpha) -> KernelRidge:
-            return KernelRidge(alpha, kernel=KERNEL, solver="cg").fit(X, y)
+def peers() -> dict:
+    """What is compared; CatBoost first, whose time and error are the units."""
+    found = {}
+    try:
+        from catboost import CatBoostRegressor
 
-        # before and after, so that both meet the same weather
-        before, cpu, model = burned(iterated)
-        theirs, their_cpu, dual = burned(factored)
-        after, _, _ = burned(iterated)
-        a = model.dual_coef_[:, None]
-        left = symmetric_times(KERNEL, Rows(X), a) + alpha * a - y[:, None]
-        gap = float(np.abs(model.predict(new) - against @ dual).max())
+        found["CatBoost"] = CatBoostRegressor(verbose=0, thread_count=2, random_seed=0)
+    except ModuleNotFoundError:
+        print("CatBoost is not installed: make bench installs it.")
+    features = Nystroem(n_components=1000, random_state=0)
+    found["HistGradientBoosting"] = HistGradientBoostingRegressor(random_state=0)
+    found["Nystroem + Ridge"] = make_pipeline(StandardScaler(), features, RidgeCV(np.geomspace(1e-6, 1e2, 9)))
+    return found | {"AutoRegressor": AutoRegressor(), "LocalRidgeCV": LocalRidgeCV()}
+
+
+def root_mean_square(residuals: np.ndarray, without: int = 0) -> float:
+    sizes = np.sort(np.abs(residuals))
+    return float(np.sqrt(np.mean(sizes[: len(sizes) - without] ** 2)))
+
+
+def compare(names: list[str], rows: list[int]) -> None:
+    """Errors over the standard deviation of the rows predicted, and processor seconds."""
+    found, ratios = [], []
+    for name in names:
+        X, y, new, truth = table(name)
+        for n in sorted({min(count, len(X)) for count in rows}):
+            errors = {}
+            for who, model in peers().items():
+                begin = time.process_time()
+                fitted = model.fit(X[:n], y[:n])
+                took = time.process_time() - begin
+                errors[who] = root_mean_square(fitted.predict(new) - truth) / truth.std(), took
+                own = getattr(fitted, "error_", None)
+                if who == "LocalRidgeCV":
+                    own = root_mean_square(fitted.residuals_)
+                    trimmed = [root_mean_square(r, LARGEST) for r in (fitted.residuals_, fitted.predict(new) - truth)]
+                    print(
+                        f"{name}, {n} rows: leave-one-out over test error without the {LARGEST} largest of both: "
+                        f"{trimmed[0] / trimmed[1]:.3f}; with them {own / truth.std() / errors[who][0]:.3f}; 90 % "
+                        f"intervals hold {100 * float(fitted.coverage(new, truth)):.1f} %",
+                        flush=True,
+                    )
+                peer = errors.get("CatBoost", errors[who])
+                found.append([name, n, who, errors[who][0], errors[who][0] / peer[0], took, took / peer[1],
+                              "" if own is None else f"{own / truth.std():.4g}"])  # fmt: skip
+                if who == "AutoRegressor":
+                    ratios.append(errors[who][0] / peer[0])
+    header = ["table", "rows", "model", "error", "of CatBoost's", "processor (s)", "of CatBoost's", "own estimate"]
+    print(text_table(header, found))
+    print(f"AutoRegressor, geometric mean of errors over CatBoost's: {np.exp(np.mean(np.log(ratios))):.3f}")
+
+
+def million() -> None:
+    """LocalRidge on a million generated rows: time, memory, and growth from a hundred thousand."""
+    kernel = Matern([0.3, 0.4, 0.5, 1.5, 1.5, 9.0, 9.0, 3.0], nu=1.5)
+    new, truth = generated(20_000, 1)
+    for n in (100_000, 1_000_000):
+        X, y = generated(n, 0)
+        begin, burned = time.perf_counter(), time.process_time()
+        model = LocalRidge(0.3, kernel=kernel).fit(X, y)
+        took, burned = time.perf_counter() - begin, time.process_time() - burned
+        error = root_mean_square(model.predict(new) - truth)
+        begin = time.perf_counter()
+        model.predict(X[:100_000])
+        rate = 100_000 / (time.perf_counter() - begin)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
         print(
-            f"alpha = {alpha}: {model.route_.reason}; found again {np.linalg.norm(left) / np.linalg.norm(y):.1e}; "
-            f"predictions within {gap:.1e} of the exact ones; processor time {cpu:.1f} s against {their_cpu:.1f} s",
+            f"{n} rows: {took:.0f} s, {burned:.0f} s of the processors, peak {peak:.2f} GB; leave-one-out error "
+            f"{model.loo_error_:.4f}, on new rows {error:.4f}; {rate:.3g} predictions a second",
             flush=True,
         )
-        found.append(Comparison(f"n={n}, alpha={alpha}", "scipy.linalg.solve", theirs, (before + after) / 2, 5.0))
-    show(found)
-
-
-def products(n: int = 20_000, turns: int = 5) -> None:
-    """One product with K, by where its tiles come from."""
-    X, y = standardized("kin40k")
-    rows, v = Rows(X[:n]), y[:n, None]
-    seconds, tiles = timed(lambda: KeptTiles(KERNEL, rows, 4 * n * n))
-    ways = {
-        "kept, single precision": lambda: tiles(v),
-        "made anew, single precision": lambda: symmetric_times(KERNEL, rows, v, dtype=np.float32),
-        "made anew, double precision": lambda: symmetric_times(KERNEL, rows, v),
-    }
-    took = {name: [] for name in ways}
-    for _ in range(turns):
-        for name, way in ways.items():
-            took[name].append(timed(way)[0])
-    print(f"n={n}: tiles kept once in {seconds:.2f} s, {2 * n * (n + 500) / 1e9:.1f} GB")
-    print(text_table(["one product", "median (s)"], [[name, statistics.median(each)] for name, each in took.items()]))
-
-
-def lean() -> None:
-    """50 000 rows of diamonds within 2 GB, in a process of its own."""
-    found = []
-    for alpha in ALPHAS:
-        limited = {**os.environ, "MERCER_MEMORY_LIMIT": str(LEAN_BYTES - 200_000_000)}
-        child = subprocess.run(
-            [sys.executable, __file__, "lean-child", str(alpha)],
-            env=limited,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        told = json.loads(child.stdout.splitlines()[-1])
-        print(f"alpha = {alpha}: {told['route']}", flush=True)
-        within = "yes" if told["peak"] <= LEAN_BYTES / 1e9 else "no"
-        found.append([alpha, told["seconds"], told["cpu"], told["peak"], within])
-    print(text_table([f"alpha, n={LEAN_ROWS}", "seconds", "processor (s)", "peak (GB)", "within 2 GB"], found))
-
-
-def lean_child(alpha: float) -> None:
-    X, y = standardized("diamonds")
-    model = KernelRidge(alpha, kernel=KERNEL, solver="cg")
-    seconds, cpu, _ = burned(lambda: model.fit(X[:LEAN_ROWS], y[:LEAN_ROWS]))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    told = {"seconds": round(seconds, 1), "cpu": round(cpu, 1), "peak": round(peak, 2), "route": model.route_.reason}
-    print(json.dumps(told))
-
-
-PARTS = {"exact": exact, "products": products, "lean": lean}
 
 
 def main() -> None:
     warnings.filterwarnings("ignore")
-    asked = sys.argv[1:] or list(PARTS)
-    if asked[0] == "lean-child":
-        lean_child(float(asked[1]))
-        return
-    if not DATA.exists():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=TABLES)
+    parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
+    parser.add_argument("--million", action="store_true")
+    asked = parser.parse_args()
+    if asked.million:
+        million()
+    elif DATA.exists():
+        compare(asked.tables, asked.rows)
+    else:
         print(f"{DATA} is not there.")
-        return
-    for name in asked:
-        print(f"\n== {name} ==", flush=True)
-        PARTS[name]()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,10 @@ from mercer import (
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    LocalRidge,
+    LocalRidgeClassifier,
+    LocalRidgeClassifierCV,
+    LocalRidgeCV,
     NystroemRidge,
     NystroemRidgeClassifier,
     NystroemRidgeClassifierCV,
@@ -347,6 +351,8 @@ def test_every_attribute_of_a_fitted_model_is_kept_or_known_to_follow(data):
         KernelRidgeClassifierCV().fit(X, labels), AutoRegressor().fit(X, y), AutoClassifier().fit(X, labels),
         NystroemRidge().fit(X, y), NystroemRidgeClassifier().fit(X, labels),
         NystroemRidgeCV(cv=3, nested=True).fit(X, y), NystroemRidgeClassifierCV(cv=3).fit(X, labels),
+        LocalRidge().fit(X, y), LocalRidgeClassifier().fit(X, labels), LocalRidgeCV(verify=True).fit(X, y),
+        LocalRidgeClassifierCV(cv=2).fit(X, labels),
     ]  # fmt: skip
     assert sorted([*(type(model).__name__ for model in models), *MADE_FROM_MODELS]) == sorted(KEPT)
     for model in models:

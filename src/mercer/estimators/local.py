@@ -126,16 +126,22 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             self.classes_, known = targets.classes.labels, ~np.isnan(fitted.residuals).any(axis=1)
             values, weights = (fitted.residuals + targets.Y[order])[known], fitted.cells.problem.weights
             numbers = targets.classes.numbers[order][known]
-            self.temperature_ = Temperature.fitted(values, numbers, None if weights is None else weights[known])
+            self.temperature_ = Temperature.leaning(values, numbers, None if weights is None else weights[known])
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
 
     def publish(self, fitted: LocalFit, order: Array) -> None:
         """Set the attributes that follow from cells of rows in this order."""
         self.fitted_, self.kernel_, self.partition_, self._order = fitted, fitted.kernel, fitted.cells.partition, order
         self.condition_ = max(solution.condition for solution in fitted.solutions)
-        self.digits_, residuals = digits_left(self.condition_), np.empty_like(fitted.residuals)
+        residuals = np.empty_like(fitted.residuals)
         residuals[order] = fitted.residuals
         self.residuals_ = residuals[:, 0] if self._one_target else residuals
+
+    @property
+    def digits_(self) -> float:
+        """How many decimal digits of predictions can be trusted, by the worst cell."""
+        check_is_fitted(self, "fitted_")
+        return digits_left(self.condition_)
 
     @property
     def X_fit_(self) -> Array:

@@ -136,7 +136,7 @@ MAY = (
 )
 # What follows from the rest, or is not kept.
 LEFT_OUT = (
-    "tuned_",
+    "tuned_", "kernel_", "partition_", "condition_", "residuals_",
     "dual_coef_", "intercept_", "cv_results_", "fitted_", "_as_fitted", *streamed.LEFT_OUT,
 )  # fmt: skip
 
