@@ -51,8 +51,8 @@ def member_values(monkeypatch):
 
 
 def test_members_that_follow_one_another_are_tuned_in_their_order():
-    assert module._chains(REGRESSION) == [[0, 1, 3], [2]]
-    assert module._chains(CLASSIFICATION) == [[0], [1], [2], [3], [4, 5]]
+    assert module._chains(REGRESSION) == [[0, 1, 3], [2], [4]]
+    assert module._chains(CLASSIFICATION) == [[0], [1], [2], [3], [4, 5], [6]]
     assert module._chains(REGRESSION[1:2]) == [[0]]  # what it follows is not there
 
 
@@ -202,8 +202,15 @@ def test_one_member_has_all_the_weight_and_its_own_predictions(rng, member_value
 def test_columns_that_share_a_width_are_tied_in_every_member(rng):
     rows, Y, folds = drawn(rng)
     for member in fitted(rows, Y, folds, share=[4, 9, 4]).tried:
-        width = member.kernel.width
+        width = getattr(member.kernel, "width", 1.0)
         assert np.ndim(width) == 0 or width[0] == width[2]
+
+
+def test_a_linear_member_gets_all_weight_where_a_line_is_right(rng):
+    X = rng.normal(size=(150, 20))
+    Y = (X @ rng.normal(size=20) + 0.1 * rng.normal(size=150))[:, None]
+    found = fitted(as_rows(X), Y / Y.std(), np.arange(150) % 3, share=list(range(20)))
+    assert [member.name for member in found.members if member.weight > 0.9] == ["linear"]
 
 
 def test_the_same_seed_gives_the_same_committee(rng):

@@ -7,7 +7,7 @@ import pytest
 
 from mercer.data import as_rows
 from mercer.errors import MercerError
-from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+from mercer.kernels import Cosine, Gaussian, Laplacian, Linear, Matern
 from mercer.solvers.problem import Problem, taken
 from mercer.tuning.alphas import predicted
 from mercer.tuning.criterion import Distances, HeldOutCriterion, most_rows
@@ -115,8 +115,21 @@ def test_many_columns_leave_room_for_fewer_rows():
 
 def test_other_kernels_are_an_internal_error(rng):
     rows, problem, folds = problem_of(rng)
-    with pytest.raises(MercerError, match=r"^Internal error: the held-out criterion does not know Linear\(\)\.$"):
-        HeldOutCriterion(rows, problem, folds).at(Linear(), 0.1)
+    with pytest.raises(MercerError, match=r"^Internal error: the held-out criterion does not know Cosine\(\)\.$"):
+        HeldOutCriterion(rows, problem, folds).at(Cosine(), 0.1)
+
+
+def test_a_linear_kernel_has_the_criterion_of_refits_and_no_slopes(rng):
+    rows, problem, folds = problem_of(rng)
+    criterion = HeldOutCriterion(rows, problem, folds)
+    squares = 0.0
+    for fold in np.unique(folds):
+        train, new = (taken(rows, problem, np.flatnonzero(which)) for which in (folds != fold, folds == fold))
+        off = predicted(Linear(), 0.5, *train, new[0]) - new[1].Y
+        squares += float(np.sum(new[1].root[:, None] ** 2 * off**2))
+    point = criterion.at(Linear(), 0.5)
+    assert point.value == pytest.approx(np.log(squares / problem.Y.size), rel=1e-8)
+    assert point.slopes == {}
 
 
 @pytest.mark.parametrize("squared", [False, True])

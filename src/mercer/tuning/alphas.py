@@ -10,12 +10,12 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.products import Linear
 from mercer.kernels.tiles import gram
 from mercer.selection.candidate import Candidate, weigh
 from mercer.selection.ladders import resolve_alphas
 from mercer.selection.removals import Removals
-from mercer.solvers import DualSystem, choose
-from mercer.solvers.conjugate import StreamedSystem, solved_by_gradients
+from mercer.solvers import DualSystem, PrimalSystem, choose
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, SingularError
 from mercer.solvers.problem import Problem, taken
@@ -75,31 +75,24 @@ class Predictor:
         What is fitted to.
     new : Rows
         What is predicted.
-    tolerance : float, default=None
-        Where the system is solved by iteration: a residual that will do for a comparison of alphas.
     """
 
-    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, new: Rows, tolerance: float | None = None) -> None:
-        self.kernel, self.rows, self.problem, self.new, self.tolerance = kernel, rows, problem, new, tolerance
+    def __init__(self, kernel: Kernel, rows: Rows, problem: Problem, new: Rows) -> None:
+        self.kernel, self.rows, self.problem, self.new = kernel, rows, problem, new
         weights, intercept = problem.weights, problem.intercept
-        choice = choose("auto", len(rows), None, iterable=kernel.kind != "gram")
-        self.solver = choice.name
-        self.system: StreamedSystem | DualSystem
-        if choice.name == "cg":
-            self.system = StreamedSystem(kernel, rows, weights, intercept=intercept, choice=choice)
+        self.system: PrimalSystem | DualSystem
+        if isinstance(kernel, Linear) and rows.width < len(rows):
+            self.system, self.solver = PrimalSystem(rows.values, weights, intercept=intercept), "primal"
         else:
-            certified = kernel.verdict()[0] is True
-            K = training_matrix(kernel, rows)
+            certified, K = kernel.verdict()[0] is True, training_matrix(kernel, rows)
             self.system = DualSystem(K, weights, intercept=intercept, certified=certified)
+            self.solver = choose("auto", len(rows), None, iterable=False).name
 
     def __call__(self, alpha: float) -> Array:
         """Predictions at the new rows (m x t)."""
-        Y, system = self.problem.Y, self.system
-        if isinstance(system, StreamedSystem) and self.tolerance is not None:
-            G = system.inverse(alpha, Y.shape[1], self.tolerance)
-            solution = solved_by_gradients(G, system.root, Y, intercept=system.intercept)
-        else:
-            solution = system.solve(Y, alpha, self.solver)
+        solution = self.system.solve(self.problem.Y, alpha, self.solver)
+        if solution.primal is not None:
+            return np.asarray(self.new.values @ solution.primal + solution.intercept)
         return np.asarray(times(self.kernel, self.new, self.rows, solution.dual) + solution.intercept)
 
     def best_alpha(self, truth: Problem, start: float, least: float) -> tuple[float, Array]:

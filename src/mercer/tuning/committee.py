@@ -19,6 +19,7 @@ import numpy as np
 from mercer.data.folds import clusters_of, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
@@ -46,6 +47,7 @@ _BY_COLUMN = 12  # rows for each column, if these are more
 _REFINING = 6  # steps in each fold after the first
 _STEPS = 30  # of L-BFGS with a width per column
 _DRAWS = 3  # of rows that metrics of cells are tuned on
+_LINEAR_ALPHAS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # that a linear member is tried with
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
@@ -70,6 +72,7 @@ REGRESSION = (
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True, follows="Laplacian, width per column"),
+    Recipe("linear", Linear()),
 )
 LOCAL = (  # metrics of models in cells, which one width for all columns does not serve
     Recipe("Laplacian, width per column", Laplacian(), columns=True),
@@ -84,6 +87,7 @@ CLASSIFICATION = (
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Laplacian", Laplacian()),
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
+    Recipe("linear", Linear()),
 )
 
 
@@ -328,6 +332,8 @@ def _go_down(
     criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
 ) -> Descent:
     kernel, alpha, share = start.kernel, start.alpha, criterion.share
+    if isinstance(kernel, Linear):
+        return Descent(kernel, *criterion.best_alpha(kernel, _LINEAR_ALPHAS), "converged", [], [], len(_LINEAR_ALPHAS))
     return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
 
 
@@ -340,6 +346,8 @@ def tune_recipe(
     Starts are one width for all columns, widths by sensitivity (`sensible`), and those of the member that it follows.
     """
     columns = criterion.rows.width
+    if isinstance(recipe.kernel, Linear):
+        return _go_down(criterion, Start(recipe.kernel, 1.0, math.inf), 1, deadline)
     typical = typical_width(recipe.kernel, columns)
     widths: list[float | Array] = [typical]
     if recipe.columns and sensible is not None:

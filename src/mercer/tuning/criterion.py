@@ -33,6 +33,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
 from mercer.kernels.base import Kernel, Slopes
+from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Periodic, Stationary
 from mercer.kernels.tiles import gradient, gram
 from mercer.selection.candidate import weigh
@@ -261,13 +262,17 @@ class HeldOutCriterion:
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            point = self._at(_known(kernel), alpha, slopes=slopes)
+            if isinstance(kernel, Linear):  # which has no parameter to differentiate by
+                found = self._folds(self._gram(kernel), alpha, slopes=False)
+                point = Point(math.inf if found is None else self._value(found[0]), {}, 0.0)
+            else:
+                point = self._at(_known(kernel), alpha, slopes=slopes)
         return point.or_infinite()
 
     def best_alpha(self, kernel: Kernel, alphas: Sequence[float]) -> tuple[float, float]:
         """The alpha with the lowest criterion, by a local search from the middle of ascending alphas, and its value."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            K, _ = self._matrix(_known(kernel))
+            K = self._gram(kernel)
 
             @cache
             def at(place: int) -> float:
@@ -279,6 +284,11 @@ class HeldOutCriterion:
                 while 0 <= place + step < len(alphas) and (at(place + step) < at(place) or at(place) == math.inf):
                     place += step
             return alphas[place], at(place)
+
+    def _gram(self, kernel: Kernel) -> Array:
+        """The upper triangle of K."""
+        Z = self.rows.dense()
+        return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_known(kernel))[0]
 
     def _matrix(self, kernel: Stationary) -> tuple[Array, Array]:
         """The upper triangle of K, and minus p times the slope of the profile by pair of rows."""
