@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import mercer
 from mercer import KernelRidge, LocalRidge, LocalRidgeClassifier, LocalRidgeClassifierCV, LocalRidgeCV
 from mercer.errors import InputError, MercerWarning
-from mercer.kernels import Gaussian, Matern, Precomputed, Words
+from mercer.kernels import Gaussian, Laplacian, Matern, Precomputed, Words
 
 SMALL = {"core_rows": 32, "system_rows": 96}
 
@@ -217,3 +217,75 @@ def test_columns_of_different_scale_with_one_width_get_a_warning():
     X, y = waves(300)
     with pytest.warns(MercerWarning, match="differ in scale"):
         LocalRidge(0.1, kernel=Gaussian(1.0)).fit(X * [1.0, 1e4], y)
+
+
+@pytest.mark.parametrize("values", [1, 2, 3])
+def test_tables_of_few_distinct_values_are_fitted(values):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, values, size=(700, 1)).astype(float)
+    y = X[:, 0] + 0.1 * rng.normal(size=700)
+    search = LocalRidgeCV([Gaussian(1.0)], [0.1, 1.0], **SMALL).fit(X, y)
+    assert np.sqrt(-search.best_score_) < 0.12
+    assert np.isfinite(LocalRidgeCV([Gaussian(1.0)], [0.1], cv=4, **SMALL).fit(X, y).cv_predictions_).all()
+
+
+def test_held_out_blocks_larger_than_the_neighbouring_cores_are_predicted_from_the_nearest_rows_beyond():
+    X = np.linspace(0.0, 100.0, 3000)[:, None]
+    y = np.sin(X[:, 0])
+    search = LocalRidgeCV([Gaussian(1.0)], [0.01], verify=True, core_rows=8, system_rows=16)
+    search.fit(X, y, groups=np.arange(3000) * 2 // 3000)
+    assert np.isfinite(search.cv_predictions_).all()
+    assert search.verified_ < 1e-8
+
+
+def test_more_rows_widen_the_limits_and_leave_splits_behind():
+    X, y = waves(500)
+    model = LocalRidge(1e-3, kernel=Gaussian(1.0), **SMALL).fit(X, y)
+    grown = model.with_rows(X + 20.0, y + 100.0)
+    assert np.abs(grown.predict(X[:50] + 20.0) - y[:50] - 100.0).max() < 1.0
+    search = LocalRidgeCV([Gaussian(1.0)], [0.1], cv=4, **SMALL).fit(X, y)
+    more = search.best_estimator_.with_rows(X[:5] + 0.01, y[:5])
+    assert np.isfinite(more.residuals_).all()
+
+
+def test_added_rows_renew_the_held_out_predictions_of_cells_that_answer_other_rows():
+    X, y = waves(400)
+    weights = np.ones(400)
+    weights[::31] = 0.0
+    how = {"kernel": Gaussian(1.0), "core_rows": 16, "system_rows": 16, "mix": 3}
+    grown = LocalRidge(0.1, **how).fit(X, y, sample_weight=weights).with_rows(X[:6] + 0.3, y[:6])
+    fitted = grown.fitted_
+    for row in range(0, len(fitted.cells.rows), 25):
+        assert np.allclose(fitted.refit_row(row, None), fitted.held_out[row], atol=1e-8)
+
+
+def test_scores_that_are_nowhere_defined_are_refused():
+    X, y = waves(400)
+    with pytest.raises(InputError, match="All scores are NaN"):
+        LocalRidgeCV([Gaussian(1.0)], [0.1], scoring=lambda truth, found: np.nan, **SMALL).fit(X, y)
+
+
+def test_a_second_fit_forgets_what_the_first_verified():
+    X, y = waves(300)
+    search = LocalRidgeCV([Gaussian(1.0)], [0.1], cv=3, verify=True, **SMALL).fit(X, y)
+    search.set_params(cv=None, verify=False).fit(X, y)
+    assert not hasattr(search, "verified_")
+    assert not hasattr(search, "folds_")
+
+
+def test_the_plan_counts_the_groups_and_takes_one_alpha():
+    X, y = waves(600)
+    few, many = (LocalRidgeCV(alphas=0.1).explain(X, y, groups=np.arange(600) // size) for size in (200, 2))
+    assert many.bytes - few.bytes > 8 * 600 * 290
+
+
+def test_errors_relative_to_a_reference_stay_errors():
+    X, y = waves(900, noise=0.0)
+    search = LocalRidgeCV([Laplacian(1.0), Gaussian(0.5), Gaussian(2.0)], [1e-6, 1e-3], core_rows=16, system_rows=64)
+    assert (search.fit(X, y).cv_results_["mean_test_score"] <= 0).all()
+
+
+def test_rows_far_from_the_origin_have_the_same_cells():
+    X, y = waves(2000)
+    one, other = (LocalRidge(0.1, kernel=Gaussian(1.0), **SMALL).fit(X + move, y) for move in (0.0, 2.0**26))
+    assert other.loo_error_ == pytest.approx(one.loo_error_, rel=1e-3)

@@ -67,6 +67,7 @@ DAMAGE = {
     "no kernel": lambda record: record.update(kernel="gaussian"),
     "a missing part": lambda record: record.pop("low"),
     "starts out of order": lambda record: record["starts"].__setitem__(1, 200),
+    "a weight that is not positive": lambda record: record.update(weights=np.r_[0.0, np.ones(299)]),
     "a count too large": lambda record: record["counts"].__setitem__(0, record["counts"][0] + 1),
 }
 

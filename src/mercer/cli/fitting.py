@@ -187,7 +187,8 @@ def search_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Arra
         "random_state": asked.seed if table.groups is None else None,
         "verbose": asked.verbose,
     }
-    options |= {"class_weight": asked.class_weight} if asked.class_weight else {}
+    if asked.class_weight:  # candidates are compared, and the error is told, with classes that count the same
+        options |= {"class_weight": asked.class_weight, "scoring": asked.scoring or "balanced_accuracy"}
     return getattr(mercer, name)(**options), table.encoder.transform(table.features)
 
 

@@ -79,7 +79,7 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
     if speak:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
-        say(error_words(found.judgement, options["target"], y))
+        say(error_words(found.judgement, options["target"], y, logs=bool(options["log_target"])))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
         copies = getattr(found.model, "copies_", "")
         tried = log_hint(table) if hasattr(found.model, "committee_") and not options["log_target"] else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 from collections import Counter
@@ -101,11 +102,13 @@ def member_words(members: Iterable[tuple[float, str]]) -> str:
     >>> member_words([(1.0, "Gaussian")])
     'Gaussian'
     """
-    said = [(weight, name.replace(", ", " with ")) for weight, name in members]
+    said = [
+        (weight, re.sub(", (?!in cells|on landmarks)", " with ", name).replace(", ", " ")) for weight, name in members
+    ]
     return said[0][1] if len(said) == 1 else " + ".join(f"{weight:.2f} {name}" for weight, name in said)
 
 
-def error_words(judged: Judgement, target: str, y: Any) -> str:
+def error_words(judged: Judgement, target: str, y: Any, *, logs: bool = False) -> str:
     """The out-of-sample error, how it was estimated, the baseline, and the error in units of the target."""
     spread = f"{100 * judged.standard_error:.1f} %" if judged.share else plain(judged.standard_error, 2)
     spread = "" if math.isnan(judged.standard_error) else f" +- {spread}"
@@ -125,7 +128,7 @@ def error_words(judged: Judgement, target: str, y: Any) -> str:
     held = judged.held_out(y)
     if not judged.useful:
         error = _number(judged, judged.error) + spread
-        numbers = () if held is None else (held.observed, held.predicted)
+        numbers = () if held is None or logs else (held.observed, held.predicted)
         lines.append(doubt(error, _number(judged, judged.baseline), *numbers))
     elif held is not None:
         lines.append(

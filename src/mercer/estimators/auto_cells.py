@@ -135,7 +135,10 @@ def _choose_kernels(
         kernel, alpha, score = max(alike, key=lambda each: -math.inf if math.isnan(each[2]) else each[2])
         best.append((-score, LOCAL[i].name, kernel, alpha))
     best.sort(key=lambda each: each[0])
-    return [(name, kernel, alpha) for error, name, kernel, alpha in best if error <= _WORSE * best[0][0]]
+    most = _WORSE * max(best[0][0], 0.0)
+    return [
+        (name, kernel, alpha) for place, (error, name, kernel, alpha) in enumerate(best) if not place or error <= most
+    ]
 
 
 def _family(kernel: Kernel) -> tuple[type, Any]:

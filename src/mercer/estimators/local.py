@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.checks import KeywordHints, check_alpha, check_size, check_weights
+from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
@@ -53,11 +53,15 @@ class CellSizes:
         """The cells of a kernel on these rows, those with weight first."""
         n, scale = len(problem.used), inverse_widths(kernel, rows, spread_of_columns(rows))
         core = n if n <= self.system_rows else self.core_rows
-        cells, limits = Partition.of(np.asarray(rows.values[:n] * scale), core), None
-        if cells.cells > 1:
-            low, high = problem.Y[:n].min(axis=0), problem.Y[:n].max(axis=0)
-            limits = np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+        cells = Partition.of(np.asarray(rows.values[:n] * scale), core)
+        limits = limits_of(problem.Y[:n]) if cells.cells > 1 else None
         return CellProblem(rows, problem, cells, scale, self.system_rows, self.mix, splits, limits)
+
+
+def limits_of(Y: Array) -> Array:
+    """Least and largest value that a cell predicts: a tenth of the range of the targets beyond it."""
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    return np.stack([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
 
 
 class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
@@ -116,7 +120,8 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _promise(self, rows: Rows, targets: int, splits: int) -> None:
         """Raise an error if the model does not fit in memory."""
         plan = LocalPlan.of(len(rows), rows.width, targets, self._sizes(), 1, splits)
-        promise(plan.bytes, f"{type(self).__name__} on {len(rows)} rows", "Use a smaller system_rows.")
+        way_out = "Use a smaller system_rows." if splits < 20 else "Use fewer splits."
+        promise(plan.bytes, f"{type(self).__name__} on {len(rows)} rows", way_out)
 
     def _hold(self, fitted: LocalFit, targets: Targets, order: Array) -> None:
         """Set the attributes that follow from a fit to rows in this order."""
@@ -429,22 +434,30 @@ class LocalRidge(LocalNumbers, LocalModel):
             A new model; this one stays as it is.
         """
         rows, old = self._rows(X), self.fitted_
-        given = np.asarray(y, dtype=np.float64)
+        given = as_numbers(y)
+        must_be = f"{old.cells.problem.Y.shape[1]} finite numbers for each of {len(rows)} rows"
+        if given is None or not np.isfinite(given).all():
+            raise InputError(sentence("y of with_rows", must_be, repr(y)[:60]))
         Y = given.reshape(-1, 1) if self._one_target and given.ndim == 1 else given
-        if Y.shape != (len(rows), old.cells.problem.Y.shape[1]) or not np.isfinite(Y).all():
-            must_be = f"{old.cells.problem.Y.shape[1]} finite numbers for each of {len(rows)} rows"
+        if Y.shape != (len(rows), old.cells.problem.Y.shape[1]):
             raise InputError(sentence("y of with_rows", must_be, f"shape {given.shape}"))
+        check_size("y of with_rows", Y)
         n = len(old.cells.partition.points)  # rows of weight zero are left behind
         table, before = taken(old.cells.rows, old.cells.problem, np.arange(n))
         weights = None if before.weights is None else np.concatenate([before.weights, np.ones(len(Y))])
+        problem = replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights)
+        limits = None if old.cells.limits is None else limits_of(problem.Y)
         cells = replace(
             old.cells,
             rows=Rows(np.concatenate([table.values, rows]), table.names),
-            problem=replace(before, Y=np.concatenate([before.Y, Y - before.centre]), weights=weights),
+            problem=problem,
             partition=old.cells.partition.with_points(rows * old.cells.scale),
+            splits=None,
+            limits=limits,
         )
+        same = old.cells.splits is None and np.array_equal(limits, old.cells.limits)  # type: ignore[arg-type]
         found = copy.copy(self)
-        fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old)
+        fitted = LocalFit.of(cells, old.kernel, old.alpha, before=old if same else None)
         found.publish(fitted, np.arange(len(cells.rows)))
         return found
 

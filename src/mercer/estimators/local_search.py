@@ -69,6 +69,8 @@ class LocalSearch(LocalCore):
         -------
         self
         """
+        for name in ("verified_", "folds_"):
+            self.__dict__.pop(name, None)  # of a fit before
         rows, problem, targets, order = self.prepare(X, y, sample_weight)
         place, splits = np.argsort(order), None
         classes = None if targets.classes is None else replace(targets.classes, numbers=targets.classes.numbers[order])
@@ -119,13 +121,13 @@ class LocalSearch(LocalCore):
 
     def _verify(self, rng: np.random.Generator) -> float:
         """Largest difference between held-out predictions of a few rows and refits of their cells from raw rows."""
-        fitted, worst = self.fitted_, 0.0
+        fitted, gaps = self.fitted_, [0.0]
         for row in map(int, rng.permutation(len(fitted.cells.rows))[:_VERIFIED]):
             splits = [None] if fitted.cells.splits is None else np.flatnonzero(fitted.cells.tested[:, row]).tolist()
             for split in splits:
                 held_out = fitted.held_out[row] if split is None else fitted.held_out[split, row]
-                worst = max(worst, float(np.abs(fitted.refit_row(row, split) - held_out).max()))
-        return worst
+                gaps.append(float(np.abs(fitted.refit_row(row, split) - held_out).max()))
+        return float(np.max(gaps))
 
     def _starts(self, rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
         """Candidate kernels, and the alpha that each begins with."""
@@ -150,11 +152,14 @@ class LocalSearch(LocalCore):
         LocalPlan
         """
         model = copy.copy(self)  # so that nothing looks fitted that is not
-        rows, problem, *_ = model.prepare(X, y, sample_weight)
+        rows, problem, targets, _ = model.prepare(X, y, sample_weight)
         tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
         kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
-        candidates = kernels * (6 if self.alphas is None else len(self.alphas))
-        splits = 0 if self.cv is None and groups is None else 10
+        candidates = kernels * (6 if self.alphas is None else np.size(self.alphas))
+        splits = 0
+        if self.cv is not None or groups is not None:
+            how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+            splits = len(draw(self.cv, rows.values, targets.y, classifier=is_classifier(self), **how).splits)
         return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self._sizes(), candidates, splits)
 
     @property

@@ -319,14 +319,16 @@ class LocalFit:
         solutions: dict[int, CellSolution] = {}
 
         def solve(cell: int) -> None:
+            mine, system = cells.asked_rows(cell), cells.partition.system(cell, cells.system_rows)
             old = None if before is None else before.solutions[cell]
-            if old is None or not (
-                np.array_equal(np.sort(old.members), np.sort(cells.partition.system(cell, cells.system_rows)))
-                and len(old.held_out) == len(cells.asked_rows(cell))
-            ):
-                (solutions[cell],) = cells.solve(cell, kernel, [alpha])
-            else:
+            if (
+                before is not None and old is not None and len(old.held_out) == len(mine)
+                and np.array_equal(before.cells.asked_rows(cell), mine)
+                and np.array_equal(np.sort(old.members), np.sort(system))
+            ):  # fmt: skip
                 solutions[cell] = old
+            else:
+                (solutions[cell],) = cells.solve(cell, kernel, [alpha])
             step()
 
         run(solve, range(cells.partition.cells))

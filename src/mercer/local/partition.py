@@ -106,11 +106,12 @@ class Partition:
     @cached_property
     def neighbours(self) -> Array:
         """For each cell itself and the cells with the nearest centres, nearest first (cells x 33 at most)."""
-        count, squares = min(NEAREST_CORES + 1, self.cells), np.einsum("ij,ij->i", self.centres, self.centres)
+        centres = self.centres - self.centres.mean(axis=0)
+        count, squares = min(NEAREST_CORES + 1, self.cells), np.einsum("ij,ij->i", centres, centres)
         nearest = np.empty((self.cells, count), dtype=np.intp)
 
         def search(part: slice) -> None:
-            gaps = squares - 2.0 * self.centres[part] @ self.centres.T
+            gaps = squares - 2.0 * centres[part] @ centres.T
             gaps[np.arange(len(gaps)), np.arange(part.start, part.stop)] = -np.inf
             places = np.sort(np.argpartition(gaps, count - 1, axis=1)[:, :count], axis=1)
             ranks = np.argsort(np.take_along_axis(gaps, places, axis=1), axis=1, kind="stable")
@@ -123,12 +124,15 @@ class Partition:
         """Row numbers of a cell's system: its halo, then its core; at most so many, and never less than the core.
 
         The halo has the rows of neighbouring cores that are nearest to the bounding box of the core; ties go to the
-        nearer core, and within it to the earlier row. Rows that are marked in `without` (n) have no part in it.
+        nearer core, and within it to the earlier row. Rows that are marked in `without` (n) have no part in it; if they
+        leave less than half of the rows, all cores are looked at.
         """
         core = self.core(cell)
         others = np.concatenate([core[:0], *(self.core(int(near)) for near in self.neighbours[cell, 1:])])
         if without is not None:
             core, others = core[~without[core]], others[~without[others]]
+            if 2 * (len(core) + len(others)) < rows:
+                others = np.setdiff1d(np.flatnonzero(~without[: len(self.points)]), core)
         count = max(0, min(rows - len(core), len(others)))
         if count < len(others):
             points = self.points[others]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array, Rows
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, LocalFit
 from mercer.runtime import run, thread_count
@@ -85,7 +86,9 @@ class LocalCandidates:
         """Held-out scores of a kernel with each alpha on its sample of cells, relative to the reference there."""
         cells = self.cells_of(kernel)
         count = cells.partition.cells
-        some = np.random.default_rng(self.seed).permutation(count)[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
+        asked = np.flatnonzero(np.diff(cells.asked[1]))  # ties may leave cells that answer no row
+        drawn = np.random.default_rng(self.seed).permutation(asked)
+        some = drawn[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
         found: dict[int, list[Array]] = {}
 
         def solve(cell: int) -> None:
@@ -94,11 +97,11 @@ class LocalCandidates:
         run(solve, some)
         rows = np.concatenate([cells.asked_rows(cell) for cell in some])
         tables = [np.concatenate([found[cell][place] for cell in some], axis=-2) for place in range(len(alphas))]
-        shift = 0.0
+        scores = [self.score(cells, rows, table) for table in tables]
         if self.reference is not None:
             there = (self.reference.held_out - cells.problem.centre)[..., rows, :]
-            shift = self.score_of(self.reference) - self.score(cells, rows, there)
-        scores = [shift + self.score(cells, rows, table) for table in tables]
+            pair = self.score(cells, rows, there), self.score_of(self.reference)
+            scores = [_relative_to(pair, score) for score in scores]
         self.tried += [(kernel, float(alpha), score) for alpha, score in zip(alphas, scores, strict=True)]
         return scores
 
@@ -109,7 +112,8 @@ class LocalCandidates:
         tests = [rows[mine] for mine in tested if len(mine)]
         truth = Truth(self.y, Removals([rows[:0]] * len(tests), tests), self.classes, centre=cells.problem.centre)
         held_out = np.concatenate([part[mine] for part, mine in zip(parts, tested, strict=True)])
-        return float(np.nanmean(self.scoring.by_split(truth, held_out)))
+        scores = self.scoring.by_split(truth, held_out)
+        return float(np.mean(scores[~np.isnan(scores)])) if not np.isnan(scores).all() else math.nan
 
     def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> LocalFit:
         """The best kernel and alpha in all cells: of the alphas given, or downhill from where each kernel begins."""
@@ -123,15 +127,20 @@ class LocalCandidates:
             if self.reference is None and len(starts) > 1:
                 best, alpha, score = self._best()
                 self.reference = self._fit(best, alpha)
-                shift = self.score_of(self.reference) - score
-                self.tried = [(tried, alpha, score + shift) for tried, alpha, score in self.tried]
+                pair = score, self.score_of(self.reference)
+                self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
             progress.step()
         best, alpha, _ = self._best()
         found = self.reference
         return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
 
     def _best(self) -> tuple[Kernel, float, float]:
-        return max(self.tried, key=lambda each: -math.inf if math.isnan(each[2]) else each[2])
+        scored = [each for each in self.tried if not math.isnan(each[2])]
+        if not scored:
+            raise InputError(
+                f"All scores are NaN: {self.scoring.name} is not defined for these rows. Use another score."
+            )
+        return max(scored, key=lambda each: each[2])
 
     def _fit(self, kernel: Kernel, alpha: float) -> LocalFit:
         cells = self.cells_of(kernel)
@@ -154,6 +163,17 @@ class LocalCandidates:
             "mean_test_score": scores,
             "rank_test_score": ranks,
         }
+
+
+def _relative_to(reference: tuple[float, float], score: float) -> float:
+    """A score on some rows carried over to all rows by those of the reference there and on all rows.
+
+    Errors, which are negative scores, are multiplied by their ratio, and other scores shifted by their difference.
+    """
+    there, everywhere = reference
+    if max(there, everywhere, score) < 0:
+        return score * (everywhere / there)
+    return score + everywhere - there
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -103,11 +103,17 @@ def _is_sound(record: dict[str, Any]) -> bool:
         and all(type(record[name]) is int and record[name] > 0 for name in ("system_rows", "mix"))
         and cells & (cells - 1) == 0  # all leaves of the splits are on one level
         and 0 < n <= total
+        and (record["weights"] is None or _weigh_first(record["weights"], n))
         and bool(np.array_equal(np.sort(record["order"]), np.arange(n)))
         and starts[0] == 0
         and starts[-1] == n
         and bool((np.diff(starts) >= 0).all() and (record["scale"] > 0).all())
     )
+
+
+def _weigh_first(weights: Any, n: int) -> bool:
+    """Whether the first n weights are positive and the others zero."""
+    return bool((weights[:n] > 0).all() and (weights[n:] == 0).all())
 
 
 def _are_floats(array: Any, shape: tuple[int, ...], *, finite: bool = True) -> bool:
