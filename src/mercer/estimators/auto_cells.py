@@ -16,7 +16,7 @@ from mercer.estimators.local import CellSizes, LocalRidge
 from mercer.estimators.nystroem import NystroemRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
 from mercer.kernels import Kernel
-from mercer.local.cells import CellProblem, LocalFit
+from mercer.local.cells import LocalFit
 from mercer.local.search import WIDER, LocalCandidates
 from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
@@ -113,14 +113,7 @@ def _choose_kernels(
     """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first."""
     ends = tune_metrics(table, LOCAL, rng)
     order = sorted(range(len(ends)), key=lambda i: ends[i].value)
-    problem, parts = table.problem.centred(), dict[str, CellProblem]()
-
-    def cells_of(kernel: Kernel) -> CellProblem:
-        key = repr(kernel.set_params(width=np.asarray(kernel.tunable()["width"]) / np.max(kernel.tunable()["width"])))
-        if key not in parts:
-            parts[key] = sizes.problem(kernel, table.rows, problem)
-        return parts[key]
-
+    cells_of = sizes.by_metric(table.rows, table.problem.centred())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
     starts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -56,6 +57,19 @@ class CellSizes:
         cells = Partition.of(np.asarray(rows.values[:n] * scale), core)
         limits = limits_of(problem.Y[:n]) if cells.cells > 1 else None
         return CellProblem(rows, problem, cells, scale, self.system_rows, self.mix, splits, limits)
+
+    def by_metric(self, rows: Rows, problem: Problem, splits: Any = None) -> Callable[[Kernel], CellProblem]:
+        """A function from kernels to their cells, which kernels of proportional widths share."""
+        spreads, known = spread_of_columns(rows), dict[bytes, CellProblem]()
+
+        def cells_of(kernel: Kernel) -> CellProblem:
+            scale = inverse_widths(kernel, rows, spreads)
+            metric = np.round(np.log(scale / scale.max()), 9).tobytes()
+            if metric not in known:
+                known[metric] = self.problem(kernel, rows, problem, splits)
+            return known[metric]
+
+        return cells_of
 
 
 def limits_of(Y: Array) -> Array:

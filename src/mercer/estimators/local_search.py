@@ -20,10 +20,8 @@ from mercer.estimators.local import (
     LocalNumbers,
     LocalRidge,
     LocalRidgeClassifier,
-    spread_of_columns,
 )
 from mercer.kernels import Kernel
-from mercer.local.cells import CellProblem, inverse_widths
 from mercer.local.search import LocalCandidates, LocalPlan, tuned_kernels
 from mercer.selection.ladders import resolve_alphas, resolve_kernels, warn_of_scales
 from mercer.selection.scoring import resolve_scoring
@@ -79,17 +77,7 @@ class LocalSearch(LocalCore):
             self.folds_ = draw(self.cv, rows.values[place], targets.y, classifier=is_classifier(self), **how)
             splits = [Split(place[split.train], np.sort(place[split.test])) for split in self.folds_.splits]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        starts, spreads = self._starts(rows, problem, seed), spread_of_columns(rows)
-        parts: dict[bytes, CellProblem] = {}
-
-        def cells_of(kernel: Kernel) -> CellProblem:
-            """Cells of a kernel; the same for widths that differ by a factor."""
-            scale = inverse_widths(kernel, rows, spreads)
-            key = np.round(np.log(scale / scale.max()), 9).tobytes()
-            if key not in parts:
-                parts[key] = self._sizes().problem(kernel, rows, problem, splits)
-            return parts[key]
-
+        starts, cells_of = self._starts(rows, problem, seed), self._sizes().by_metric(rows, problem, splits)
         scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
         candidates = LocalCandidates(cells_of, targets.y[order], scoring, classes, seed, int(self.verbose))
         self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))

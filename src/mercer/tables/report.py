@@ -73,14 +73,9 @@ class EncoderReport(Shown):
         return head + "\n\n" + text_table(["column", "newly missing", "unseen category", "out of range"], lines)
 
     def warn(self, usual: int | None = None) -> None:
-        """Issue one warning, if anything is to report.
-
-        With `usual`, if more cells than that are out of range or missing, or more than one row in twenty has a category
-        that training did not have.
-        """
-        unseen = sum(each.unseen for each in self.columns)
-        cells = sum(each.outside + each.missing for each in self.columns) + (unseen if usual is None else 0)
-        if cells > (usual or 0) or 20 * unseen > self.rows:
+        """Issue one warning, if anything is to report; with `usual`, if more cells are out of range or missing."""
+        cells = sum(each.outside + each.missing + (each.unseen if usual is None else 0) for each in self.columns)
+        if cells > (usual or 0):
             names = ", ".join(repr(each.name) for each in self.columns[:5]) + (", ..." if self.columns[5:] else "")
             parts = {
                 "out of range": sum(each.outside for each in self.columns),
