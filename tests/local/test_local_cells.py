@@ -81,7 +81,7 @@ def test_held_out_predictions_equal_refits_with_the_same_partition(seed):
             tested = [place for place, split in enumerate(cells.splits) if row in split.test]
             if not tested:
                 continue
-            kept, held_out = cells.kept[tested[0]], fitted.held_out[tested[0], row]
+            kept, held_out = cells.train_marks[tested[0]], fitted.held_out[tested[0], row]
         size = np.abs(Y).max()
         assert np.abs(refit(case, row, kept) - held_out).max() < 1e-8 * size
         split = None if cells.splits is None else tested[0]

@@ -191,20 +191,9 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
         "Per class": (["class", "rows", "recall %", "precision %"], per)
     }
     told = np.array([labels.index(label) for label in said])  # not the most probable one where classes have weights
-    top, hit = shares[np.arange(len(told)), told], ~wrong
-    bins = np.minimum((top * _BINS).astype(int), _BINS - 1)
     tables["Calibration (probability of the predicted class, and how often it was right)"] = (
         ["probability", "rows", "mean predicted %", "% right"],
-        [
-            (
-                f"{b / _BINS:.1f} to {(b + 1) / _BINS:.1f}",
-                int(own.sum()),
-                100 * float(top[own].mean()),
-                100 * float(hit[own].mean()),
-            )
-            for b in range(_BINS)
-            if (own := bins == b).any()
-        ],
+        _calibration(shares[np.arange(len(told)), told], ~wrong),
     )
     if groups is not None:
         found = [
@@ -212,6 +201,21 @@ def _of_classes(model: TableModel, y: Array, predicted: Array, shares: Array, gr
         ]
         tables["Per group"] = ["group", "rows", "% wrong", "+-"], found
     return Scores(len(y), measures, notes, tables)
+
+
+def _calibration(chances: Array, right: Array) -> list[tuple[Any, ...]]:
+    """For each range of probabilities: how many rows, their mean probability, and the share that was right."""
+    bins = np.minimum((chances * _BINS).astype(int), _BINS - 1)
+    return [
+        (
+            f"{b / _BINS:.1f} to {(b + 1) / _BINS:.1f}",
+            int(own.sum()),
+            100 * float(chances[own].mean()),
+            100 * float(right[own].mean()),
+        )
+        for b in range(_BINS)
+        if (own := bins == b).any()
+    ]
 
 
 def _no_dust(value: float, size: float) -> float:

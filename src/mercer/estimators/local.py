@@ -241,7 +241,7 @@ class LocalModel(LocalCore):
 class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore[misc]
     """Predictions of numbers by models in cells, and how uncertain they are."""
 
-    def _shaped(self, table: Array) -> Array:
+    def _as_given(self, table: Array) -> Array:
         """A table with a column per target, or its column where y had one dimension."""
         return table[:, 0] if self._one_target else table
 
@@ -263,8 +263,8 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
             Only with `return_std`.
         """
         rows = self._rows(X)
-        values = self._shaped(self.fitted_.values(rows))
-        return (values, self._shaped(np.sqrt(self.fitted_.variance(rows)))) if return_std else values
+        values = self._as_given(self.fitted_.values(rows))
+        return (values, self._as_given(np.sqrt(self.fitted_.variance(rows)))) if return_std else values
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[Array, Array]:
         """Intervals that hold the target of a new row with about this probability.
@@ -286,7 +286,7 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         """
         confidence, rows = check_confidence(confidence), self._rows(X)
         values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, confidence)
-        return self._shaped(values - half), self._shaped(values + half)
+        return self._as_given(values - half), self._as_given(values + half)
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.

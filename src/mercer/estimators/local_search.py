@@ -111,7 +111,7 @@ class LocalSearch(LocalCore):
         """Largest difference between held-out predictions of a few rows and refits of their cells from raw rows."""
         fitted, gaps = self.fitted_, [0.0]
         for row in map(int, rng.permutation(len(fitted.cells.rows))[:_VERIFIED]):
-            splits = [None] if fitted.cells.splits is None else np.flatnonzero(fitted.cells.tested[:, row]).tolist()
+            splits = [None] if fitted.cells.splits is None else np.flatnonzero(fitted.cells.test_marks[:, row]).tolist()
             for split in splits:
                 held_out = fitted.held_out[row] if split is None else fitted.held_out[split, row]
                 gaps.append(float(np.abs(fitted.refit_row(row, split) - held_out).max()))

@@ -147,19 +147,19 @@ class CellProblem:
         return values if self.limits is None else np.clip(values, *self.limits)
 
     @cached_property
-    def asked(self) -> tuple[Array, Array, Array]:
+    def answer_order(self) -> tuple[Array, Array, Array]:
         """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
         cells, weights = self.partition.answers(np.asarray(self.rows.values * self.scale), self.mix)
         order = np.argsort(cells.ravel(), kind="stable")
         return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
 
-    def asked_rows(self, cell: int) -> Array:
+    def answered_rows(self, cell: int) -> Array:
         """Training rows that a cell answers, ascending."""
-        order, ends, weights = self.asked
+        order, ends, weights = self.answer_order
         return np.asarray(order[ends[cell] : ends[cell + 1]] // weights.shape[1])
 
     @cached_property
-    def kept(self) -> Array:
+    def train_marks(self) -> Array:
         """Which rows each split trains on (splits x n)."""
         found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
         for place, split in enumerate(self.splits or ()):
@@ -167,7 +167,7 @@ class CellProblem:
         return found
 
     @cached_property
-    def tested(self) -> Array:
+    def test_marks(self) -> Array:
         """Which rows each split predicts (splits x n)."""
         found = np.zeros((len(self.splits or ()), len(self.rows)), dtype=bool)
         for place, split in enumerate(self.splits or ()):
@@ -197,7 +197,7 @@ class CellProblem:
     @underflow_is_zero
     def solve(self, cell: int, kernel: Kernel, alphas: Sequence[float]) -> Iterator[CellSolution]:
         """For each alpha the coefficients of a cell, and its held-out predictions at the rows that it answers."""
-        mine = self.asked_rows(cell)
+        mine = self.answered_rows(cell)
         members = self.partition.system(cell, self.system_rows)
         inside = np.isin(members, mine)
         members = np.concatenate([members[~inside], np.sort(members[inside])])  # which can be left out from the end
@@ -242,17 +242,17 @@ class CellProblem:
         """
         left = _leave_out(A, alpha, problem)
         root = problem.root[:, None]
-        held_out = np.full((len(self.kept), len(mine), problem.Y.shape[1]), np.nan)
-        for place in np.flatnonzero(self.tested[:, mine].any(axis=1)):
-            new = np.flatnonzero(self.tested[place, mine])
-            kept = self.kept[place, members]
+        held_out = np.full((len(self.train_marks), len(mine), problem.Y.shape[1]), np.nan)
+        for place in np.flatnonzero(self.test_marks[:, mine].any(axis=1)):
+            new = np.flatnonzero(self.test_marks[place, mine])
+            kept = self.train_marks[place, members]
             out, rest = np.flatnonzero(~kept), members
             E = None if len(out) > len(members) // 2 else left.residuals([out])[0]
             if E is not None:
                 a, b = left.without(out, E)
                 model = root * a, b
             else:
-                rest = self.partition.system(cell, self.system_rows, ~self.kept[place])
+                rest = self.partition.system(cell, self.system_rows, ~self.train_marks[place])
                 model = self.refit(kernel, alpha, rest)
             held_out[place, new] = self.values(kernel, mine[new], rest, model)
         return CellSolution(members, root * left.a, left.b, self.clip(held_out), left.condition)
@@ -319,11 +319,11 @@ class LocalFit:
         solutions: dict[int, CellSolution] = {}
 
         def solve(cell: int) -> None:
-            mine, system = cells.asked_rows(cell), cells.partition.system(cell, cells.system_rows)
+            mine, system = cells.answered_rows(cell), cells.partition.system(cell, cells.system_rows)
             old = None if before is None else before.solutions[cell]
             if (
                 before is not None and old is not None and len(old.held_out) == len(mine)
-                and np.array_equal(before.cells.asked_rows(cell), mine)
+                and np.array_equal(before.cells.answered_rows(cell), mine)
                 and np.array_equal(np.sort(old.members), np.sort(system))
             ):  # fmt: skip
                 solutions[cell] = old
@@ -345,7 +345,7 @@ class LocalFit:
 
         NaN for rows that a split does not test.
         """
-        order, _, weights = self.cells.asked
+        order, _, weights = self.cells.answer_order
         axis = 0 if self.cells.splits is None else 1
         parts = np.concatenate([solution.held_out for solution in self.solutions], axis=axis)
         answers = np.empty_like(parts)
@@ -368,7 +368,7 @@ class LocalFit:
         if split is None:
             out[row] = True
         else:
-            out = ~cells.kept[split]
+            out = ~cells.train_marks[split]
         answers, weights = cells.partition.answers(cells.rows.values[[row]] * cells.scale, cells.mix)
         total = np.zeros(cells.problem.Y.shape[1])
         for cell, weight in zip(answers[0], weights[0], strict=True):

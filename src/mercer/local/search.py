@@ -86,7 +86,7 @@ class LocalCandidates:
         """Held-out scores of a kernel with each alpha on its sample of cells, relative to the reference there."""
         cells = self.cells_of(kernel)
         count = cells.partition.cells
-        asked = np.flatnonzero(np.diff(cells.asked[1]))  # ties may leave cells that answer no row
+        asked = np.flatnonzero(np.diff(cells.answer_order[1]))  # ties may leave cells that answer no row
         drawn = np.random.default_rng(self.seed).permutation(asked)
         some = drawn[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
         found: dict[int, list[Array]] = {}
@@ -95,7 +95,7 @@ class LocalCandidates:
             found[cell] = [solution.held_out for solution in cells.solve(cell, kernel, alphas)]
 
         run(solve, some)
-        rows = np.concatenate([cells.asked_rows(cell) for cell in some])
+        rows = np.concatenate([cells.answered_rows(cell) for cell in some])
         tables = [np.concatenate([found[cell][place] for cell in some], axis=-2) for place in range(len(alphas))]
         scores = [self.score(cells, rows, table) for table in tables]
         if self.reference is not None:
