@@ -163,6 +163,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
         return model, judged
     shared = [encoding_words(table)]
     shared += [] if table.target.task == "classification" else ["the mean and standard deviation of the target"]
+    shared += ["the widths and alphas of the kernels"] if model.in_cells else []
     return model, replace(judged, from_all_rows=tuple(shared))
 
 
