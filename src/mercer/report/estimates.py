@@ -53,8 +53,9 @@ def estimates(facts: Facts) -> list[Estimate]:
         worth = f"{judged.how[0].upper()}{judged.how[1:]}. Quote this number."
         found.append(Estimate("Out-of-sample", judged.error, outer, worth, quoted=True))
     else:
+        seen = "widths and alphas" if "widths tuned on rows of all folds" in judged.naive_how else "only the weights"
         worth = (
-            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_corrected(facts)}; only the weights of the kernels "
+            f"{judged.naive_how[0].upper()}{judged.naive_how[1:]}{_corrected(facts)}; {seen} of the kernels "
             "were fitted to these rows. Quote this number."
         )
         found.append(Estimate("Out-of-sample (estimated)", judged.error, outer, worth, quoted=True))
