@@ -1,12 +1,15 @@
 """Weights, groups, the error estimate and the signal of the automatic models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.errors import InputError
 from mercer.estimators.auto_evaluation import growth, paired, signal
-from mercer.tuning.committee import Committee
+from mercer.kernels import Laplacian
+from mercer.tuning.committee import Committee, Member
 from remembered import fitted
 
 pytestmark = pytest.mark.slow
@@ -138,6 +141,18 @@ def test_groups_are_held_out_whole_where_members_are_fitted_to_many_rows(rng, mo
 
 def committee(left_out, in_folds):
     return Committee([], [], np.zeros((30, 1)), np.zeros(30, int), 30, [], left_out=left_out, in_folds=in_folds)
+
+
+def test_many_tuned_widths_make_the_leave_one_out_error_less_believed():
+    def with_widths(count):
+        found = committee(np.full((30, 1), 3.0), np.full((30, 1), 4.0))
+        return replace(
+            found, members=[Member("m", Laplacian(np.arange(1.0, count + 1)), 1.0, 1.0, 1.0, "converged", [])]
+        )
+
+    assert growth(with_widths(3)).tolist() == [0.75]
+    assert 0.75 < growth(with_widths(15))[0] < 1.0
+    assert growth(with_widths(40)).tolist() == [1.0]
 
 
 def test_growth_is_the_ratio_of_errors_and_never_above_one():

@@ -17,6 +17,7 @@ SIGNAL = 2.0  # z above which a model is better than the baseline
 _RANKED = 1e-3  # p of a rank correlation that is told beside a model that is not better by squared errors
 _UNSTABLE, _LARGE = 1.5, 20  # ratio of the errors of folds that is told; rows of a fold from which on it is
 _FEW_ROWS = 60  # rows, or groups of them: standard errors are multiplied by sqrt(1 + 60 / n)
+_WIDTHS_PER_ROW = 0.1  # tuned widths for each row, up to which the leave-one-out error with them is believed
 _FEW = 30  # rows below which the error is not corrected for the number of rows
 _SMALL = 1e-6  # gains of less than this share of the baseline's loss are rounding
 
@@ -133,12 +134,24 @@ def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[A
     return unit * error, unit * spread / np.maximum(2 * error, 1e-300)
 
 
+def trust_in_tuned(committee: Committee) -> float:
+    """How far the leave-one-out error of tuned widths is believed: 1 up to a width for ten rows, 0 from one for each.
+
+    Linear targets of 250 rows, errors estimated over true ones, without and with it: 100 columns .93 and .97, 300
+    columns .80 and 1.01.
+    """
+    widths = [np.unique(member.kernel.tunable().get("width", 1.0)) for member in committee.members]
+    share = max((len(each) for each in widths), default=1) / max(len(committee.held_out), 1)
+    return float(np.clip((1.0 - share) / (1.0 - _WIDTHS_PER_ROW), 0.0, 1.0))
+
+
 def growth(committee: Committee, fold: int | None = None) -> Array | float:
     """Ratio of the leave-one-out error to the error of the folds, of each target, parameters as tuned on all rows.
 
     It is how much the error falls from the training rows of a fold to all rows: at most to one half, and 1 for fewer
     than 30 rows, of which parameters can be tuned to any ratio. 1 where it was not computed. Known of m of n rows,
-    its logarithm is multiplied by sqrt(m / n): learning curves get flatter. With `fold`, that of its rows alone.
+    its logarithm is multiplied by sqrt(m / n): learning curves get flatter. Widths that are tuned on all rows make the
+    leave-one-out error too small if they are many (`trust_in_tuned`). With `fold`, that of its rows alone.
     """
     if committee.left_out is None or committee.in_folds is None or len(committee.left_out) < _FEW:
         return 1.0
@@ -146,7 +159,7 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
     rows = slice(None) if fold is None or not known else committee.folds == fold
     all_rows, folds = (np.sqrt(np.mean(each[rows] ** 2, axis=0)) for each in (committee.left_out, committee.in_folds))
     ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
-    flatter = math.sqrt(len(committee.left_out) / len(committee.held_out))
+    flatter = math.sqrt(len(committee.left_out) / len(committee.held_out)) * trust_in_tuned(committee)
     return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0) ** flatter)
 
 
