@@ -33,6 +33,7 @@ from mercer.solvers.lapack import potrf, potri, potrs
 from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
 from mercer.solvers.problem import Problem, taken
 
+_WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
 ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
 
 
@@ -380,18 +381,23 @@ class LocalFit:
             total += weight * cells.clip(cells.values(self.kernel, np.array([row]), rest, model)[0])
         return total + cells.problem.centre
 
-    def _mean_answer(self, X: Array, answer: Callable[[int, Rows], Array]) -> Array:
-        """The weighted mean of what cells answer, from a function of a cell and new rows, side by side."""
+    def _mean_answer(self, X: Array, answer: Callable[[int, Rows], Array], *, factors: bool = False) -> Array:
+        """The weighted mean of what cells answer, from a function of a cell and new rows.
+
+        `factors`: whether each answer takes a factor, which is worth a thread.
+        """
         cells, weights = self.cells.partition.answers(X * self.cells.scale, self.cells.mix)
         order = np.argsort(cells.ravel(), kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(cells.ravel()[order])) + 1) if len(order) else []
         answers = np.empty((cells.size, self.cells.problem.Y.shape[1]))
 
-        def work(part: Array) -> None:
-            new = Rows(X[part // cells.shape[1]], self.cells.rows.names)
-            answers[part] = answer(int(cells.ravel()[part[0]]), new)
+        def work(several: slice) -> None:
+            for part in parts[several]:
+                new = Rows(X[part // cells.shape[1]], self.cells.rows.names)
+                answers[part] = answer(int(cells.ravel()[part[0]]), new)
 
-        run(work, parts)
+        small = not factors and cells.size * self.cells.system_rows < _WORTH_A_THREAD * len(parts)
+        run(work, [slice(None)] if small else blocks(len(parts), 1))
         return np.asarray((answers.reshape(*cells.shape, -1) * weights[..., None]).sum(axis=1))
 
     @underflow_is_zero
@@ -420,7 +426,7 @@ class LocalFit:
                 found[block] = solved.variance(own, k)[:, None] * prior
             return found
 
-        return self._mean_answer(X, answer)
+        return self._mean_answer(X, answer, factors=True)
 
     def interval_widths(self, X: Array, confidence: float) -> Array:
         """Half-widths at new rows (m x t): the quantile of the absolute residuals around them.
