@@ -17,7 +17,7 @@ from mercer.estimators.nystroem import NystroemRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
 from mercer.kernels import Kernel
 from mercer.local.cells import LocalFit
-from mercer.local.search import WIDER, LocalCandidates
+from mercer.local.search import LocalCandidates, wider_starts
 from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
 from mercer.tuning.committee import (
@@ -116,12 +116,7 @@ def _choose_kernels(
     cells_of = sizes.by_metric(table.rows, table.problem.centred())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
-    starts = [
-        (ends[i].kernel.set_params(width=wider * np.asarray(ends[i].kernel.tunable()["width"])), ends[i].alpha)
-        for i in order
-        for wider in WIDER
-    ]
-    candidates.search(starts, None)
+    candidates.compare([start for i in order for start in wider_starts(ends[i])], None)
     best = []
     for i in order:
         alike = [each for each in candidates.tried if _family(each[0]) == _family(ends[i].kernel)]

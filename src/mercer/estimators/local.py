@@ -22,24 +22,18 @@ from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.insight.intervals import Coverage, check_confidence
 from mercer.kernels import Kernel
-from mercer.local.cells import CellProblem, LocalFit, inverse_widths
+from mercer.local.cells import CellProblem, LocalFit, inverse_widths, spread_of_columns
 from mercer.local.partition import Partition
 from mercer.local.search import LocalPlan
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
-from mercer.selection.ladders import column_spreads, warn_of_scales
+from mercer.selection.ladders import warn_of_scales
 from mercer.selection.removals import label_numbers
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem, taken
 from mercer.text import Text, counted, rounded, summary_below
 
 _MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
-
-
-def spread_of_columns(rows: Rows) -> Array:
-    """The spread of each column, 1 for a single one."""
-    spreads = column_spreads(rows)
-    return np.ones(rows.width) if spreads is None else spreads
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.folds import Split, draw
+from mercer.data.folds import Folds, Split, draw
 from mercer.data.rows import Array, Rows, Seed
 from mercer.estimators.base import listed_kernels, store
 from mercer.estimators.local import (
@@ -72,9 +72,9 @@ class LocalSearch(LocalCore):
         rows, problem, targets, order = self.prepare(X, y, sample_weight)
         place, splits = np.argsort(order), None
         classes = None if targets.classes is None else replace(targets.classes, numbers=targets.classes.numbers[order])
-        if self.cv is not None or groups is not None:
-            how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-            self.folds_ = draw(self.cv, rows.values[place], targets.y, classifier=is_classifier(self), **how)
+        folds = self._folds(rows.values[place], targets.y, groups)
+        if folds is not None:
+            self.folds_ = folds
             splits = [Split(place[split.train], np.sort(place[split.test])) for split in self.folds_.splits]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         starts, cells_of = self._starts(rows, problem, seed), self._sizes().by_metric(rows, problem, splits)
@@ -90,6 +90,13 @@ class LocalSearch(LocalCore):
             self.verified_ = self._verify(np.random.default_rng(seed))
         self._words = self._describe()
         return self
+
+    def _folds(self, X: Array, y: Array, groups: Any) -> Folds | None:
+        """The splits, in the order of rows as given; None for leave-one-out of single rows."""
+        if self.cv is None and groups is None:
+            return None
+        how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        return draw(self.cv, X, y, classifier=is_classifier(self), **how)
 
     def _by_repeat(self, order: Array) -> Array:
         """Held-out predictions of all rows for each repeat."""
@@ -140,14 +147,12 @@ class LocalSearch(LocalCore):
         LocalPlan
         """
         model = copy.copy(self)  # so that nothing looks fitted that is not
-        rows, problem, targets, _ = model.prepare(X, y, sample_weight)
+        rows, problem, targets, order = model.prepare(X, y, sample_weight)
         tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
         kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
         candidates = kernels * (6 if self.alphas is None else np.size(self.alphas))
-        splits = 0
-        if self.cv is not None or groups is not None:
-            how = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
-            splits = len(draw(self.cv, rows.values, targets.y, classifier=is_classifier(self), **how).splits)
+        folds = self._folds(rows.values[np.argsort(order)], targets.y, groups)
+        splits = 0 if folds is None else len(folds.splits)
         return LocalPlan.of(len(rows), rows.width, problem.Y.shape[1], self._sizes(), candidates, splits)
 
     @property

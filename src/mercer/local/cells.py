@@ -25,6 +25,7 @@ from mercer.kernels.views import On
 from mercer.local.partition import Partition
 from mercer.runtime import run
 from mercer.selection.candidate import weigh
+from mercer.selection.ladders import column_spreads
 from mercer.solvers import DualSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.dual import Eigendecomposition
@@ -35,6 +36,12 @@ from mercer.solvers.problem import Problem, taken
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
 ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
+
+
+def spread_of_columns(rows: Rows) -> Array:
+    """The spread of each column, 1 for a single one."""
+    spreads = column_spreads(rows)
+    return np.ones(rows.width) if spreads is None else spreads
 
 
 def inverse_widths(kernel: Kernel, rows: Rows, otherwise: Array) -> Array:

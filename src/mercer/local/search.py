@@ -12,37 +12,37 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.local.cells import CellProblem, LocalFit
+from mercer.local.cells import CellProblem, LocalFit, spread_of_columns
 from mercer.runtime import run, thread_count
 from mercer.runtime.memory import readable
 from mercer.runtime.progress import Progress, duration
-from mercer.selection.ladders import column_spreads
 from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.problem import Problem
 from mercer.text import Shown
 from mercer.tuning.alphas import downhill
 from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
-from mercer.tuning.descent import least_alpha
+from mercer.tuning.descent import Descent, least_alpha
 
 _SHARE, _FEWEST = 0.03, 12  # of the cells that candidates are compared on, and how many at least
-WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
+_WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
 _RATE = 20e9  # flops a second of one thread, in systems of some hundred rows
 
 
 def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
     """Kernels with a width per column, tuned on a sample of rows, and their alphas, best first; also twice as wide."""
-    spreads = column_spreads(rows)
-    spreads = np.ones(rows.width) if spreads is None else spreads
+    spreads = spread_of_columns(rows)
     size = np.maximum(np.sqrt(np.mean(problem.Y**2, axis=0)), 1e-300)
     scaled = Rows(np.asarray(rows.values / spreads), rows.names)
     table = TrainingTable(scaled, Problem(problem.Y / size, problem.weights, intercept=True), list(range(rows.width)))
     ends = sorted(tune_metrics(table, LOCAL, np.random.default_rng(seed)), key=lambda end: end.value)
-    found = []
-    for end in ends:
-        width = np.broadcast_to(np.asarray(end.kernel.tunable()["width"]), rows.width) * spreads
-        found += [(end.kernel.set_params(width=wider * width), end.alpha) for wider in WIDER]
-    return found
+    return [start for end in ends for start in wider_starts(end, spreads)]
+
+
+def wider_starts(end: Descent, spreads: Array | float = 1.0) -> list[tuple[Kernel, float]]:
+    """A tuned kernel on columns in units of `spreads`, with its widths and twice these, and its alpha."""
+    width = np.asarray(end.kernel.tunable()["width"]) * spreads
+    return [(end.kernel.set_params(width=wider * width), end.alpha) for wider in _WIDER]
 
 
 @dataclass(eq=False)
@@ -116,7 +116,14 @@ class LocalCandidates:
         return float(np.mean(scores[~np.isnan(scores)])) if not np.isnan(scores).all() else math.nan
 
     def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> LocalFit:
-        """The best kernel and alpha in all cells: of the alphas given, or downhill from where each kernel begins."""
+        """The best candidate, solved in all cells."""
+        self.compare(starts, alphas)
+        best, alpha, _ = self._best()
+        found = self.reference
+        return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
+
+    def compare(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> None:
+        """Score kernels with the alphas given, or downhill from the alpha that each begins with."""
         progress = Progress("comparing candidates", len(starts), self.verbose)
         for kernel, start in starts:
             if alphas is not None:
@@ -130,9 +137,6 @@ class LocalCandidates:
                 pair = score, self.score_of(self.reference)
                 self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
             progress.step()
-        best, alpha, _ = self._best()
-        found = self.reference
-        return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
