@@ -54,7 +54,7 @@ def peers() -> dict:
     try:
         from catboost import CatBoostRegressor
 
-        found["CatBoost"] = CatBoostRegressor(verbose=0, thread_count=2, random_seed=0)
+        found["CatBoost"] = CatBoostRegressor(verbose=0, thread_count=2, random_seed=0, allow_writing_files=False)
     except ModuleNotFoundError:
         print("CatBoost is not installed: make bench installs it.")
     features = Nystroem(n_components=1000, random_state=0)
