@@ -273,7 +273,7 @@ class Moments:
         diagonal = np.linalg.norm(root, axis=0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # of features that were summed as such, each was rounded by itself
-            summed = diagonal if self.side.whitened else np.sqrt(np.abs(np.einsum("ij,ik,kj->j", root, C, root)))
+            summed = diagonal if self.side.whitened else np.sqrt(np.abs(np.einsum("ij,ij->j", root, C @ root)))
             # sums less those of the mean were rounded before the mean was subtracted
             before = np.sqrt(system.before) if self.intercept else np.zeros(r)
             noise = np.random.default_rng(0).normal(size=(r, 1, _DRAWS))
