@@ -36,6 +36,7 @@ def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
         "committee": False,
         "copies": None,
         "encoder": None,
+        "extra": None,
         "random_state": 3,
         "time_budget": None,
         "verbose": 0,

@@ -26,6 +26,7 @@ from mercer.estimators.auto_evaluation import (
     stability_words,
     tuning_factor,
 )
+from mercer.estimators.auto_extra import ExtraWork, refuse_extra
 from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
@@ -73,6 +74,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     encoder : TableEncoder, default=None
         How columns are read, such as ``TableEncoder(kinds={"year": "category"})``. A copy of it is fitted to the
         table, and again in every fold of `evaluate`; None detects the kind of every column.
+    extra : list of estimators, default=None
+        Regressors of your own, such as ``[CatBoostRegressor(verbose=0)]`` or a pipeline, that join the committee: each
+        is fitted without every fold and to all rows, to the table as it is given, and weighted with the members.
     random_state : int, default=0
         Random seed of the folds.
     verbose : int, default=0
@@ -84,6 +88,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         The kind of each column, and how it becomes numbers.
     members_, models_ : list of Member, list of KernelRidge
         The committee.
+    extra_ : list of ExtraMember
+        Name, fitted model, weight and out-of-fold error of each estimator in `extra`.
     error_, error_standard_error_ : float, or ndarray of shape (n_targets,)
         Estimate of the root mean squared error on new rows: the out-of-fold error of members tuned without each fold,
         times the ratio of the leave-one-out error to the error of the same folds, both with the parameters tuned on
@@ -121,6 +127,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         log_target: bool = False,
         copies: bool | None = None,
         encoder: TableEncoder | None = None,
+        extra: Any = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -155,7 +162,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         validate(self)
         refuse_names(self, X, y)
         y = check_targets(self, y)
-        Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
+        table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)
         check_size(f"y of {type(self).__name__}", Y)
         self.baseline_ = self._one(Y.std(axis=0), y)
@@ -166,7 +173,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             Y = np.log(Y)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside)
+        targets = np.log(y) if self.log_target else y
+        extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
+        self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
         committee = self.committee_
         held, truth, clusters = committee.held_out, self._Y, committee.clusters
         factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
@@ -199,6 +208,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         if np.ndim(self.centre_):
             return np.asarray(np.mean((votes - Y) ** 2, axis=1))
         return np.asarray((self.in_units(votes) - self._targets(Y))[:, 0] ** 2)
+
+    def _extra_votes(self, model: Any, X: Any) -> Array:
+        values = np.asarray(model.predict(X), dtype=np.float64)
+        return (values.reshape(len(values), -1) - self.centre_) / self.scale_
 
     @staticmethod
     def _one(numbers: Array, y: Array) -> Any:
@@ -241,7 +254,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """
         Z = self._rows(X)
         if not return_std:
-            return self._out(self.in_units(self._votes(Z)))
+            return self._out(self.in_units(self._votes(Z, X)))
+        refuse_extra(self, "The standard deviation of predictions")
         votes, variance = self._cell_moments(Z) if self.in_cells else moments(self.members_, self.models_, Z)[:2]
         values, std = self.in_units(votes), self.scale_ * np.sqrt(variance)
         if hasattr(self, "log_factor_"):
@@ -250,7 +264,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def _cell_moments(self, Z: Array) -> tuple[Array, Array]:
         """The committee's values at encoded rows, and the variance of its members in cells and between them."""
-        votes, total, spread = self._votes(Z), 0.0, np.zeros((len(Z), self._Y.shape[1]))
+        votes, total, spread = self._votes(Z, None), 0.0, np.zeros((len(Z), self._Y.shape[1]))
         for member, model in zip(self.members_, self.models_, strict=True):
             if isinstance(model, LocalRidge):
                 off = model.fitted_.values(Z) - votes
@@ -295,6 +309,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         if self.in_cells and method != "residuals":
             must_be, got = "'residuals' for members in cells, beyond 8000 rows", repr(method)
             raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
+        if method != "residuals":
+            refuse_extra(self, f"method={method!r} of predict_interval")
         if method == "gaussian":
             bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
@@ -305,7 +321,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             problem = Problem(self._Y, weights, intercept=True)
             bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
-            bounds = by_residuals(self._votes(Z), *self.held_out_residuals(), confidence)
+            bounds = by_residuals(self._votes(Z, X), *self.held_out_residuals(), confidence)
         lower, upper = (self._out(self._targets(end)) for end in bounds)
         return lower, upper
 

@@ -21,6 +21,7 @@ from mercer.estimators.auto_evaluation import (
     paired,
     tuning_factor,
 )
+from mercer.estimators.auto_extra import ExtraWork
 from mercer.estimators.base import store
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.inputs import refuse_mixed_labels, refuse_names
@@ -55,12 +56,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         the dict. It changes the labels of `predict` and `error_`, not the fit.
     committee, time_budget, copies, encoder, random_state, verbose
         As for `AutoRegressor`.
+    extra : list of estimators, default=None
+        Classifiers of your own with `predict_proba` that join the committee, as for `AutoRegressor`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    encoder_, members_, models_
+    encoder_, members_, models_, extra_
         As for `AutoRegressor`.
     temperature_, costs_ : Temperature, ndarray of shape (n_classes,)
         How decision values become probabilities, and the cost of a wrong label by its true class.
@@ -94,6 +97,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         time_budget: float | None = None,
         copies: bool | None = None,
         encoder: TableEncoder | None = None,
+        extra: Any = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -124,10 +128,11 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         refuse_names(self, X, y)
         refuse_mixed_labels(y)
         y = _check_y(y, estimator=self)
-        Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
+        table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         self.classes_, numbers = class_numbers(y)
         refuse_one_class(type(self).__name__, self.classes_, np.bincount(numbers))
-        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside)
+        extra = ExtraWork(table, y, beside.weights, self._extra_votes)
+        used = self._fit_committee(Z, label_targets(numbers, len(self.classes_)), numbers, beside, extra)
         held_out, numbers = self.committee_.held_out, numbers[used]
         weights = part_of(beside.weights, used)
         self.temperature_ = Temperature.leaning(held_out, numbers, weights)
@@ -167,8 +172,14 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(temperature.logits(votes) + np.log(self.costs_))
 
+    def _extra_votes(self, model: Any, X: Any) -> Array:
+        known = np.asarray(model.predict_proba(X), dtype=np.float64)
+        shares = np.zeros((len(known), len(self.classes_)))  # a fold may lack a class
+        shares[:, np.searchsorted(self.classes_, model.classes_)] = known
+        return 2.0 * shares[:, 1:] - 1.0 if shares.shape[1] == 2 else shares
+
     def _odds(self, X: Any) -> Array:
-        votes = self._votes(self._rows(X))
+        votes = self._votes(self._rows(X), X)
         return self.weighted(self.temperature_, votes)
 
     def decision_function(self, X: Any) -> Array:
@@ -213,7 +224,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        votes = self._votes(self._rows(X))
+        votes = self._votes(self._rows(X), X)
         return self.temperature_.probabilities(votes)
 
     def summary(self) -> str:

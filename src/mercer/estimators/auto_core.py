@@ -28,6 +28,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_cells import fit_in_cells
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
+from mercer.estimators.auto_extra import ExtraMember, ExtraWork, check_extra
 from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
 from mercer.estimators.leakage import warn_of_leakage
 from mercer.estimators.local import LocalRidge
@@ -71,8 +72,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     tells: bool = True  # of columns that may leak and of rows unlike those of training
     copies: bool | None
     encoder: TableEncoder | None
+    extra: Any
     random_state: int
     verbose: int
+    extra_: list[ExtraMember]
     encoder_: TableEncoder
     committee_: Committee
     members_: list[Member]
@@ -90,8 +93,12 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Array, *given: Any) -> tuple[Array, Array, Beside]:
-        """The encoded table, targets, and weights, groups and times, without rows of weight 0; fits the encoder."""
+    def _prepare(self, X: Any, y: Array, *given: Any) -> tuple[Any, Array, Array, Beside]:
+        """The table as given and encoded, targets, and weights, groups and times, without rows of weight 0.
+
+        Fits the encoder.
+        """
+        check_extra(self)
         table = check_table(self, X, reset=True)
         refuse_lengths(table, y)
         beside = Beside.checked(self, len(y), *given)
@@ -108,7 +115,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if (latest := _latest(Z, beside.times)) is not None:
             self._latest = latest
         beside, self.copies_ = self._with_copies(Z, y, beside)
-        return Z, y, beside
+        return table, Z, y, beside
 
     def _with_copies(self, Z: Array, y: Array, beside: Beside) -> tuple[Beside, str]:
         """Copies of rows as groups, unless there are groups or times, and the sentence about it; empty without copies.
@@ -150,7 +157,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             raise InputError(sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} at one time"))
         return found
 
-    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside) -> Array:
+    def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
         """Tune the committee and fit its members to the encoded table; the rows that it was weighed on."""
         time_left = time_for_tuning(type(self).__name__, len(Z), self.time_budget)
         rng = np.random.default_rng(self.random_state)
@@ -171,6 +178,12 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             self.members_ = self.committee_.members
         else:
             self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
+        self.__dict__.pop("extra_", None)  # of a fit before
+        if self.extra:
+            self.committee_, self.extra_ = extra.join(
+                self.committee_, self.extra, Y, folds, self._weigh, self.verbose
+            )
+            self.members_ = self.committee_.members
         self._Y = Y[self.rows_used_]
         return self.rows_used_
 
@@ -214,22 +227,27 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
 
-    def _votes(self, Z: Array) -> Array:
-        """The committee's values at encoded rows (m x t)."""
+    def _votes(self, Z: Array, X: Any) -> Array:
+        """The committee's values (m x t) at encoded rows, which the estimators in `extra` see as given."""
         votes = [
             member.weight * np.reshape(model.predict(Z), (len(Z), -1))
             for member, model in zip(self.members_, self.models_, strict=True)
         ]
+        votes += [each.weight * self._extra_votes(each.model, X) for each in getattr(self, "extra_", ()) if each.weight]
         return np.asarray(sum(votes))
+
+    def _extra_votes(self, model: Any, X: Any) -> Array:
+        """Predictions of an estimator in `extra` on the scale of the committee's targets (m x t)."""
+        raise NotImplementedError
 
     # -- words ------------------------------------------------------------------------------------
 
     def relevance(self) -> dict[str, float]:
         """By how much the error on held-out rows rises when a column is permuted among them; largest first.
 
-        In units of `error_`; for several targets in their standard deviations. The members are fitted again without
-        each fold, to at most 600 rows drawn at random, fewer of a table with many columns. Columns that tell the same
-        share their relevance; below 0 is chance.
+        In units of `error_`; for several targets in their standard deviations. The kernel members, without estimators
+        in `extra`, are fitted again without each fold, to at most 600 rows drawn at random, fewer of a table with many
+        columns. Columns that tell the same share their relevance; below 0 is chance.
 
         Returns
         -------
@@ -254,6 +272,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """The members fitted to some rows without each fold, as they were tuned without it if that is known."""
         committee, weights = self.committee_, part_of(self.models_[0].fitted_.weights, rows)
         shares = np.array([member.weight for member in self.members_])
+        shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1.0 / len(shares))
         parts = []
         for fold in np.unique(committee.folds[some]):
             train, test = some[committee.folds[some] != fold], some[committee.folds[some] == fold]
@@ -281,6 +300,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         rows = [
             ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", m.status, ", ".join(m.bounds)]
             for m in self.committee_.tried
+        ]
+        rows += [
+            ["->" * (m.weight > 0), m.name, f"{m.weight:.2f}", f"{m.error * unit:.4g}", "as given", ""]
+            for m in getattr(self, "extra_", ())
         ]
         return text_table(["", "member", "weight", self._error_words(), "tuning", "on a bound"], rows)
 

@@ -151,7 +151,8 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
     It is how much the error falls from the training rows of a fold to all rows: at most to one half, and 1 for fewer
     than 30 rows, of which parameters can be tuned to any ratio. 1 where it was not computed. Known of m of n rows,
     its logarithm is multiplied by sqrt(m / n): learning curves get flatter. Widths that are tuned on all rows make the
-    leave-one-out error too small if they are many (`trust_in_tuned`). With `fold`, that of its rows alone.
+    leave-one-out error too small if they are many (`trust_in_tuned`). It is known of the kernel members alone, and
+    counts with their weight. With `fold`, that of its rows alone.
     """
     if committee.left_out is None or committee.in_folds is None or len(committee.left_out) < _FEW:
         return 1.0
@@ -160,6 +161,7 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
     all_rows, folds = (np.sqrt(np.mean(each[rows] ** 2, axis=0)) for each in (committee.left_out, committee.in_folds))
     ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
     flatter = math.sqrt(len(committee.left_out) / len(committee.held_out)) * trust_in_tuned(committee)
+    flatter *= min(1.0, sum(member.weight for member in committee.members))
     return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0) ** flatter)
 
 

@@ -25,6 +25,7 @@ from mercer.estimators import (
     KernelRidgeClassifierCV,
     KernelRidgeCV,
 )
+from mercer.estimators.auto_extra import refuse_extra
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.pipelines import column_names, fitting_columns, split_pipeline
 from mercer.inference.changes import Change, System, encoded_changes, plain_changes, recentre, transformed_changes
@@ -163,6 +164,7 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
     """Weights and fits of a committee, a search or a model, and (offset, scale) of their weighted sum."""
     if isinstance(model, _COMMITTEES):
         check_is_fitted(model, "models_")
+        refuse_extra(model, "An effect or influence")
         scale, start = np.max(getattr(model, "scale_", 1.0)), np.max(getattr(model, "centre_", 0.0))
         if model.in_cells:
             n = len(model.models_[0].X_fit_)

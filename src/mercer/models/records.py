@@ -243,6 +243,8 @@ def check_model(model: Any) -> None:
         raise InputError(sentence("A model to save", f"one of {', '.join(CLASSES)}", name))
     if isinstance(model, TableModel):
         check_model(model.model)
+    if getattr(model, "extra", None):
+        raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
     try:
         for each in KEPT[name]:
             attribute(model, each)

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from mercer.data.checks import keyword_hints
+from mercer.estimators.auto_extra import refuse_extra
 from mercer.report.data import Origin
 from mercer.report.facts import gather
 from mercer.report.subject import subject_of
@@ -67,6 +68,7 @@ def write_report(
     from mercer.runtime.disk import check_path, write_whole
 
     place = check_path(path, "report")
+    refuse_extra(model, "The report")
     subject = subject_of(model, X, y, target=target, weights=sample_weight, groups=groups)
     text = page(gather(subject, evaluation, origin or Origin()))
     write_whole(place, [text.encode("utf-8", "replace")], "report")
