@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refusal
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -13,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 import mercer
 from mercer import AutoClassifier, AutoRegressor, TableEncoder, marginal_effects
 from mercer.report import write_report
+from refusals import refusal
 
 
 def steps(n=150, seed=0):

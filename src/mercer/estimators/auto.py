@@ -211,7 +211,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def _extra_votes(self, model: Any, X: Any) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
-        return (values.reshape(len(values), -1) - self.centre_) / self.scale_
+        return np.asarray((values.reshape(len(values), -1) - self.centre_) / self.scale_)
 
     @staticmethod
     def _one(numbers: Array, y: Array) -> Any:
@@ -297,7 +297,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence : float, default=0.9
             Between 0 and 1.
         method : {"residuals", "jackknife+", "cv+", "gaussian"}, default="residuals"
-            See above. Beyond 8000 rows members are in cells, and `residuals` is the only method.
+            See above. Beyond 5000 rows members are in cells, and `residuals` is the only method.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
         if self.in_cells and method != "residuals":
-            must_be, got = "'residuals' for members in cells, beyond 8000 rows", repr(method)
+            must_be, got = "'residuals' for members in cells, beyond 5000 rows", repr(method)
             raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
         if method != "residuals":
             refuse_extra(self, f"method={method!r} of predict_interval")

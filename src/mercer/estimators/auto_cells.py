@@ -13,13 +13,14 @@ from mercer.data.folds import Split
 from mercer.data.rows import Array
 from mercer.errors import MercerWarning
 from mercer.estimators.local import CellSizes, LocalRidge
-from mercer.estimators.nystroem import NystroemRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import blocks
 from mercer.local.cells import LocalFit
-from mercer.local.search import LocalCandidates, wider_starts
+from mercer.local.search import LocalCandidates
 from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
+from mercer.solvers.landmarks import Features
 from mercer.tuning.committee import (
     LOCAL,
     Committee,
@@ -31,10 +32,12 @@ from mercer.tuning.committee import (
     weigh_members,
 )
 
-_SMALL_CORES = 20_000  # rows up to which cores have 128 rows; beyond, 256, which takes half the time for each row
-_WORSE = 1.2  # times the least squared error: kernels beyond it are not solved in folds
-_MOST_MEMBERS = 3  # in cells
+_SYSTEMS = 1024, 2560  # rows of a system, at least and at most; candidates are compared on the smallest
+_SQUARES = 3e10  # n times the square of the rows of a system
+_WORSE = 1.1  # times the least squared error: kernels beyond it are not solved in folds
+_ROUGH = 1.0  # smoothness nu of Matern kernels above which they are smooth; one of each sort is a member
 _LANDMARKS = 500
+_BLOCK = 20_000  # rows whose features are held at once
 
 
 def fit_in_cells(
@@ -49,8 +52,9 @@ def fit_in_cells(
     """A committee of models in cells and of one on landmarks, and the models themselves.
 
     Kernels with a width per column are tuned on at most 1200 rows. Widths and alpha in cells are chosen by the
-    leave-one-out error of some cells. The best three kernels are solved in all cells, with every fold left out in
-    closed form; the model on landmarks is refitted without each fold. Weights come from these predictions.
+    leave-one-out error of some cells. The best kernels of each sort are solved in all cells, with every fold left out
+    in closed form; the model on landmarks is solved without each fold from its sums. Weights come from these
+    predictions.
 
     Parameters
     ----------
@@ -68,9 +72,9 @@ def fit_in_cells(
         1: progress.
     """
     held, Y, count = np.flatnonzero(folds >= 0), table.problem.Y, int(folds.max()) + 1
-    sizes = CellSizes(core_rows=128 if len(Y) <= _SMALL_CORES else 256, system_rows=1024, mix=1)
+    sizes = cell_sizes(len(Y))
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
-    chosen = _choose_kernels(table, sizes, rng, verbose)[: 1 if single else _MOST_MEMBERS]
+    chosen = _choose_kernels(table, rng, verbose)[: 1 if single else None]
     progress = Progress("fitting members in cells", len(chosen) + (not single), verbose)
     names, models, held_out = [], [], []
     for name, kernel, alpha in chosen:
@@ -84,7 +88,7 @@ def fit_in_cells(
         held_out.append(fitted.residuals[held] + Y[held])
         progress.step()
     if not single:
-        landmarks, values = _on_landmarks(table, chosen[0][1], splits)
+        landmarks, values = _on_landmarks(table, chosen[0][1], folds)
         names.append(f"{chosen[0][0]}, on landmarks")
         models.append(landmarks)
         held_out.append(values[held])
@@ -107,43 +111,73 @@ def fit_in_cells(
     return committee, [models[i] for i in keep]
 
 
-def _choose_kernels(
-    table: TrainingTable, sizes: CellSizes, rng: np.random.Generator, verbose: int
-) -> list[tuple[str, Kernel, float]]:
-    """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first."""
+def cell_sizes(n: int) -> CellSizes:
+    """Sizes of the cells of a member with n rows, a quarter of each system its core.
+
+    Larger systems predict better. They have as many rows as keep the time of a member, n s^3 / c, about the same up to
+    29 000 rows; beyond, 1024 rows, and the time grows with n.
+
+    Examples
+    --------
+    >>> from mercer.estimators.auto_cells import cell_sizes
+    >>> [cell_sizes(n).system_rows for n in (5000, 10_000, 20_000, 40_000)]
+    [2432, 1728, 1216, 1024]
+    """
+    rows = int(np.clip(math.sqrt(_SQUARES / n), *_SYSTEMS)) // 64 * 64
+    return CellSizes(core_rows=rows // 4, system_rows=rows, mix=1)
+
+
+def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int) -> list[tuple[str, Kernel, float]]:
+    """Name, kernel and alpha of the tuned kernels that are nearly as good in cells as the best one, best first.
+
+    At most one of each sort: of absolute differences, rough, smooth. Kernels of one sort make the same errors.
+    """
     ends = tune_metrics(table, LOCAL, rng)
-    order = sorted(range(len(ends)), key=lambda i: ends[i].value)
-    cells_of = sizes.by_metric(table.rows, table.problem.centred())
+    cells_of = CellSizes(_SYSTEMS[0] // 4, _SYSTEMS[0], mix=1).by_metric(table.rows, table.problem.centred())
     scoring = resolve_scoring(None, classifier=False)
     candidates = LocalCandidates(cells_of, table.problem.Y, scoring, None, int(rng.integers(2**31)), verbose)
-    candidates.compare([start for i in order for start in wider_starts(ends[i])], None)
-    best = []
-    for i in order:
-        alike = [each for each in candidates.tried if _family(each[0]) == _family(ends[i].kernel)]
-        kernel, alpha, score = max(alike, key=lambda each: -math.inf if math.isnan(each[2]) else each[2])
-        best.append((-score, LOCAL[i].name, kernel, alpha))
-    best.sort(key=lambda each: each[0])
-    most = _WORSE * max(best[0][0], 0.0)
-    return [
-        (name, kernel, alpha) for place, (error, name, kernel, alpha) in enumerate(best) if not place or error <= most
+    found = candidates.compare_tuned([(end.kernel, end.alpha) for _, end in ends])
+    best = [
+        (-score, recipe.name, kernel, alpha) for (recipe, _), (kernel, alpha, score) in zip(ends, found, strict=True)
     ]
+    chosen: dict[tuple[type, bool], tuple[str, Kernel, float]] = {}
+    for error, name, kernel, alpha in sorted(best, key=lambda each: each[0]):
+        kind = type(kernel), getattr(kernel, "nu", 0.0) > _ROUGH
+        if not chosen or (error <= _WORSE * max(min(best)[0], 0.0) and kind not in chosen):
+            chosen[kind] = name, kernel, alpha
+    return list(chosen.values())
 
 
-def _family(kernel: Kernel) -> tuple[type, Any]:
-    return type(kernel), getattr(kernel, "nu", None)
-
-
-def _on_landmarks(table: TrainingTable, kernel: Kernel, splits: list[Split]) -> tuple[Any, Array]:
-    """A model of all rows on the features of landmarks, and its predictions of rows that splits leave out."""
+def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[Any, Array]:
+    """A model of all rows on the features of landmarks, and its predictions of each fold by the other rows."""
     X, Y, weights = table.rows.values, table.problem.Y, table.problem.weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)
         search = NystroemRidgeCV([kernel], cv=5, landmarks=_LANDMARKS, fit_intercept=True)
-        search.fit(X, Y, sample_weight=weights)
-        model, values = search.best_estimator_, np.full(Y.shape, np.nan)
-        for split in splits:
-            part = None if weights is None else weights[split.train]
-            without = NystroemRidge(search.alpha_, kernel=kernel, landmarks=model.landmarks_, fit_intercept=True)
-            without.fit(X[split.train], Y[split.train], sample_weight=part)
-            values[split.test] = np.reshape(without.predict(X[split.test]), (len(split.test), -1))
+        model = search.fit(X, Y, sample_weight=weights).best_estimator_
+    features, numbers = Features.of(kernel, model.landmarks_), np.unique(folds)
+    w = np.ones(len(Y)) if weights is None else weights
+
+    def rows_of(part: slice) -> Array:
+        return np.hstack([features.phi(X[part]), np.ones((part.stop - part.start, 1))])
+
+    size = features.count + 1
+    sums = {fold: np.zeros((size, size + Y.shape[1])) for fold in numbers.tolist()}
+    for part in blocks(len(Y), _BLOCK):
+        A = rows_of(part)
+        for fold in numbers.tolist():
+            own = np.flatnonzero(folds[part] == fold)
+            sums[fold] += (A[own] * w[part][own, None]).T @ np.hstack([A[own], Y[part][own]])
+    penalty = np.append(np.full(features.count, float(search.alpha_)), 0.0)
+    models = {}
+    for fold in range(int(folds.max()) + 1):
+        others = np.unique(folds[trained_on(folds, fold)]).tolist()
+        total = np.sum([sums[other] for other in others], axis=0)
+        models[fold] = np.linalg.lstsq(total[:, :size] + np.diag(penalty), total[:, size:], rcond=None)[0]
+    values = np.full(Y.shape, np.nan)
+    for part in blocks(len(Y), _BLOCK):
+        A = rows_of(part)
+        for fold, coefficients in models.items():
+            own = np.flatnonzero(folds[part] == fold)
+            values[part.start + own] = A[own] @ coefficients
     return model, values

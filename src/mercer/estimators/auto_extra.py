@@ -1,4 +1,4 @@
-"""Estimators of the user's own in the committee of an automatic model: fitted in its folds, weighted with its members."""
+"""Estimators of the user's own in the committee of an automatic model: fitted in its folds and weighted with it."""
 
 from __future__ import annotations
 

@@ -49,6 +49,11 @@ class LocalSearch(LocalCore):
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
 
+    @property
+    def _is_tuned(self) -> bool:
+        """Whether kernels are tuned on a sample of rows."""
+        return isinstance(self.kernels, str) and self.kernels == "tuned"
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Compare candidates on a sample of their cells, and solve all cells of the best one.
 
@@ -81,7 +86,8 @@ class LocalSearch(LocalCore):
         scoring = resolve_scoring(self.scoring, classifier=is_classifier(self))
         candidates = LocalCandidates(cells_of, targets.y[order], scoring, classes, seed, int(self.verbose))
         self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))
-        fitted = candidates.search(starts, None if self.alphas is None else resolve_alphas(self.alphas, [], rows))
+        alphas = None if self.alphas is None else resolve_alphas(self.alphas, [], rows)
+        fitted = candidates.search(starts, alphas, tuned=self._is_tuned)
         self.best_kernel_, self.alpha_, self.best_score_ = fitted.kernel, fitted.alpha, candidates.score_of(fitted)
         self.cv_results_ = candidates.results()
         self._hold(fitted, targets, order)
@@ -126,7 +132,7 @@ class LocalSearch(LocalCore):
 
     def _starts(self, rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
         """Candidate kernels, and the alpha that each begins with."""
-        if isinstance(self.kernels, str) and self.kernels == "tuned":
+        if self._is_tuned:
             return tuned_kernels(rows, problem, seed)
         kernels = resolve_kernels(self.kernels, rows)
         for kernel in kernels:
@@ -148,8 +154,7 @@ class LocalSearch(LocalCore):
         """
         model = copy.copy(self)  # so that nothing looks fitted that is not
         rows, problem, targets, order = model.prepare(X, y, sample_weight)
-        tuned = isinstance(self.kernels, str) and self.kernels == "tuned"
-        kernels = 8 if tuned else len(resolve_kernels(self.kernels, rows))
+        kernels = 5 if self._is_tuned else len(resolve_kernels(self.kernels, rows))
         candidates = kernels * (6 if self.alphas is None else np.size(self.alphas))
         folds = self._folds(rows.values[np.argsort(order)], targets.y, groups)
         splits = 0 if folds is None else len(folds.splits)
@@ -185,9 +190,10 @@ class LocalSearch(LocalCore):
 class LocalRidgeCV(LocalNumbers, LocalSearch):
     """Kernel ridge regression in cells that tunes its kernel, with a width per column, and chooses alpha.
 
-    By default four kernels are tuned on at most 1200 rows; each is tried with its widths and twice these, alpha
-    downhill, by the held-out score of some 3 % of its cells. All cells of the best candidate are then solved. Held-out
-    predictions equal those of refitting with the same partition, kernel and alpha; these have seen all rows.
+    By default four kernels are tuned on draws of at most 1200 rows. Those that are not far behind the best are tried
+    in cells, the best also with twice its widths, alpha downhill, by the held-out score of some 3 % of their cells. All
+    cells of the best candidate are then solved. Held-out predictions equal those of refitting with the same partition,
+    kernel and alpha; these have seen all rows.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ refitting with the same partition, kernel and alpha gives.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -182,11 +182,6 @@ class CellProblem:
             found[place, split.test] = True
         return found
 
-    def matrix(self, kernel: Kernel, members: Array) -> tuple[Array, Problem]:
-        """V K V of some rows, and their targets."""
-        rows, problem = taken(self.rows, self.problem, members)
-        return weigh(gram(kernel, rows), problem), problem
-
     def refit(self, kernel: Kernel, alpha: float, members: Array) -> tuple[Array, Array]:
         """Dual coefficients (s x t) and constant of a model of these rows; of minimum norm if it is singular."""
         rows, problem = taken(self.rows, self.problem, members)
@@ -203,67 +198,15 @@ class CellProblem:
         return times(kernel, self.rows_of(new), self.rows_of(members), model[0]) + model[1]
 
     @underflow_is_zero
-    def solve(self, cell: int, kernel: Kernel, alphas: Sequence[float]) -> Iterator[CellSolution]:
-        """For each alpha the coefficients of a cell, and its held-out predictions at the rows that it answers."""
-        mine = self.answered_rows(cell)
+    def system(self, cell: int, kernel: Kernel) -> CellSystem:
+        """The system of a cell, the rows that it answers last, so that they can be left out from the end."""
+        answered = self.answered_rows(cell)
         members = self.partition.system(cell, self.system_rows)
-        inside = np.isin(members, mine)
-        members = np.concatenate([members[~inside], np.sort(members[inside])])  # which can be left out from the end
-        K, problem = self.matrix(kernel, members)
-        for place, alpha in enumerate(alphas):
-            A = K if place == len(alphas) - 1 else K.copy()
-            if self.splits is None:
-                yield self._single(A, problem, kernel, alpha, members, mine)
-            else:
-                yield self._by_split(A, problem, kernel, alpha, members, mine, cell)
-
-    def _single(
-        self, A: Array, problem: Problem, kernel: Kernel, alpha: float, members: Array, mine: Array
-    ) -> CellSolution:
-        """Every row that the cell answers, left out by itself."""
-        count = int(np.isin(mine, members).sum())
-        try:
-            left = TrailingBlock(A, alpha, problem, count)
-            model, E, condition = (problem.root[:, None] * left.a, left.b), left.last_residuals(), left.condition
-        except SingularError:
-            model, E = self.refit(kernel, alpha, members), np.full((count, problem.Y.shape[1]), np.nan)
-            condition = math.inf
-        own = members[len(members) - count :]
-        held_out = np.empty((len(mine), problem.Y.shape[1]))
-        held_out[np.searchsorted(mine, own)] = self.problem.Y[own] - E / problem.root[len(members) - count :, None]
-        others = np.setdiff1d(mine, own)
-        if len(others):
-            held_out[np.searchsorted(mine, others)] = self.values(kernel, others, members, model)
-        for row in own[np.isnan(E).any(axis=1)]:  # P_ii is zero, or the system is singular
-            rest = members[members != row]
-            held_out[np.searchsorted(mine, row)] = self.values(
-                kernel, np.array([row]), rest, self.refit(kernel, alpha, rest)
-            )
-        return CellSolution(members, *model, self.clip(held_out), condition)
-
-    def _by_split(
-        self, A: Array, problem: Problem, kernel: Kernel, alpha: float, members: Array, mine: Array, cell: int
-    ) -> CellSolution:
-        """Rows that the cell answers, by the model without what their split leaves out.
-
-        A cell that loses more than half of its rows gets the nearest rows of the training part in their place.
-        """
-        left = _leave_out(A, alpha, problem)
-        root = problem.root[:, None]
-        held_out = np.full((len(self.train_marks), len(mine), problem.Y.shape[1]), np.nan)
-        for place in np.flatnonzero(self.test_marks[:, mine].any(axis=1)):
-            new = np.flatnonzero(self.test_marks[place, mine])
-            kept = self.train_marks[place, members]
-            out, rest = np.flatnonzero(~kept), members
-            E = None if len(out) > len(members) // 2 else left.residuals([out])[0]
-            if E is not None:
-                a, b = left.without(out, E)
-                model = root * a, b
-            else:
-                rest = self.partition.system(cell, self.system_rows, ~self.train_marks[place])
-                model = self.refit(kernel, alpha, rest)
-            held_out[place, new] = self.values(kernel, mine[new], rest, model)
-        return CellSolution(members, root * left.a, left.b, self.clip(held_out), left.condition)
+        inside = np.isin(members, answered)
+        members = np.concatenate([members[~inside], np.sort(members[inside])])
+        rows, problem = taken(self.rows, self.problem, members)
+        own = len(members) - int(np.count_nonzero(inside))
+        return CellSystem(self, cell, kernel, members, answered, own, weigh(gram(kernel, rows), problem), problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +230,93 @@ class CellSolution:
     constant: Array
     held_out: Array
     condition: float
+
+
+@dataclass(frozen=True, eq=False)
+class CellSystem:
+    """The system of a cell for one kernel, which is solved for one alpha after the other.
+
+    Attributes
+    ----------
+    cells, cell, kernel : CellProblem, int, Kernel
+        Whose system it is.
+    members, answered : ndarray of int
+        Rows of the system, and rows that the cell answers, ascending.
+    own : int
+        The place in `members` from which on its rows are among those answered, ascending.
+    K, problem : ndarray of shape (s, s), Problem
+        V K V and the targets of the members.
+    """
+
+    cells: CellProblem
+    cell: int
+    kernel: Kernel
+    members: Array
+    answered: Array
+    own: int
+    K: Array
+    problem: Problem
+
+    @underflow_is_zero
+    def at(self, alpha: float, *, last: bool = False) -> CellSolution:
+        """Coefficients and held-out predictions for one alpha; `last`: K is not needed again and may be overwritten."""
+        A = self.K if last else self.K.copy()
+        return self._leave_rows_out(A, alpha) if self.cells.splits is None else self._leave_splits_out(A, alpha)
+
+    def _leave_rows_out(self, A: Array, alpha: float) -> CellSolution:
+        """Every row that the cell answers, left out by itself."""
+        cells, kernel, members, problem = self.cells, self.kernel, self.members, self.problem
+        mine, targets = members[self.own :], self.problem.Y.shape[1]
+        try:
+            left = TrailingBlock(A, alpha, problem, len(mine))
+            model, E, condition = (problem.root[:, None] * left.a, left.b), left.last_residuals(), left.condition
+        except SingularError:
+            model, E = cells.refit(kernel, alpha, members), np.full((len(mine), targets), np.nan)
+            condition = math.inf
+        held_out = np.empty((len(self.answered), targets))
+        held_out[np.searchsorted(self.answered, mine)] = self._predictions(E)
+        others = np.setdiff1d(self.answered, mine)
+        if len(others):
+            held_out[np.searchsorted(self.answered, others)] = cells.values(kernel, others, members, model)
+        for row in mine[np.isnan(E).any(axis=1)]:  # P_ii is zero, or the system is singular
+            rest = members[members != row]
+            refitted = cells.values(kernel, np.array([row]), rest, cells.refit(kernel, alpha, rest))
+            held_out[np.searchsorted(self.answered, row)] = refitted
+        return CellSolution(members, *model, cells.clip(held_out), condition)
+
+    def _predictions(self, E: Array) -> Array:
+        """y - E at the last rows of the system, E in weighted coordinates."""
+        last = slice(len(self.members) - len(E), None)
+        return np.asarray(self.problem.Y[last] - E / self.problem.root[last, None])
+
+    def _leave_splits_out(self, A: Array, alpha: float) -> CellSolution:
+        """Rows that the cell answers, by the model without what their split leaves out.
+
+        A cell that loses more than half of its rows gets the nearest rows of the training part in their place.
+        """
+        cells, kernel, members, answered = self.cells, self.kernel, self.members, self.answered
+        left, root = _leave_out(A, alpha, self.problem), self.problem.root[:, None]
+        held_out = np.full((len(cells.train_marks), len(answered), self.problem.Y.shape[1]), np.nan)
+        inside = np.searchsorted(answered, members[self.own :])
+        for place in np.flatnonzero(cells.test_marks[:, answered].any(axis=1)):
+            new = cells.test_marks[place, answered]
+            out = np.flatnonzero(~cells.train_marks[place, members])
+            E = None if len(out) > len(members) // 2 else left.residuals([out])[0]
+            if E is None:
+                rest = cells.partition.system(self.cell, cells.system_rows, ~cells.train_marks[place])
+                model = cells.refit(kernel, alpha, rest)
+            else:
+                every = np.full((len(members), E.shape[1]), np.nan)
+                every[out] = E
+                held_out[place, inside] = self._predictions(every[self.own :])
+                held_out[place, ~new] = np.nan  # left out, but not tested
+                new = new & np.isnan(held_out[place]).any(axis=1)
+                if not new.any():
+                    continue
+                (a, b), rest = left.without(out, E), members
+                model = root * a, b
+            held_out[place, new] = cells.values(kernel, answered[new], rest, model)
+        return CellSolution(members, root * left.a, left.b, cells.clip(held_out), left.condition)
 
 
 def _leave_out(K: Array, alpha: float, problem: Problem) -> Dual:
@@ -336,7 +366,7 @@ class LocalFit:
             ):  # fmt: skip
                 solutions[cell] = old
             else:
-                (solutions[cell],) = cells.solve(cell, kernel, [alpha])
+                solutions[cell] = cells.system(cell, kernel).at(alpha, last=True)
             step()
 
         run(solve, range(cells.partition.cells))

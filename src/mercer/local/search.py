@@ -12,7 +12,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.local.cells import CellProblem, LocalFit, spread_of_columns
+from mercer.local.cells import CellProblem, CellSystem, LocalFit, spread_of_columns
 from mercer.runtime import run, thread_count
 from mercer.runtime.memory import readable
 from mercer.runtime.progress import Progress, duration
@@ -22,27 +22,27 @@ from mercer.solvers.problem import Problem
 from mercer.text import Shown
 from mercer.tuning.alphas import downhill
 from mercer.tuning.committee import LOCAL, TrainingTable, tune_metrics
-from mercer.tuning.descent import Descent, least_alpha
+from mercer.tuning.descent import least_alpha
 
-_SHARE, _FEWEST = 0.03, 12  # of the cells that candidates are compared on, and how many at least
-_WIDER = (1.0, 2.0)  # widths that are tuned on few rows are tried as they are and so many times as wide
+_SHARE, _SAMPLED = 0.03, (12, 60)  # of the cells that candidates are compared on, and how many at least and at most
+_KEPT = 6.4e7  # numbers of the matrices of these cells, up to which they are kept for the next alpha
+_WIDER = 2.0  # widths that are tuned on few rows are also tried so many times as wide
 _RATE = 20e9  # flops a second of one thread, in systems of some hundred rows
 
 
 def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
-    """Kernels with a width per column, tuned on a sample of rows, and their alphas, best first; also twice as wide."""
+    """Kernels with a width per column, tuned on a sample of rows, and their alphas, best first."""
     spreads = spread_of_columns(rows)
     size = np.maximum(np.sqrt(np.mean(problem.Y**2, axis=0)), 1e-300)
     scaled = Rows(np.asarray(rows.values / spreads), rows.names)
     table = TrainingTable(scaled, Problem(problem.Y / size, problem.weights, intercept=True), list(range(rows.width)))
-    ends = sorted(tune_metrics(table, LOCAL, np.random.default_rng(seed)), key=lambda end: end.value)
-    return [start for end in ends for start in wider_starts(end, spreads)]
+    ends = [end for _, end in tune_metrics(table, LOCAL, np.random.default_rng(seed))]
+    return [(_times_width(end.kernel, spreads), end.alpha) for end in ends]
 
 
-def wider_starts(end: Descent, spreads: Array | float = 1.0) -> list[tuple[Kernel, float]]:
-    """A tuned kernel on columns in units of `spreads`, with its widths and twice these, and its alpha."""
-    width = np.asarray(end.kernel.tunable()["width"]) * spreads
-    return [(end.kernel.set_params(width=wider * width), end.alpha) for wider in _WIDER]
+def _times_width(kernel: Kernel, factor: Array | float) -> Kernel:
+    """A tuned kernel with its widths multiplied."""
+    return kernel.set_params(width=np.asarray(kernel.tunable()["width"]) * factor)
 
 
 @dataclass(eq=False)
@@ -82,28 +82,36 @@ class LocalCandidates:
     reference: LocalFit | None = None
     tried: list[tuple[Kernel, float, float]] = field(default_factory=list)
 
-    def scores(self, kernel: Kernel, alphas: Sequence[float]) -> list[float]:
-        """Held-out scores of a kernel with each alpha on its sample of cells, relative to the reference there."""
+    def scorer(self, kernel: Kernel) -> Callable[[float], float]:
+        """A function from alpha to the held-out score of a kernel on its sample of cells, relative to the reference."""
         cells = self.cells_of(kernel)
-        count = cells.partition.cells
         asked = np.flatnonzero(np.diff(cells.answer_order[1]))  # ties may leave cells that answer no row
         drawn = np.random.default_rng(self.seed).permutation(asked)
-        some = drawn[: max(_FEWEST, math.ceil(_SHARE * count))].tolist()
-        found: dict[int, list[Array]] = {}
-
-        def solve(cell: int) -> None:
-            found[cell] = [solution.held_out for solution in cells.solve(cell, kernel, alphas)]
-
-        run(solve, some)
+        some = drawn[: int(np.clip(_SHARE * cells.partition.cells, *_SAMPLED))].tolist()
         rows = np.concatenate([cells.answered_rows(cell) for cell in some])
-        tables = [np.concatenate([found[cell][place] for cell in some], axis=-2) for place in range(len(alphas))]
-        scores = [self.score(cells, rows, table) for table in tables]
+        systems: dict[int, CellSystem] = {}
+        kept = len(some) * cells.system_rows**2 <= _KEPT
+        reference = None
         if self.reference is not None:
             there = (self.reference.held_out - cells.problem.centre)[..., rows, :]
-            pair = self.score(cells, rows, there), self.score_of(self.reference)
-            scores = [_relative_to(pair, score) for score in scores]
-        self.tried += [(kernel, float(alpha), score) for alpha, score in zip(alphas, scores, strict=True)]
-        return scores
+            reference = self.score(cells, rows, there), self.score_of(self.reference)
+
+        def score(alpha: float) -> float:
+            found: dict[int, Array] = {}
+
+            def solve(cell: int) -> None:
+                system = systems[cell] if cell in systems else cells.system(cell, kernel)
+                if kept:
+                    systems[cell] = system
+                found[cell] = system.at(alpha, last=not kept).held_out
+
+            run(solve, some)
+            score = self.score(cells, rows, np.concatenate([found[cell] for cell in some], axis=-2))
+            score = score if reference is None else _relative_to(reference, score)
+            self.tried.append((kernel, float(alpha), score))
+            return score
+
+        return score
 
     def score(self, cells: CellProblem, rows: Array, values: Array) -> float:
         """Mean score over splits, or that of rows left out one by one, from held-out predictions less the centre."""
@@ -115,9 +123,12 @@ class LocalCandidates:
         scores = self.scoring.by_split(truth, held_out)
         return float(np.mean(scores[~np.isnan(scores)])) if not np.isnan(scores).all() else math.nan
 
-    def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None) -> LocalFit:
+    def search(self, starts: Sequence[tuple[Kernel, float]], alphas: Array | None, *, tuned: bool) -> LocalFit:
         """The best candidate, solved in all cells."""
-        self.compare(starts, alphas)
+        if tuned and alphas is None:
+            self.compare_tuned(starts)
+        else:
+            self.compare(starts, alphas)
         best, alpha, _ = self._best()
         found = self.reference
         return found if found is not None and (found.kernel, found.alpha) == (best, alpha) else self._fit(best, alpha)
@@ -126,17 +137,50 @@ class LocalCandidates:
         """Score kernels with the alphas given, or downhill from the alpha that each begins with."""
         progress = Progress("comparing candidates", len(starts), self.verbose)
         for kernel, start in starts:
-            if alphas is not None:
-                self.scores(kernel, [float(alpha) for alpha in alphas])
-            else:
-                ends = least_alpha(1000), math.inf
-                downhill(lambda alpha, kernel=kernel: -self.scores(kernel, [alpha])[0], start, ends=ends)  # type: ignore[misc]
-            if self.reference is None and len(starts) > 1:
-                best, alpha, score = self._best()
-                self.reference = self._fit(best, alpha)
-                pair = score, self.score_of(self.reference)
-                self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
+            score = self.scorer(kernel)
+            if alphas is None:
+                self._downhill(score, start)
+            for alpha in () if alphas is None else alphas:
+                score(float(alpha))
+            if len(starts) > 1:
+                self._set_reference()
             progress.step()
+
+    def compare_tuned(self, starts: Sequence[tuple[Kernel, float]]) -> list[tuple[Kernel, float, float]]:
+        """Kernels tuned on a sample of rows, with the alphas and scores that they have in cells.
+
+        The first is also tried with twice its widths; if that is better, the others are twice as wide, too.
+        """
+        progress = Progress("comparing candidates", len(starts) + 1, self.verbose)
+        found, factor = [], 1.0
+        for place, (kernel, start) in enumerate(starts):
+            best = self._descend(_times_width(kernel, factor), start)
+            self._set_reference()
+            progress.step()
+            if place == 0:
+                wider = self._descend(_times_width(kernel, _WIDER), best[1])
+                best, factor = (wider, _WIDER) if wider[2] > best[2] else (best, 1.0)
+                progress.step()
+            found.append(best)
+        return found
+
+    def _descend(self, kernel: Kernel, start: float) -> tuple[Kernel, float, float]:
+        """A kernel with the best alpha near `start`, and its score."""
+        score = self.scorer(kernel)
+        alpha = self._downhill(score, start)
+        return kernel, alpha, next(each[2] for each in reversed(self.tried) if each[:2] == (kernel, alpha))
+
+    @staticmethod
+    def _downhill(score: Callable[[float], float], start: float) -> float:
+        return downhill(lambda alpha: -score(alpha), start, ends=(least_alpha(1000), math.inf))
+
+    def _set_reference(self) -> None:
+        """Solve the best candidate so far in all cells, once: what later ones are compared with."""
+        if self.reference is None:
+            best, alpha, score = self._best()
+            self.reference = self._fit(best, alpha)
+            pair = score, self.score_of(self.reference)
+            self.tried = [(tried, alpha, _relative_to(pair, score)) for tried, alpha, score in self.tried]
 
     def _best(self) -> tuple[Kernel, float, float]:
         scored = [each for each in self.tried if not math.isnan(each[2])]
@@ -205,11 +249,12 @@ class LocalPlan(Shown):
         """The plan for n rows: potrf, and potri with folds, of every system, and its kernel values."""
         s = min(n, sizes.system_rows)
         cells = 1 if n <= sizes.system_rows else 2 ** max(0, round(math.log2(n / sizes.core_rows)))
-        sample = min(cells, max(_FEWEST, math.ceil(_SHARE * cells)))
+        sample = min(cells, int(np.clip(_SHARE * cells, *_SAMPLED)))
         flops = s**3 / 3 * (4 if splits else 1) + s * s * (2 * columns + 60)
         seconds = (cells + candidates * sample) * flops / (_RATE * thread_count())
         held_out = max(1, splits) * n * sizes.mix * targets
-        held = n * columns + cells * s * (1 + targets) + 2 * held_out + 3 * thread_count() * s * s
+        kept = sample * s * s if candidates > 1 and sample * s * s <= _KEPT else 0
+        held = n * columns + cells * s * (1 + targets) + 2 * held_out + 3 * thread_count() * s * s + kept
         return cls(n, cells, s, seconds, 8 * held)
 
     def _columns(self) -> dict[str, list[Any]]:

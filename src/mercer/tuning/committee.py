@@ -46,10 +46,13 @@ _TUNED_ON = 1200  # at most so many for the last steps
 _BY_COLUMN = 12  # rows for each column, if these are more
 _REFINING = 6  # steps in each fold after the first
 _STEPS = 30  # of L-BFGS with a width per column
-_DRAWS = 3  # of rows that metrics of cells are tuned on
+_DRAWS, _ROWS_PER_DRAW = 3, 4000  # of rows that metrics of cells are tuned on, one for so many rows
+_FIRST_BY_COLUMN = 20  # rows for each column, if these are more, that metrics of cells are first tuned on
+# On the log of the squared error: a metric so far behind the best begins again where that ended, or is left out.
+_BEHIND, _FAR_BEHIND = 0.05, 0.4
 _LINEAR_ALPHAS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # that a linear member is tried with
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
-_ALONE = 3000  # systems of more rows than this are solved one after the other, each on all cores
+_ALONE = 5000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
 _HOPEFUL, _LEAST = 0.05, 0.02  # members of less weight are dropped: after the first rows, and in the end
 _SMALLER = 0.6  # alpha of a model of two thirds of the rows times this is where the search for all rows begins
@@ -363,35 +366,52 @@ def tune_recipe(
     return best
 
 
-def tune_metrics(table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator) -> list[Descent]:
-    """Each recipe tuned on 300 rows from several starts, then on up to three draws of 1200 rows, of which the mean.
+def tune_metrics(
+    table: TrainingTable, recipes: Sequence[Recipe], rng: np.random.Generator
+) -> list[tuple[Recipe, Descent]]:
+    """Recipes with where they ended, best first: tuned on a few hundred rows, then on up to three draws of 1200 rows.
 
-    Widths differ from draw to draw; their geometric means predict better than any of them.
+    On the few rows every recipe has several starts; one that ends far behind begins again at the widths of the best.
+    Each draw begins where the one before ended, so that all are in one valley. Widths differ from draw to draw; their
+    geometric means predict better than any of them. Recipes that are far behind after the first draw are left out.
     """
-    most, n = min(_TUNED_ON, most_rows(table.share)), len(table.rows)
+    n, columns = len(table.rows), table.rows.width
+    most = min(_TUNED_ON, most_rows(table.share))
+    first, count = min(max(_FIRST, _FIRST_BY_COLUMN * columns), most), min(_DRAWS, max(1, n // _ROWS_PER_DRAW))
     few, *draws = (
-        table.part(np.sort(rng.permutation(n)[:count])).criterion(3, rng)
-        for count in (min(_FIRST, most), *[most] * min(_DRAWS, max(1, n // most)))
+        table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
     )
-    sensible, ends = widths_by_sensitivity(few), dict[tuple[str, int], Descent]()
-    first: dict[str, Descent] = {}
+    sensible, ends = widths_by_sensitivity(few), dict[str, list[Descent]]()
 
     def begin(recipe: Recipe) -> None:
-        first[recipe.name] = tune_recipe(few, recipe, None, sensible, _STEPS)
+        ends[recipe.name] = [tune_recipe(few, recipe, None, sensible, _STEPS)]
 
-    def go_on(job: tuple[Recipe, int]) -> None:
-        recipe, draw = job
-        ends[recipe.name, draw] = _go_down(draws[draw], first[recipe.name], _STEPS // 2, math.inf)
+    def begin_again(recipe: Recipe) -> None:
+        widths = widths_of(best.kernel, recipe.kernel, columns)
+        starts = [Start.at(few, recipe.kernel.set_params(width=width)) for width in widths]
+        again = _go_down(few, min(starts, key=lambda start: start.value), _STEPS, math.inf)
+        if again.value < ends[recipe.name][0].value:
+            ends[recipe.name] = [again]
+
+    def go_on(recipe: Recipe) -> None:
+        mine = ends[recipe.name]
+        for draw in draws[len(mine) - 1 :][: None if len(mine) > 1 else 1]:
+            mine.append(_go_down(draw, mine[-1], _STEPS // 2, math.inf))
 
     run(begin, recipes)
-    run(go_on, [(recipe, draw) for recipe in recipes for draw in range(len(draws))])
+    best = min((mine[0] for mine in ends.values()), key=lambda end: end.value)
+    run(begin_again, [recipe for recipe in recipes if ends[recipe.name][0].value > best.value + _BEHIND])
+    run(go_on, recipes)
+    least = min(mine[1].value for mine in ends.values())
+    near = [recipe for recipe in recipes if ends[recipe.name][1].value <= least + _FAR_BEHIND]
+    run(go_on, near)
     found = []
-    for recipe in recipes:
-        mine = [ends[recipe.name, draw] for draw in range(len(draws))]
+    for recipe in near:
+        mine = ends[recipe.name][1:]
         kernel, alpha = _mean_of(mine)
         value = float(np.mean([end.value for end in mine]))
-        found.append(replace(mine[0], kernel=kernel, alpha=alpha, value=value))
-    return found
+        found.append((recipe, replace(mine[0], kernel=kernel, alpha=alpha, value=value)))
+    return sorted(found, key=lambda each: each[1].value)
 
 
 FoldEnds: TypeAlias = list[dict[str, Descent]]  # for every fold, where tuning without it ended, by member
