@@ -53,8 +53,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     """Kernel ridge regression without settings: a weighted mean of models with tuned kernels.
 
     Tables are encoded (numbers standardized, categories, dates and missing values included, see `encoder_`). Four
-    kernels are tuned by the gradient of an error on held-out rows, separately without each of three folds; the weights
-    are those with which their out-of-fold predictions have the least squared error. `summary` shows what was tried and
+    kernels are tuned by the gradient of an error on held-out rows, separately without each of three folds; a linear
+    kernel and its sum with a smooth one join them. The weights are those with which out-of-fold predictions have the
+    least squared error. `summary` shows what was tried and
     chosen; `evaluate` repeats all of it in an outer cross-validation.
 
     Parameters

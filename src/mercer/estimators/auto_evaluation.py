@@ -140,8 +140,9 @@ def trust_in_tuned(committee: Committee) -> float:
     Linear targets of 250 rows, errors estimated over true ones, without and with it: 100 columns .93 and .97, 300
     columns .80 and 1.01.
     """
-    widths = [np.unique(member.kernel.tunable().get("width", 1.0)) for member in committee.members]
-    share = max((len(each) for each in widths), default=1) / max(len(committee.held_out), 1)
+    parameters = (member.kernel.tunable().items() for member in committee.members)
+    widths = [len(np.unique(value)) for each in parameters for name, value in each if name.endswith("width")]
+    share = max(widths, default=1) / max(len(committee.held_out), 1)
     return float(np.clip((1.0 - share) / (1.0 - _WIDTHS_PER_ROW), 0.0, 1.0))
 
 

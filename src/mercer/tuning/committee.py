@@ -20,7 +20,7 @@ from mercer.data.folds import clusters_of, dealt, in_order
 from mercer.data.rows import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, Stationary
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, taken
@@ -51,6 +51,7 @@ _FIRST_BY_COLUMN = 20  # rows for each column, if these are more, that metrics o
 # On the log of the squared error: a metric so far behind the best begins again where that ended, or is left out.
 _BEHIND, _FAR_BEHIND = 0.05, 0.4
 _LINEAR_ALPHAS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # that a linear member is tried with
+_LINEAR_SHARES = (0.1, 1.0, 10.0, 100.0)  # k(x, x) of a linear part, on the average, for k(x, x) = 1 of the other part
 _LEFT_OUT = 1200  # rows up to which alpha comes from the leave-one-out error
 _ALONE = 5000  # systems of more rows than this are solved one after the other, each on all cores
 _HARDLY = 0.3  # a member that lowers the log of the squared error by less than this in a fold is tuned from all starts
@@ -62,12 +63,16 @@ _FOR_ALL = 0.6  # from there alpha falls with the number of rows to this power
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a member begins: a kernel, with one width or one per column, and the member that it follows."""
+    """How a member begins: a kernel, with one width or one per column, and the member that it follows.
+
+    `linear`: the kernel of that member as it ended there, and a multiple of a linear kernel.
+    """
 
     name: str
     kernel: Kernel
     columns: bool = False
     follows: str | None = None
+    linear: bool = False
 
 
 REGRESSION = (
@@ -76,6 +81,7 @@ REGRESSION = (
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True, follows="Laplacian, width per column"),
     Recipe("linear", Linear()),
+    Recipe("linear + Matern 5/2, width per column", Matern(nu=2.5), follows="Matern 5/2, width per column", linear=True),
 )
 LOCAL = (  # metrics of models in cells, which one width for all columns does not serve
     Recipe("Laplacian, width per column", Laplacian(), columns=True),
@@ -91,6 +97,7 @@ CLASSIFICATION = (
     Recipe("Laplacian", Laplacian()),
     Recipe("Laplacian, width per column", Laplacian(), columns=True, follows="Laplacian"),
     Recipe("linear", Linear()),
+    Recipe("linear + Matern 5/2", Matern(nu=2.5), follows="Matern 5/2", linear=True),
 )
 
 
@@ -335,8 +342,9 @@ def _go_down(
     criterion: HeldOutCriterion, start: Start | Descent, steps: int, deadline: float, gain: float = _FINE
 ) -> Descent:
     kernel, alpha, share = start.kernel, start.alpha, criterion.share
-    if isinstance(kernel, Linear):
-        return Descent(kernel, *criterion.best_alpha(kernel, _LINEAR_ALPHAS), "converged", [], [], len(_LINEAR_ALPHAS))
+    if not isinstance(kernel, Stationary):
+        alphas = _LINEAR_ALPHAS if isinstance(kernel, Linear) else [alpha * 10.0 ** (k / 2) for k in range(-4, 5)]
+        return Descent(kernel, *criterion.best_alpha(kernel, alphas), "converged", [], [], len(alphas))
     return descend(criterion, kernel, alpha, share=share, steps=steps, deadline=deadline, gain=gain)
 
 
@@ -351,6 +359,10 @@ def tune_recipe(
     columns = criterion.rows.width
     if isinstance(recipe.kernel, Linear):
         return _go_down(criterion, Start(recipe.kernel, 1.0, math.inf), 1, deadline)
+    if recipe.linear and before is not None:
+        sums = [share / columns * Linear() + before.kernel for share in _LINEAR_SHARES]
+        ends = [_go_down(criterion, Start(kernel, before.alpha, math.inf), 1, deadline) for kernel in sums]
+        return min(ends, key=lambda end: end.value)
     typical = typical_width(recipe.kernel, columns)
     widths: list[float | Array] = [typical]
     if recipe.columns and sensible is not None:

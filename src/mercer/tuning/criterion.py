@@ -32,6 +32,7 @@ import numpy as np
 
 from mercer.data.rows import Array, Rows
 from mercer.errors import MercerError
+from mercer.kernels.algebra import Scaled, Sum
 from mercer.kernels.base import Kernel, Slopes
 from mercer.kernels.products import Linear
 from mercer.kernels.stationary import Periodic, Stationary
@@ -262,7 +263,7 @@ class HeldOutCriterion:
     def at(self, kernel: Kernel, alpha: float, *, slopes: bool = True) -> Point:
         """The criterion, and how it changes with log widths and log alpha; infinite where a factor fails."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            if isinstance(kernel, Linear):  # which has no parameter to differentiate by
+            if not isinstance(kernel, Stationary):  # of which only alpha is chosen
                 found = self._folds(self._gram(kernel), alpha, slopes=False)
                 point = Point(math.inf if found is None else self._value(found[0]), {}, 0.0)
             else:
@@ -287,6 +288,10 @@ class HeldOutCriterion:
 
     def _gram(self, kernel: Kernel) -> Array:
         """The upper triangle of K."""
+        if isinstance(kernel, Sum):
+            return np.add(*map(self._gram, kernel.members().values()))
+        if isinstance(kernel, Scaled):
+            return kernel.factor * self._gram(kernel.base)
         Z = self.rows.dense()
         return Z @ Z.T if isinstance(kernel, Linear) else self._matrix(_known(kernel))[0]
 
