@@ -76,7 +76,7 @@ def test_rows_of_a_group_stay_together(rng):
 @pytest.mark.slow
 def test_a_family_stands_for_a_ladder_and_comes_close_to_the_exact_search(rng):
     X, y = table(rng)
-    search = NystroemRidgeCV(fit_intercept=True).fit(X, y)
+    search = NystroemRidgeCV("gaussian", fit_intercept=True).fit(X, y)
     exact = KernelRidgeCV(fit_intercept=True, cv=10, random_state=0).fit(X, y)
     assert (len(search.kernels_), len(search.alphas_)) == (10, 13)
     assert search.best_score_ == pytest.approx(exact.best_score_, rel=0.1)
@@ -303,7 +303,7 @@ def waves(rng):
 def test_default_ladders_grow_and_score_as_the_same_grid_given(family, rng, tmp_path):
     X, y = waves(rng)
     y = y if family is NystroemRidgeCV else y > 0
-    search = family(landmarks=150, cv=4, nested=True, checkpoint=tmp_path / "sums").fit(X, y)
+    search = family("gaussian", landmarks=150, cv=4, nested=True, checkpoint=tmp_path / "sums").fit(X, y)
     grown = len(search.kernels_) - 10, len(search.alphas_) - 13
     assert max(grown) >= 3
     assert all(count % 3 == 0 for count in grown)
@@ -319,7 +319,7 @@ def test_default_ladders_grow_and_score_as_the_same_grid_given(family, rng, tmp_
 @pytest.mark.filterwarnings("error")
 def test_an_edge_that_default_ladders_still_have_is_in_the_summary(rng, monkeypatch):
     monkeypatch.setattr("mercer.estimators.nystroem_search._ROUNDS", 0)
-    search = NystroemRidgeCV(landmarks=150, cv=4).fit(*waves(rng))
+    search = NystroemRidgeCV("gaussian", landmarks=150, cv=4).fit(*waves(rng))
     assert (len(search.kernels_), len(search.alphas_)) == (10, 13)
     assert tells(search.summary(), "edge of the default grid", "width")
 
@@ -343,3 +343,31 @@ def test_names_of_kernels_have_one_width_per_column(rng, name):
     plain = NystroemRidge(0.01, kernel=name, landmarks=60).fit(X, y)
     assert np.allclose(model.kernel_.width, plain.kernel_.width * units, rtol=1e-2)
     assert np.allclose(plain.kernel_.width, 1.0 if name == "gaussian" else 2.0, rtol=0.2)
+
+
+@pytest.mark.slow
+def test_tuned_kernels_have_a_width_per_column_and_predict_better_than_a_ladder_of_widths(rng):
+    X = rng.uniform(-2.0, 2.0, size=(3000, 6)) * [1.0, 1.0, 1.0, 1.0, 100.0, 0.01]
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=3000)
+    new, train = slice(2000, None), slice(0, 2000)
+    errors = []
+    for kernels in ("gaussian", "tuned"):
+        search = NystroemRidgeCV(kernels, landmarks=150, cv=5, fit_intercept=True).fit(X[train], y[train])
+        errors.append(np.sqrt(np.mean((search.predict(X[new]) - y[new]) ** 2)))
+    assert errors[1] < 0.8 * errors[0]
+    assert 2 <= len(search.kernels_) <= 3
+    widths = np.asarray(search.best_kernel_.width)
+    assert widths[3] / X[:, 3].std() > 3 * widths[0] / X[:, 0].std()
+    weights = np.where(np.arange(2000) % 2, 0.0, 1.0)  # rows without weight have no part in tuning
+    weighted = NystroemRidgeCV(landmarks=80, cv=4).fit(X[train], y[train], sample_weight=weights)
+    y[train] = np.where(weights > 0, y[train], 1e3)
+    again = NystroemRidgeCV(landmarks=80, cv=4).fit(X[train], y[train], sample_weight=weights)
+    assert [type(each) for each in again.kernels_] == [type(each) for each in weighted.kernels_]
+
+
+def test_tuned_kernels_of_labels_and_of_very_few_rows(rng):
+    X = rng.normal(size=(300, 3))
+    labels = np.where(X[:, 0] * X[:, 1] > 0, "same", "odd")
+    assert NystroemRidgeClassifierCV(cv=4).fit(X, labels).score(X, labels) > 0.9
+    few = NystroemRidgeCV(cv=2).fit(X[:6], X[:6, 0])
+    assert np.isfinite(few.predict(X)).all()

@@ -122,7 +122,7 @@ def test_the_choice_of_a_search_says_how_close_it_was(search_facts):
 def test_the_choice_of_a_committee_says_who_votes(auto_facts):
     said = words.choice_words(auto_facts)
     assert isinstance(auto_facts.choice, CommitteeChoice)
-    assert said[0].startswith("5 kernels were tuned by minimizing the error on held-out rows, of 45 rows; ")
+    assert said[0].startswith("6 kernels were tuned by minimizing the error on held-out rows, of 45 rows; ")
     assert said[1].startswith("The best single kernel is ")
 
 

@@ -51,8 +51,8 @@ def member_values(monkeypatch):
 
 
 def test_members_that_follow_one_another_are_tuned_in_their_order():
-    assert module._chains(REGRESSION) == [[0, 1, 3], [2], [4]]
-    assert module._chains(CLASSIFICATION) == [[0], [1], [2], [3], [4, 5], [6]]
+    assert module._chains(REGRESSION) == [[0, 1, 3, 5], [2], [4]]
+    assert module._chains(CLASSIFICATION) == [[0], [1, 7], [2], [3], [4, 5], [6]]
     assert module._chains(REGRESSION[1:2]) == [[0]]  # what it follows is not there
 
 

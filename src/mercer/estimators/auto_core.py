@@ -429,7 +429,7 @@ def fixed_seconds(n: int) -> float:
     """Upper estimate of the seconds after tuning, which cannot be cut short, on the reference machine."""
     if n <= FULL_SYSTEMS:
         return 0.3 + 1e-3 * min(n, 3000) + 30.0 * (n / 8000) ** 3
-    return 34.0 + 6e-4 * (n - FULL_SYSTEMS)  # in cells: 12 450 rows 22 s, 35 000 rows 29 s, 48 940 rows 52 s
+    return 14.0 + 4e-4 * n  # in cells, tuning included: 6000 rows 10 s, 20 000 rows 13 to 20 s, 48 940 rows 28 s
 
 
 def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:

@@ -162,7 +162,7 @@ def growth(committee: Committee, fold: int | None = None) -> Array | float:
     all_rows, folds = (np.sqrt(np.mean(each[rows] ** 2, axis=0)) for each in (committee.left_out, committee.in_folds))
     ratio = np.divide(all_rows, folds, out=np.ones_like(all_rows), where=folds > 0)
     flatter = math.sqrt(len(committee.left_out) / len(committee.held_out)) * trust_in_tuned(committee)
-    flatter *= min(1.0, sum(member.weight for member in committee.members))
+    flatter *= min(1.0, sum(member.weight for member in committee.members)) if committee.members else 1.0
     return np.asarray(np.where(np.isfinite(ratio), np.clip(ratio, 0.5, 1.0), 1.0) ** flatter)
 
 

@@ -34,6 +34,7 @@ from mercer.selection.plan import Rates
 from mercer.selection.removals import label_numbers
 from mercer.solvers.landmarks import Features
 from mercer.solvers.plan import digits_left
+from mercer.solvers.problem import Problem
 from mercer.streaming.losses import class_counts
 from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan
@@ -78,7 +79,7 @@ class NystroemCore(StreamingEstimator):
     def _kernels(self) -> list[Any]:
         return [self.kernel]
 
-    def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
+    def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         kernel = resolve(type(self).__name__, self.kernel, rows.width)
         warn_if_not_mercer(kernel)
         return [spread_widths(kernel, rows) if isinstance(self.kernel, str) else kernel]

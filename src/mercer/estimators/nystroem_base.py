@@ -25,6 +25,7 @@ from mercer.runtime.passes import check_backend, run_pass
 from mercer.selection.ladders import warn_of_scales
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
+from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
 from mercer.streaming.blocks.opening import file_roles, is_named_table
 from mercer.streaming.blocks.roles import RolesGiven
@@ -92,8 +93,8 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         """About how many candidates there are, before any row is read."""
         return 1
 
-    def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
-        """The candidates, from a sample of rows."""
+    def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
+        """The candidates, from a sample of rows and their targets."""
         raise NotImplementedError
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
@@ -148,7 +149,9 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
-        kernels = self._resolve_kernels(rows)
+        Y = None if sample.Y is None else targets.table(sample.Y) - targets.offset
+        problem = Problem(np.zeros((len(rows), 1)) if Y is None else Y, sample.weights, bool(self.fit_intercept))
+        kernels = self._resolve_kernels(rows, problem)
         for kernel in kernels:
             if kernel.kind in ("gram", "objects"):
                 way_out = "Use KernelRidge for this kernel."

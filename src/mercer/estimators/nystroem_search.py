@@ -16,16 +16,18 @@ from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
 from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
-from mercer.estimators.nystroem_base import StreamingEstimator, warn_if_landmarks_lost
+from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
 from mercer.kernels import Kernel
+from mercer.local.search import times_width, tuned_kernels
 from mercer.selection.ladders import beyond_edges, edges_in_words, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.table import Winner
 from mercer.solvers.plan import EPS, digits_left
+from mercer.solvers.problem import Problem, taken
 from mercer.streaming.models import SUMMED
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.scores import hashed_folds, landmark_check
@@ -33,6 +35,7 @@ from mercer.streaming.search import StreamedResult, StreamedSearch
 from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
+_TUNED = 3  # candidates from tuning: the best two kernels, and the best one with twice its widths
 _ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
 
@@ -44,7 +47,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
 
     def __init__(
         self,
-        kernels: Any = "gaussian",
+        kernels: Any = "tuned",
         alphas: Any = None,
         *,
         cv: int = 10,
@@ -66,7 +69,14 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
 
+    @property
+    def _is_tuned(self) -> bool:
+        """Whether kernels are tuned on a sample of rows."""
+        return isinstance(self.kernels, str) and self.kernels == "tuned"
+
     def _kernel_count(self) -> int:
+        if self._is_tuned:
+            return _TUNED
         return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in self._kernels()) or 1
 
     def _validate(self) -> None:
@@ -84,8 +94,12 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
                 "scorer without sample_weight."
             )
 
-    def _resolve_kernels(self, rows: Rows) -> list[Kernel]:
-        return resolve_kernels(self.kernels, rows)
+    def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
+        if not self._is_tuned:
+            return resolve_kernels(self.kernels, rows)
+        used, some = taken(rows, problem, problem.used)
+        tuned = [kernel for kernel, _ in tuned_kernels(used, some.centred(), seed_of(self.random_state))]
+        return [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
@@ -295,8 +309,10 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
 
     Parameters
     ----------
-    kernels : Kernel, list of Kernel or str, default="gaussian"
-        Candidates, as for `KernelRidgeCV`; ladders of widths come from a sample of rows.
+    kernels : "tuned", Kernel, list of Kernel or str, default="tuned"
+        Candidates. "tuned": kernels with a width per column, tuned on draws of at most 1200 rows of a sample, of which
+        the best two, and the best one with twice its widths. Others as for `KernelRidgeCV`; ladders of widths come from
+        a sample of rows.
     alphas : array-like, default=None
         Candidates. None: a ladder from the spectra of the kernels on the sample, of which one is chosen that leaves six
         digits of the scores, if there is any.

@@ -37,10 +37,10 @@ def tuned_kernels(rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel,
     scaled = Rows(np.asarray(rows.values / spreads), rows.names)
     table = TrainingTable(scaled, Problem(problem.Y / size, problem.weights, intercept=True), list(range(rows.width)))
     ends = [end for _, end in tune_metrics(table, LOCAL, np.random.default_rng(seed))]
-    return [(_times_width(end.kernel, spreads), end.alpha) for end in ends]
+    return [(times_width(end.kernel, spreads), end.alpha) for end in ends]
 
 
-def _times_width(kernel: Kernel, factor: Array | float) -> Kernel:
+def times_width(kernel: Kernel, factor: Array | float) -> Kernel:
     """A tuned kernel with its widths multiplied."""
     return kernel.set_params(width=np.asarray(kernel.tunable()["width"]) * factor)
 
@@ -154,11 +154,11 @@ class LocalCandidates:
         progress = Progress("comparing candidates", len(starts) + 1, self.verbose)
         found, factor = [], 1.0
         for place, (kernel, start) in enumerate(starts):
-            best = self._descend(_times_width(kernel, factor), start)
+            best = self._descend(times_width(kernel, factor), start)
             self._set_reference()
             progress.step()
             if place == 0:
-                wider = self._descend(_times_width(kernel, _WIDER), best[1])
+                wider = self._descend(times_width(kernel, _WIDER), best[1])
                 best, factor = (wider, _WIDER) if wider[2] > best[2] else (best, 1.0)
                 progress.step()
             found.append(best)

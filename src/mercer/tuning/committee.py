@@ -81,7 +81,7 @@ REGRESSION = (
     Recipe("exponential", Matern(nu=0.5)),
     Recipe("Matern 5/2, width per column", Matern(nu=2.5), columns=True, follows="Laplacian, width per column"),
     Recipe("linear", Linear()),
-    Recipe("linear + Matern 5/2, width per column", Matern(nu=2.5), follows="Matern 5/2, width per column", linear=True),
+    Recipe("linear + Matern 5/2", Matern(nu=2.5), follows="Matern 5/2, width per column", linear=True),
 )
 LOCAL = (  # metrics of models in cells, which one width for all columns does not serve
     Recipe("Laplacian, width per column", Laplacian(), columns=True),
