@@ -3,6 +3,7 @@
 python benchmarks/many_rows.py                                  # all tables, 2000 to all rows
 python benchmarks/many_rows.py --tables kin40k --rows 8000      # some
 python benchmarks/many_rows.py --million                        # a generated table of a million rows, LocalRidge alone
+python benchmarks/many_rows.py --folder /tmp/cells              # ten million rows, read in blocks, cells in this folder
 """
 
 import argparse
@@ -25,6 +26,7 @@ from mercer.text import text_table
 DATA = Path(__file__).parents[2] / "shared" / "data"
 TABLES = ("california", "kin40k", "diamonds", "elevators", "kin8nm", "pumadyn32nm")
 ROWS = (2000, 8000, 20_000, 35_000, 10**9)
+KERNEL = Matern([0.3, 0.4, 0.5, 1.5, 1.5, 9.0, 9.0, 3.0], nu=1.5)  # of the generated table
 TEST, LARGEST = 5000, 10  # rows that are predicted, as in benchmarks/streaming.py; residuals that are left out
 
 
@@ -102,12 +104,11 @@ def compare(names: list[str], rows: list[int]) -> None:
 
 def million() -> None:
     """LocalRidge on a million generated rows: time, memory, and growth from a hundred thousand."""
-    kernel = Matern([0.3, 0.4, 0.5, 1.5, 1.5, 9.0, 9.0, 3.0], nu=1.5)
     new, truth = generated(20_000, 1)
     for n in (100_000, 1_000_000):
         X, y = generated(n, 0)
         begin, burned = time.perf_counter(), time.process_time()
-        model = LocalRidge(0.3, kernel=kernel).fit(X, y)
+        model = LocalRidge(0.3, kernel=KERNEL).fit(X, y)
         took, burned = time.perf_counter() - begin, time.process_time() - burned
         error = root_mean_square(model.predict(new) - truth)
         begin = time.perf_counter()
@@ -121,15 +122,38 @@ def million() -> None:
         )
 
 
+def out_of_core(folder: str, n: int = 10_000_000, block: int = 50_000) -> None:
+    """LocalRidge on rows that are made when they are read: time, memory, and the error on new rows."""
+
+    def rows():
+        for start in range(0, n, block):
+            yield generated(block, start + 2)
+
+    begin, burned = time.perf_counter(), time.process_time()
+    model = LocalRidge(0.3, kernel=KERNEL, core_rows=256, folder=folder, verbose=2).fit(rows, None)
+    took, burned = time.perf_counter() - begin, time.process_time() - burned
+    new, truth = generated(20_000, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(
+        f"{n} rows in {model.partition_.cells} cells: {took:.0f} s, {burned:.0f} s of the processors, peak {peak:.2f} "
+        f"GB; leave-one-out error {model.loo_error_:.4f}, on new rows "
+        f"{root_mean_square(model.predict(new) - truth):.4f}",
+        flush=True,
+    )
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=TABLES)
     parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--million", action="store_true")
+    parser.add_argument("--folder", help="an empty directory")
     asked = parser.parse_args()
     if asked.million:
         million()
+    elif asked.folder:
+        out_of_core(asked.folder)
     elif DATA.exists():
         compare(asked.tables, asked.rows)
     else:

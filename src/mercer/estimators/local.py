@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import KeywordHints, as_numbers, check_alpha, check_size, check_weights
-from mercer.data.rows import Array, Rows
+from mercer.data.rows import Array, File, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.base import set_kernel_params, store, warn_if_not_mercer
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
+from mercer.estimators.nystroem_base import check_columns, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import LabelsMixin, Targets
@@ -25,12 +26,15 @@ from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, LocalFit, inverse_widths, spread_of_columns
 from mercer.local.partition import Partition
 from mercer.local.search import LocalPlan
+from mercer.local.storage import LEAF_ROWS, check_folder, solve_in_file, sort_rows
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import warn_of_scales
 from mercer.selection.removals import label_numbers
+from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem, taken
+from mercer.streaming.blocks import as_source
 from mercer.text import Text, counted, rounded, summary_below
 
 _MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
@@ -142,11 +146,11 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             self.temperature_ = Temperature.leaning(values, numbers, None if weights is None else weights[known])
         warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
 
-    def publish(self, fitted: LocalFit, order: Array) -> None:
-        """Set the attributes that follow from cells of rows in this order."""
+    def publish(self, fitted: LocalFit, order: Array, count: int | None = None) -> None:
+        """Set the attributes that follow from cells of rows in this order, out of a table of `count` rows."""
         self.fitted_, self.kernel_, self.partition_, self._order = fitted, fitted.kernel, fitted.cells.partition, order
         self.condition_ = max(solution.condition for solution in fitted.solutions)
-        residuals = np.empty_like(fitted.residuals)
+        residuals = np.full((len(order) if count is None else count, fitted.residuals.shape[1]), np.nan)
         residuals[order] = fitted.residuals
         self.residuals_ = residuals[:, 0] if self._one_target else residuals
 
@@ -203,6 +207,14 @@ class LocalModel(LocalCore):
     def _kernels(self) -> list[Any]:
         return [self.kernel]
 
+    def _resolve(self, rows: Rows) -> tuple[Kernel, Array]:
+        """The kernel and alpha that the arguments stand for, checked on some rows."""
+        kernel = resolve(type(self).__name__, self.kernel, rows.width)
+        self._refuse(kernel, rows)
+        warn_of_scales([kernel], rows)
+        warn_if_not_mercer(kernel)
+        return kernel, check_alpha(type(self).__name__, self.alpha, 1)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Split the rows into cells and solve the system of each.
 
@@ -220,11 +232,7 @@ class LocalModel(LocalCore):
         self
         """
         rows, problem, targets, order = self.prepare(X, y, sample_weight)
-        kernel = resolve(type(self).__name__, self.kernel, rows.width)
-        (alpha,) = check_alpha(type(self).__name__, self.alpha, 1)
-        self._refuse(kernel, rows)
-        warn_of_scales([kernel], rows)
-        warn_if_not_mercer(kernel)
+        kernel, (alpha,) = self._resolve(rows)
         self._promise(rows, problem.Y.shape[1], 0)
         cells = self._sizes().problem(kernel, rows, problem)
         progress = Progress("solving cells", cells.partition.cells, int(self.verbose))
@@ -373,13 +381,18 @@ class LocalRidge(LocalNumbers, LocalModel):
         How many cells answer a row. With 2 or 3, nearest first, predictions have no steps where cells meet.
     fit_intercept : bool, default=True
         Whether each cell has an unpenalized constant.
+    folder : str or path, default=None
+        A directory for tables that are larger than memory. `fit` then takes everything that `NystroemRidge` reads in
+        passes, such as the path of a Parquet file. Rows are written there in the order of their cells, and solved cells
+        as they are solved: a fit that was interrupted goes on where it stopped. The model reads from there; memory
+        holds the targets and a few cells.
     verbose : int, default=0
         1: progress with the time left on a terminal. 2: everywhere.
 
     Attributes
     ----------
     residuals_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Leave-one-out predictions less targets; rows of weight zero are predicted as new ones.
+        Leave-one-out predictions less targets; rows of weight zero are predicted as new ones (NaN with `folder`).
     loo_error_ : float or ndarray of shape (n_targets,)
         Root mean square of them.
     partition_ : Partition
@@ -415,15 +428,56 @@ class LocalRidge(LocalNumbers, LocalModel):
         system_rows: int = 1024,
         mix: int = 1,
         fit_intercept: bool = True,
+        folder: File = None,
         verbose: int = 0,
     ) -> None:
         store(self, locals())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Split the rows into cells and solve the system of each.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Training rows; with `folder` also a path, a memory map, an iterable of blocks or a Dask collection.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; with `folder` and a table in a file the name of a column, or a list of names.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the squared errors; a row of weight zero is left out.
+
+        Returns
+        -------
+        self
+        """
+        if self.folder is None:
+            return super().fit(X, y, sample_weight)
+        validate(self)
+        source = as_source(X, y, sample_weight=sample_weight)
+        need_targets(self, source.targets)
+        check_columns(self, source, reset=True)
+        sample = source.sample(LEAF_ROWS, np.random.default_rng(0))
+        rows = Rows(sample.X, source.names)
+        kernel, (alpha,) = self._resolve(rows)
+        scale = inverse_widths(kernel, rows, spread_of_columns(rows))
+        sizes = self._sizes()
+        settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
+        place = check_folder(self.folder, fingerprint(source.identity(), settings))
+        progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
+        table = sort_rows(source, sample, scale, int(self.core_rows), place, progress.step)
+        problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).centred()
+        values, limits = Rows(table.values, source.names), limits_of(problem.Y)
+        cells = CellProblem(values, problem, table.partition, scale, sizes.system_rows, sizes.mix, None, limits)
+        progress = Progress("solving cells", table.partition.cells, int(self.verbose))
+        fitted = solve_in_file(cells, kernel, float(alpha), place / "cells.bin", progress.step)
+        self._one_target = source.targets_1d
+        self.publish(fitted, table.numbers, int(source.rows or 0))
+        return self
 
     @property
     def loo_error_(self) -> Any:
         """Root mean squared leave-one-out error, of each target."""
         check_is_fitted(self, "fitted_")
-        error = np.sqrt(np.mean(self.residuals_**2, axis=0))
+        error = np.sqrt(np.nanmean(self.residuals_**2, axis=0))
         return float(error) if self._one_target else error
 
     def with_rows(self, X: Any, y: Any) -> Self:

@@ -118,8 +118,8 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
             return as_source(table, y, sample_weight=weights, groups=groups, labels=labels)
         if is_stream(X, y):
             source = as_source(X, y, sample_weight=weights, groups=groups, labels=labels)
-            _need_targets(self, source.targets)
-            _check_columns(self, source, reset=reset)
+            need_targets(self, source.targets)
+            check_columns(self, source, reset=reset)
             return source
         table, truth = check_arrays(self, X, y, dtype=_FLOATS, reset=reset, ensure_min_samples=least)
         if labels:
@@ -193,7 +193,7 @@ def _open_encoded(
     estimator: Any, X: Any, asked: RolesGiven, encoder: TableEncoder | None, *, reset: bool
 ) -> Source | None:
     """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
-    _need_targets(estimator, asked.y)
+    need_targets(estimator, asked.y)
     path = table_path(os.fspath(X))
     roles, numbers = file_roles(path, asked)
     if encoder is None and (numbers or not reset):
@@ -213,12 +213,13 @@ def _open_encoded(
     return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
 
 
-def _need_targets(estimator: Any, targets: Any) -> None:
+def need_targets(estimator: Any, targets: Any) -> None:
+    """Raise an error if there are no targets."""
     if targets is None:
         raise InputError(f"y of {type(estimator).__name__} must be given to fit; got None.")
 
 
-def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+def check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
     """Keep the number and names of columns (`reset`), or raise an error if they are not those of the first fit."""
     if reset:
         vars(estimator).pop("feature_names_in_", None)

@@ -35,6 +35,7 @@ from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
 from mercer.solvers.problem import Problem, taken
 
 _WORTH_A_THREAD = 40_000  # kernel values for the new rows of a cell, on the average: below, threads wait for each other
+_ROUTED = 65_536  # rows that are routed to their cells at a time
 ENOUGH_RESIDUALS = 200  # in one system, for intervals of a width of their own
 
 
@@ -157,7 +158,11 @@ class CellProblem:
     @cached_property
     def answer_order(self) -> tuple[Array, Array, Array]:
         """Answers (row x mix, flat) in the order of the cells that give them, the ends of each cell; their weights."""
-        cells, weights = self.partition.answers(np.asarray(self.rows.values * self.scale), self.mix)
+        parts = [
+            self.partition.answers(np.asarray(self.rows.values[part]) * self.scale, self.mix)
+            for part in blocks(len(self.rows), _ROUTED)
+        ]
+        cells, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = np.argsort(cells.ravel(), kind="stable")
         return order, np.searchsorted(cells.ravel()[order], np.arange(self.partition.cells + 1)), weights
 
@@ -339,14 +344,14 @@ class LocalFit:
         The same in all cells.
     cells : CellProblem
         Rows, targets and partition.
-    solutions : list of CellSolution
-        The model of each cell.
+    solutions : sequence of CellSolution
+        The model of each cell: a list, or a file of them.
     """
 
     kernel: Kernel
     alpha: float
     cells: CellProblem
-    solutions: list[CellSolution]
+    solutions: Sequence[CellSolution]
 
     @classmethod
     def of(

@@ -21,6 +21,39 @@ from mercer.runtime import run
 NEAREST_CORES = 32  # cores, by their centres, whose rows may be in a cell's halo or whose cells may be mixed
 
 
+def split(points: Array, levels: int) -> tuple[list[Array], Array, Array]:
+    """2^levels cores, each of ascending row numbers, and the columns and thresholds of the splits, level by level."""
+    nodes, columns, thresholds = [np.arange(len(points))], [], []
+    for _ in range(levels):
+        halves: list[Array] = []
+        for rows in nodes:
+            inside = points[rows]
+            with np.errstate(over="ignore"):
+                column = int(np.argmax(inside.std(axis=0)))
+            values = inside[:, column]
+            ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
+            last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]
+            middle = last + 0.5 * (first - last)
+            columns.append(column)
+            thresholds.append(middle if middle < first else last)
+            halves += [np.sort(rows[ranks[:half]]), np.sort(rows[ranks[half:]])]
+        nodes = halves
+    return nodes, np.array(columns, dtype=np.intp), np.array(thresholds, dtype=np.float64)
+
+
+def route(points: Array, columns: Array, thresholds: Array) -> Array:
+    """The leaf that each point belongs to, down a tree of splits."""
+    node, each = np.zeros(len(points), dtype=np.intp), np.arange(len(points))
+    while len(columns) and len(node) and node[0] < len(columns):  # all leaves are on one level
+        node = 2 * node + 1 + (points[each, columns[node]] > thresholds[node])
+    return node - len(columns)
+
+
+def boxes(points: Array, cores: list[Array]) -> tuple[Array, ...]:
+    """Mean, smallest and largest point of each core (cells x d)."""
+    return tuple(np.array([at(points[rows], axis=0) for rows in cores]) for at in (np.mean, np.min, np.max))
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """A tree of splits over rows, and the cores that its leaves are.
@@ -65,27 +98,9 @@ class Partition:
         row is routed to its own core; rows that tie across a split are all routed to the left.
         """
         levels = max(0, round(math.log2(len(points) / core_rows)))
-        nodes, columns, thresholds = [np.arange(len(points))], [], []
-        for _ in range(levels):
-            halves: list[Array] = []
-            for rows in nodes:
-                inside = points[rows]
-                with np.errstate(over="ignore"):
-                    column = int(np.argmax(inside.std(axis=0)))
-                values = inside[:, column]
-                ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
-                last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]
-                middle = last + 0.5 * (first - last)
-                columns.append(column)
-                thresholds.append(middle if middle < first else last)
-                halves += [np.sort(rows[ranks[:half]]), np.sort(rows[ranks[half:]])]
-            nodes = halves
-        ends = np.cumsum([0, *(len(rows) for rows in nodes)])
-        centres, low, high = (
-            np.array([at(points[rows], axis=0) for rows in nodes]) for at in (np.mean, np.min, np.max)
-        )
-        splits = np.array(columns, dtype=np.intp), np.array(thresholds, dtype=np.float64)
-        return cls(points, *splits, np.concatenate(nodes), ends, centres, low, high)
+        cores, columns, thresholds = split(points, levels)
+        ends = np.cumsum([0, *(len(rows) for rows in cores)])
+        return cls(points, columns, thresholds, np.concatenate(cores), ends, *boxes(points, cores))
 
     @property
     def cells(self) -> int:
@@ -98,10 +113,7 @@ class Partition:
 
     def route(self, points: Array) -> Array:
         """The cell that each point belongs to, down the tree of splits."""
-        node, each = np.zeros(len(points), dtype=np.intp), np.arange(len(points))
-        while len(self.columns) and len(node) and node[0] < len(self.columns):  # all leaves are on one level
-            node = 2 * node + 1 + (points[each, self.columns[node]] > self.thresholds[node])
-        return node - len(self.columns)
+        return route(points, self.columns, self.thresholds)
 
     @cached_property
     def neighbours(self) -> Array:

@@ -1,0 +1,287 @@
+"""Rows sorted by cell, and solved cells, in a folder: for tables larger than memory, and for work that is resumed.
+
+One pass sends every row to the file of a leaf of the first splits, which are made from a sample. Each leaf is then
+split by rank into cores, as in memory, and written in the order of its cores. A cell reads the rows of its system from
+there when it is solved, and its solution is one record of a file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, sentence
+from mercer.kernels.base import Kernel
+from mercer.local.cells import CellProblem, CellSolution, LocalFit
+from mercer.local.partition import Partition, boxes, route, split
+from mercer.runtime import run
+from mercer.runtime.disk import check_path
+from mercer.streaming.blocks import Block, Source
+
+LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
+_UNEVEN = 4  # times the rows of a core that the largest one may have
+_TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
+
+
+class MappedRows:
+    """Rows of numbers in a file, which is mapped anew for every access so that memory stays small.
+
+    Parameters
+    ----------
+    path : Path
+        A file of float64 numbers.
+    shape : tuple of int
+        Rows and columns.
+    factor : ndarray or float, default=1.0
+        What columns are multiplied by.
+    """
+
+    dtype = np.dtype(np.float64)
+    ndim = 2
+
+    def __init__(self, path: Path, shape: tuple[int, int], factor: Array | float = 1.0) -> None:
+        self.path, self.shape, self.factor = path, shape, factor
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Array:
+        return np.asarray(np.memmap(self.path, self.dtype, "r", 0, self.shape)[rows]) * self.factor
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[:], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows in the order of their cells.
+
+    Attributes
+    ----------
+    values : MappedRows
+        The rows.
+    Y, weights, numbers : ndarray of shape (n, t), (n,) or None, and (n,)
+        Targets, weights, and the number that each row has in the table.
+    partition : Partition
+        Splits and cores; row i of these rows is its row i.
+    """
+
+    values: MappedRows
+    Y: Array
+    weights: Array | None
+    numbers: Array
+    partition: Partition
+
+
+def check_folder(path: Any, mark: str) -> Path:
+    """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused."""
+    folder = check_path(path, "folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held, stamp = [each.name for each in folder.iterdir()], folder / "fit.txt"
+        if not held:
+            stamp.write_text(mark, encoding="ascii")
+        if not stamp.exists() or stamp.read_text(encoding="ascii") != mark:
+            must_be, got = "empty, or that of a fit of the same table with the same settings", f"{held[0]!r} in it"
+            raise InputError(sentence(f"The folder {str(folder)!r}", must_be, got, "Use another folder."))
+    except OSError as problem:
+        raise InputError(f"The folder {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
+    return folder
+
+
+def sort_rows(
+    source: Source, sample: Block, scale: Array, core_rows: int, folder: Path, step: Callable[[int], None]
+) -> SortedRows:
+    """Write the rows of a table to a folder in the order of their cells, or take what an earlier run has written.
+
+    Rows of weight zero are left out.
+
+    Parameters
+    ----------
+    source, sample : Source, Block
+        A table with targets, and some of its rows.
+    scale : ndarray of shape (d,)
+        What columns are multiplied by in the metric of the cells.
+    core_rows : int
+        Rows of a core, about.
+    folder : Path
+        Where to.
+    step : callable
+        Is told how many rows were read.
+    """
+    tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
+    if not tree.exists():
+        n = int(source.rows or 0)
+        levels = max(0, round(math.log2(n / core_rows)))
+        first = min(levels, max(0, round(math.log2(n / LEAF_ROWS))))
+        _, columns, thresholds = split(sample.X * scale, first)
+        leaves = _write_leaves(source, scale, columns, thresholds, folder, step)
+        with rows.open("wb") as file:
+            parts = [_sort_leaf(np.fromfile(leaf), width, source, scale, levels - first, file) for leaf in leaves]
+        _write_arrays(tree, _join_leaves(parts, (columns, thresholds), levels - first, core_rows))
+        for leaf in leaves:
+            leaf.unlink()
+    with np.load(tree, allow_pickle=False) as held:
+        arrays = {name: held[name] for name in held.files}
+    n = len(arrays["numbers"])
+    columns, thresholds, starts, *around = (arrays[name] for name in _TREE)
+    points: Any = MappedRows(rows, (n, width), scale)
+    partition = Partition(points, columns, thresholds, np.arange(n), starts, *around)
+    weights = arrays["weights"] if (arrays["weights"] != 1.0).any() else None
+    return SortedRows(MappedRows(rows, (n, width)), arrays["Y"], weights, arrays["numbers"], partition)
+
+
+def _write_leaves(
+    source: Source, scale: Array, columns: Array, thresholds: Array, folder: Path, step: Callable[[int], None]
+) -> list[Path]:
+    """One pass: every row with its targets, weight and number is appended to the file of its leaf."""
+    leaves = [folder / f"leaf-{leaf:06}.bin" for leaf in range(len(columns) + 1)]
+    for leaf in leaves:
+        leaf.write_bytes(b"")
+    for block in source.blocks(LEAF_ROWS):
+        weights = np.ones(len(block)) if block.weights is None else block.weights
+        numbers = np.arange(block.start, block.start + len(block), dtype=np.float64)
+        table = np.column_stack([block.X, block.Y, weights, numbers])[weights > 0]  # type: ignore[list-item]
+        where = route(table[:, : source.width] * scale, columns, thresholds)
+        for leaf in np.unique(where).tolist():
+            with leaves[leaf].open("ab") as file:
+                file.write(table[where == leaf].tobytes())
+        step(len(block))
+    return leaves
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A leaf of the first splits: its own splits, level by level, the sizes and boxes of its cores, and the targets,
+    weights and numbers of its rows.
+    """
+
+    columns: Array
+    thresholds: Array
+    sizes: list[int]
+    around: tuple[Array, ...]
+    beside: Array
+
+
+def _sort_leaf(numbers: Array, width: int, source: Source, scale: Array, levels: int, file: Any) -> _Leaf:
+    """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these."""
+    table = numbers.reshape(-1, width + int(source.targets or 1) + 2)
+    if len(table) < 2**levels:
+        must_be, got = "spread enough to be split into cells by value", "too many equal values"
+        raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
+    points = table[:, :width] * scale
+    cores, columns, thresholds = split(points, levels)
+    order = np.concatenate(cores)
+    file.write(np.ascontiguousarray(table[order, :width]).tobytes())
+    return _Leaf(columns, thresholds, list(map(len, cores)), boxes(points, cores), table[order, width:])
+
+
+def _join_leaves(leaves: list[_Leaf], splits: tuple[Array, Array], levels: int, core_rows: int) -> dict[str, Array]:
+    """The tree of all splits, level by level, and what is known of the sorted rows."""
+    sizes = [size for leaf in leaves for size in leaf.sizes]
+    if max(sizes) > _UNEVEN * core_rows:
+        must_be, got = f"spread enough for cores of about {core_rows} rows", f"a core of {max(sizes)} rows"
+        raise InputError(sentence("The columns of the table", must_be, got, "Fit the table in memory."))
+    nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
+    beside = np.concatenate([leaf.beside for leaf in leaves])
+    centres, low, high = (np.concatenate([leaf.around[place] for leaf in leaves]) for place in range(3))
+    return {
+        "columns": np.concatenate([splits[0], *(leaf.columns[part] for leaf, part in nodes)]).astype(np.intp),
+        "thresholds": np.concatenate([splits[1], *(leaf.thresholds[part] for leaf, part in nodes)]),
+        "starts": np.cumsum([0, *sizes]),
+        "centres": centres,
+        "low": low,
+        "high": high,
+        "Y": np.ascontiguousarray(beside[:, :-2]),
+        "weights": np.ascontiguousarray(beside[:, -2]),
+        "numbers": beside[:, -1].astype(np.intp),
+    }
+
+
+def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
+    """Write arrays to a file that appears whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+class SolutionFile(Sequence[CellSolution]):
+    """Solutions of cells, each a record with a checksum in one file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that is there is read.
+    cells : CellProblem
+        What is solved.
+    """
+
+    def __init__(self, path: Path, cells: CellProblem) -> None:
+        t, partition = cells.problem.Y.shape[1], cells.partition
+        self._ends = cells.answer_order[1]
+        largest = max(cells.system_rows, int(np.diff(partition.starts).max()))
+        answered = max(1, int(np.diff(self._ends).max()))
+        self._path, self._count = path, partition.cells
+        self._record = np.dtype(
+            [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
+             ("dual", "<f8", (largest, t)), ("held_out", "<f8", (answered, t)), ("checksum", "<i8")]
+        )  # fmt: skip
+        if not path.exists():
+            path.write_bytes(b"")
+        os.truncate(path, self._count * self._record.itemsize)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, cell: int) -> CellSolution | None:
+        """The solution of a cell; None if it was not written, or not to its end."""
+        with self._path.open("rb") as file:
+            file.seek(cell * self._record.itemsize)
+            raw = file.read(self._record.itemsize)
+        (record,) = np.frombuffer(raw, self._record)
+        if not record["size"] or record["checksum"] != zlib.crc32(raw[:-8]):
+            return None
+        size, answered = int(record["size"]), int(self._ends[cell + 1] - self._ends[cell])
+        arrays = record["members"][:size], record["dual"][:size], record["constant"], record["held_out"][:answered]
+        return CellSolution(*arrays, float(record["condition"]))
+
+    def __getitem__(self, cell: Any) -> Any:
+        found = self.find(range(self._count)[cell])
+        if found is None:
+            raise InputError(f"{str(self._path)!r} was changed: cell {cell} cannot be read. Fit the model again.")
+        return found
+
+    def write(self, cell: int, solution: CellSolution) -> None:
+        """Write the solution of a cell."""
+        record, size = np.zeros(1, self._record), len(solution.members)
+        record["size"], record["condition"], record["constant"] = size, solution.condition, solution.constant
+        record["members"][0, :size], record["dual"][0, :size] = solution.members, solution.dual
+        record["held_out"][0, : len(solution.held_out)] = solution.held_out
+        record["checksum"] = zlib.crc32(record.tobytes()[:-8])
+        with self._path.open("r+b") as file:
+            file.seek(cell * self._record.itemsize)
+            file.write(record.tobytes())
+
+
+def solve_in_file(cells: CellProblem, kernel: Kernel, alpha: float, path: Path, step: Callable[[], None]) -> LocalFit:
+    """Solve every cell whose solution is not in the file yet, calling `step` after each cell."""
+    solutions = SolutionFile(path, cells)
+
+    def solve(cell: int) -> None:
+        if solutions.find(cell) is None:
+            solutions.write(cell, cells.system(cell, kernel).at(alpha, last=True))
+        step()
+
+    run(solve, range(len(solutions)))
+    return LocalFit(kernel, alpha, cells, solutions)
