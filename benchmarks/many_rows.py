@@ -4,9 +4,12 @@ python benchmarks/many_rows.py                                  # all tables, 20
 python benchmarks/many_rows.py --tables kin40k --rows 8000      # some
 python benchmarks/many_rows.py --million                        # a generated table of a million rows, LocalRidge alone
 python benchmarks/many_rows.py --folder /tmp/cells              # ten million rows, read in blocks, cells in this folder
+python benchmarks/many_rows.py --curve                          # 500 to 200 000 rows; writes docs/_static/many_rows.*
+python benchmarks/many_rows.py --picture                        # a partition with a halo; writes docs/_static/cells.png
 """
 
 import argparse
+import json
 import resource
 import time
 import warnings
@@ -21,8 +24,10 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import AutoRegressor, LocalRidge, LocalRidgeCV
 from mercer.kernels import Matern
+from mercer.local.partition import Partition
 from mercer.text import text_table
 
+PAGES = Path(__file__).parents[1] / "docs" / "_static"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 TABLES = ("california", "kin40k", "diamonds", "elevators", "kin8nm", "pumadyn32nm")
 ROWS = (2000, 8000, 20_000, 35_000, 10**9)
@@ -142,6 +147,73 @@ def out_of_core(folder: str, n: int = 10_000_000, block: int = 50_000) -> None:
     )
 
 
+CURVE = (500, 1000, 2000, 4500, 5500, 10_000, 20_000, 35_000, 48_940, 100_000, 200_000)
+COLOURS = {"kin40k": "#0b6e99", "diamonds": "#c44e00", "generated": "#4d7c0f"}
+
+
+def curve() -> None:
+    """Error and processor time of AutoRegressor and CatBoost against the number of rows."""
+    found: dict = {name: [] for name in COLOURS}
+    for name, points in found.items():
+        X, y, new, truth = (*generated(CURVE[-1], 0), *generated(TEST, 1)) if name == "generated" else table(name)
+        for n in (count for count in CURVE if count <= len(X)):
+            both = []
+            for who in ("CatBoost", "AutoRegressor"):
+                begin = time.process_time()
+                model = peers()[who].fit(X[:n], y[:n])
+                took = time.process_time() - begin
+                both.append((root_mean_square(model.predict(new) - truth) / truth.std(), took))
+            points.append((n, both))
+            ratios = both[1][0] / both[0][0], both[1][1] / both[0][1]
+            print(f"{name}, {n} rows: error {both[1][0]:.4f}, {ratios[0]:.3f} of CatBoost's; processor time "
+                  f"{both[1][1]:.1f} s, {ratios[1]:.1f} times CatBoost's", flush=True)  # fmt: skip
+    (PAGES / "many_rows.json").write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+    draw_curve(found)
+
+
+def draw_curve(found: dict) -> None:
+    """The curve as a picture."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for place, (axis, words) in enumerate(zip(axes, ("error / standard deviation", "processor seconds"), strict=True)):
+        for name, points in found.items():
+            rows = [n for n, _ in points]
+            axis.loglog(rows, [both[0][place] for _, both in points], "--", color=COLOURS[name], lw=1.2)
+            axis.loglog(rows, [both[1][place] for _, both in points], "o-", color=COLOURS[name], ms=3.5, label=name)
+        axis.set(xlabel="rows", ylabel=words)
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].plot([], [], "o-", color="0.4", ms=3.5, label="AutoRegressor")
+    axes[0].plot([], [], "--", color="0.4", label="CatBoost")
+    axes[0].legend(frameon=False, fontsize=9)
+    figure.savefig(PAGES / "many_rows.png", dpi=160)
+
+
+def picture() -> None:
+    """Cores of a table of two columns, and one of them with its halo."""
+    from matplotlib import pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    rng = np.random.default_rng(3)
+    angle, reach = rng.uniform(0.0, 2.0 * np.pi, 3000), rng.normal(1.0, 0.28, 3000)
+    X = np.column_stack([reach * np.cos(angle), 0.7 * reach * np.sin(angle)])
+    partition, cell = Partition.of(X, core_rows=94), 13
+    system = partition.system(cell, rows=400)
+    figure, axis = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    axis.scatter(*X.T, s=4, color="0.75", lw=0)
+    for low, high in zip(partition.low, partition.high, strict=True):
+        axis.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor="0.55", lw=0.6))
+    core = partition.core(cell)
+    halo = np.setdiff1d(system, core)
+    axis.scatter(*X[halo].T, s=9, color="#e8a13a", lw=0, label=f"halo, {len(halo)} rows")
+    axis.scatter(*X[core].T, s=9, color="#0b6e99", lw=0, label=f"core, {len(core)} rows")
+    axis.legend(frameon=False, loc="upper right", title="the system of one cell", fontsize=9)
+    axis.set_axis_off()
+    axis.set_aspect("equal")
+    figure.savefig(PAGES / "cells.png", dpi=160)
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,11 +221,17 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--million", action="store_true")
     parser.add_argument("--folder", help="an empty directory")
+    parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--picture", action="store_true")
     asked = parser.parse_args()
     if asked.million:
         million()
     elif asked.folder:
         out_of_core(asked.folder)
+    elif asked.curve:
+        curve()
+    elif asked.picture:
+        picture()
     elif DATA.exists():
         compare(asked.tables, asked.rows)
     else:

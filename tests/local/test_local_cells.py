@@ -86,6 +86,9 @@ def test_held_out_predictions_equal_refits_with_the_same_partition(seed):
         assert np.abs(refit(case, row, kept) - held_out).max() < 1e-8 * size
         split = None if cells.splits is None else tested[0]
         assert np.abs(fitted.refit_row(int(row), split) - held_out).max() < 1e-8 * size
+        alone = fitted.left_out()[row]
+        if split is not None and not np.isnan(alone).any():
+            assert np.abs(refit(case, row, np.arange(n) != row) - alone).max() < 1e-8 * size
 
 
 def test_predictions_are_those_of_the_cells_that_answer():

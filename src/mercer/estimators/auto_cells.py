@@ -76,7 +76,7 @@ def fit_in_cells(
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
     chosen = _choose_kernels(table, rng, verbose)[: 1 if single else None]
     progress = Progress("fitting members in cells", len(chosen) + (not single), verbose)
-    names, models, held_out = [], [], []
+    names, models, held_out, left_out = [], [], [], []
     for name, kernel, alpha in chosen:
         cells = sizes.problem(kernel, table.rows, table.problem.centred(), splits)
         model = LocalRidge(alpha, kernel=kernel, core_rows=sizes.core_rows, system_rows=sizes.system_rows)
@@ -86,12 +86,14 @@ def fit_in_cells(
         names.append(f"{name}, in cells")
         models.append(model)
         held_out.append(fitted.residuals[held] + Y[held])
+        left_out.append(fitted.left_out()[held])
         progress.step()
     if not single:
         landmarks, values = _on_landmarks(table, chosen[0][1], folds)
         names.append(f"{chosen[0][0]}, on landmarks")
         models.append(landmarks)
         held_out.append(values[held])
+        left_out.append(values[held])  # as if the number of rows did not matter
         progress.step()
     of_rows = None if table.problem.weights is None else table.problem.weights[held]
     weights, voted, by_fold = weigh_members(weigh, np.array(held_out), Y[held], of_rows, folds[held])
@@ -107,7 +109,11 @@ def fit_in_cells(
     base = past_residuals(Y, folds, table.times)[held] if folds.min() < 0 else None
     clusters = None if table.clusters is None else table.clusters[held]
     members, tuned_on = [tried[i] for i in keep], min(1200, len(Y))
-    committee = Committee(members, tried, voted, folds[held], tuned_on, [], clusters, base, by_fold[:, keep])
+    both: list[Array | None] = [None, None]
+    if table.groups is None and table.times is None:
+        alone = np.where(np.isnan(left_out), held_out, left_out)
+        both = [np.tensordot(weights, each, axes=1) - Y[held] for each in (alone, np.array(held_out))]
+    committee = Committee(members, tried, voted, folds[held], tuned_on, [], clusters, base, by_fold[:, keep], *both)
     return committee, [models[i] for i in keep]
 
 

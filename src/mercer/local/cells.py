@@ -228,6 +228,8 @@ class CellSolution:
         Predictions at the rows that the cell answers by the model without them.
     condition : float
         Estimated condition number of its system; infinite if that is singular.
+    left_out : ndarray of shape (rows, t) or None
+        With splits, predictions at the same rows by the model without each row alone; NaN where that is not known.
     """
 
     members: Array
@@ -235,6 +237,7 @@ class CellSolution:
     constant: Array
     held_out: Array
     condition: float
+    left_out: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +324,11 @@ class CellSystem:
                 (a, b), rest = left.without(out, E), members
                 model = root * a, b
             held_out[place, new] = cells.values(kernel, answered[new], rest, model)
-        return CellSolution(members, root * left.a, left.b, cells.clip(held_out), left.condition)
+        E, good = left.single_residuals()
+        left_out = np.full(held_out.shape[1:], np.nan)
+        left_out[inside] = self._predictions(np.where(good[:, None], E, np.nan)[self.own :])
+        models = members, root * left.a, left.b
+        return CellSolution(*models, cells.clip(held_out), left.condition, cells.clip(left_out))
 
 
 def _leave_out(K: Array, alpha: float, problem: Problem) -> Dual:
@@ -388,12 +395,19 @@ class LocalFit:
 
         NaN for rows that a split does not test.
         """
+        return self._mix([solution.held_out for solution in self.solutions])
+
+    def left_out(self) -> Array:
+        """With splits, predictions of training rows without each row alone (n x t); NaN where that is not known."""
+        return self._mix([s.held_out if s.left_out is None else s.left_out for s in self.solutions])
+
+    def _mix(self, parts: list[Array]) -> Array:
+        """Predictions of rows from those of the cells that answer them."""
         order, _, weights = self.cells.answer_order
-        axis = 0 if self.cells.splits is None else 1
-        parts = np.concatenate([solution.held_out for solution in self.solutions], axis=axis)
-        answers = np.empty_like(parts)
-        answers[..., order, :] = parts
-        answers = answers.reshape(*parts.shape[:axis], *weights.shape, -1) * weights[..., None]
+        joined = np.concatenate(parts, axis=-2)
+        answers = np.empty_like(joined)
+        answers[..., order, :] = joined
+        answers = answers.reshape(*joined.shape[:-2], *weights.shape, -1) * weights[..., None]
         return np.asarray(answers.sum(axis=-2) + self.cells.problem.centre)
 
     @cached_property
