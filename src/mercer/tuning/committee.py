@@ -259,7 +259,9 @@ def fit_committee(
     by_fold, rough = work.tune_first(started + 0.4 * budget)
     rough = rough[:, held]
     weights = weigh(rough, Y, of_rows)
-    kept = [i for i in range(len(recipes)) if weights[i] >= _HOPEFUL]
+    hopeful = {recipe.name for recipe, weight in zip(recipes, weights, strict=True) if weight >= _HOPEFUL}
+    needed = {recipe.follows for recipe in recipes if recipe.linear and recipe.name in hopeful}
+    kept = [i for i, recipe in enumerate(recipes) if recipe.name in hopeful | needed]
     by_fold = work.refine(by_fold, kept, started + 0.7 * budget)
     rows, last = work.tune_on_all(by_fold, kept, started + budget)
     alphas, left_out, in_folds = work.choose_alphas(last, rows)
@@ -506,15 +508,20 @@ class FoldWork:
         """Take a few steps on more rows, where members were first tuned on a part of the training rows."""
         parts = [self._some(train, self._enough(_REFINED)) for train in self.train]
         criteria = [part.criterion(3, self.rng) for part in parts]
-        names = [self.recipes[i].name for i in kept]
-        jobs = [(fold, name) for fold in range(self.count) for name in names if len(self.train[fold]) > 1.2 * _FIRST]
+        folds = [fold for fold in range(self.count) if len(self.train[fold]) > 1.2 * _FIRST]
         refined: FoldEnds = [dict(ends) for ends in by_fold]
 
-        def refine_one(job: tuple[int, str]) -> None:
-            fold, name = job
-            refined[fold][name] = _go_down(criteria[fold], by_fold[fold][name], _REFINING, deadline)
+        def refine_one(job: tuple[int, Recipe]) -> None:
+            fold, recipe = job
+            refined[fold][recipe.name] = (
+                tune_recipe(criteria[fold], recipe, refined[fold][str(recipe.follows)], None, 1, deadline)
+                if recipe.linear
+                else _go_down(criteria[fold], by_fold[fold][recipe.name], _REFINING, deadline)
+            )
 
-        run(refine_one, jobs)
+        for linear in (False, True):  # sums have the widths of the members that they follow
+            recipes = [self.recipes[i] for i in kept if self.recipes[i].linear == linear]
+            run(refine_one, [(fold, recipe) for fold in folds for recipe in recipes])
         self.progress.step(self.count)
         return refined
 
@@ -529,13 +536,18 @@ class FoldWork:
         found: dict[int, Descent] = {}
 
         def tune_one(i: int) -> None:
+            if self.recipes[i].linear:
+                before = next(found[k] for k in kept if self.recipes[k].name == self.recipes[i].follows)
+                found[i] = tune_recipe(criterion, self.recipes[i], before, None, 1, deadline)
+                return
             ends = [by_name[self.recipes[i].name] for by_name in by_fold]
             pairs = [_mean_of(ends), *((end.kernel, end.alpha) for end in ends)]
             starts = [Start(*pair, criterion.at(*pair, slopes=False).value) for pair in pairs]
             steps = max(8, self.steps // (2 if n <= 700 else 4))
             found[i] = _go_down(criterion, min(starts, key=lambda start: start.value), steps, deadline)
 
-        run(tune_one, kept)
+        for linear in (False, True):
+            run(tune_one, [i for i in kept if self.recipes[i].linear == linear])
         self.progress.step()
         return rows, {i: found[i] for i in kept}
 
