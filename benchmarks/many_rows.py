@@ -184,6 +184,8 @@ def draw_curve(found: dict) -> None:
         axis.set(xlabel="rows", ylabel=words)
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_yticks([0.1, 0.2, 0.4, 0.6], ["0.1", "0.2", "0.4", "0.6"])
+    axes[0].minorticks_off()
     axes[0].plot([], [], "o-", color="0.4", ms=3.5, label="AutoRegressor")
     axes[0].plot([], [], "--", color="0.4", label="CatBoost")
     axes[0].legend(frameon=False, fontsize=9)

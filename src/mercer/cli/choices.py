@@ -17,7 +17,7 @@ Task: TypeAlias = Literal["regression", "classification"]
 _FEWEST = 3  # rows of a label, so that folds can have some
 _FEW = 10  # whole numbers with no more distinct values may be labels
 _FEW_ROWS = 2000  # up to which the automatic models are tried in any time
-MANY = 200_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
+MANY = 1_000_000  # rows beyond which models of landmarks are fitted; as many as a Parquet table that is held may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     """The class of the model, and why; the first line that fits decides.
 
     =====================================================  ===============================================
-    --dask, more than 200 000 rows, or a table that is     NystroemRidgeCV or NystroemRidgeClassifierCV
+    --dask, more than a million rows, or a table that is  NystroemRidgeCV or NystroemRidgeClassifierCV
     read in passes (`streamed`)
     a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
     keep for so many rows, and none of the options below

@@ -148,7 +148,7 @@ _SETTINGS = _options(
         type=click.IntRange(2),
         metavar="N",
         help="Number of folds for the error estimate. Default: 10; none for the automatic model, which estimates its "
-        "error during the fit. (The automatic model is used for tables of at most 200 000 rows, unless --kernel, "
+        "error during the fit. (The automatic model is used for tables of at most 1 000 000 rows, unless --kernel, "
         "--alphas, --rule, --scoring, --repeats, --checkpoint, --without-data or --dask is given.)",
     ),
     click.option(
@@ -162,8 +162,8 @@ _SETTINGS = _options(
         "--time-budget",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Time limit. The automatic model stops tuning; a Nystroem model (more than 200 000 rows, or --dask) uses "
-        "fewer landmarks; a search over kernels and alphas that would take longer stops with an error.",
+        help="Time limit. The automatic model stops tuning; a Nystroem model (more than 1 000 000 rows, or --dask) "
+        "uses fewer landmarks; a search over kernels and alphas that would take longer stops with an error.",
     ),
     click.option(
         "--memory-limit", metavar="SIZE", help="Memory limit, such as 2GB; a fit that needs more stops with an error."

@@ -299,7 +299,7 @@ def landmarks_for(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, t
     import mercer
 
     if asked.repeats:
-        raise InputError("--repeats is not supported for more than 200 000 rows or with --dask. Remove --repeats.")
+        raise InputError("--repeats is not supported for more than 1 000 000 rows or with --dask. Remove --repeats.")
     if asked.dask is not None and "://" not in asked.dask:
         raise InputError(
             sentence("--dask", "the address of a scheduler, such as tcp://10.0.0.1:8786", repr(asked.dask))

@@ -22,7 +22,7 @@ from mercer.tables.state import EncoderSettings
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
 
-LONG = 200_000  # rows of a Parquet table beyond which it is read in passes and not held
+LONG = 1_000_000  # rows of a Parquet table beyond which it is read in passes and not held
 TOO_LARGE = f"Drop long texts, or make it a Parquet table of more than {LONG} rows, which is read in blocks."
 _SAMPLE = 20_000  # rows that columns of a long table are judged by
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")

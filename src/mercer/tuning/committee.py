@@ -43,11 +43,10 @@ _GAIN, _FINE = 2e-3, 1e-3
 _FIRST = 300  # rows that members are first tuned on in each fold
 _REFINED = 700  # at most so many for the steps that follow there
 _TUNED_ON = 1200  # at most so many for the last steps
-_BY_COLUMN = 12  # rows for each column, if these are more
+_BY_COLUMN = 20  # rows for each column, if these are more: fewer miss columns that matter together
 _REFINING = 6  # steps in each fold after the first
 _STEPS = 30  # of L-BFGS with a width per column
 _DRAWS, _ROWS_PER_DRAW = 3, 4000  # of rows that metrics of cells are tuned on, one for so many rows
-_FIRST_BY_COLUMN = 20  # rows for each column, if these are more, that metrics of cells are first tuned on
 # On the log of the squared error: a metric so far behind the best begins again where that ended, or is left out.
 _BEHIND, _FAR_BEHIND = 0.05, 0.4
 _LINEAR_ALPHAS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # that a linear member is tried with
@@ -391,7 +390,7 @@ def tune_metrics(
     """
     n, columns = len(table.rows), table.rows.width
     most = min(_TUNED_ON, most_rows(table.share))
-    first, count = min(max(_FIRST, _FIRST_BY_COLUMN * columns), most), min(_DRAWS, max(1, n // _ROWS_PER_DRAW))
+    first, count = min(max(_FIRST, _BY_COLUMN * columns), most), min(_DRAWS, max(1, n // _ROWS_PER_DRAW))
     few, *draws = (
         table.part(np.sort(rng.permutation(n)[:size])).criterion(3, rng) for size in (first, *[most] * count)
     )
