@@ -145,7 +145,7 @@ def test_many_rows_are_fitted_by_landmarks_and_it_says_so(run, folder, monkeypat
     assert said.startswith("mercer: --interval is not supported for NystroemRidgeCV models.")
     assert "NystroemRidgeCV (landmarks in place of all pairs of 400 rows).\n1 kernel" in run("explain", *words).stdout
     assert run("fit", *words, "--repeats", "2", code=2).stderr.startswith(
-        "mercer: --repeats is not supported for more than 200 000 rows"
+        "mercer: --repeats is not supported for more than 1 000 000 rows"
     )
     labels = run("fit", "many.csv", "--target", "heating", *words[3:], "--as", "price=drop", "--force").stdout
     assert "Model: NystroemRidgeClassifierCV" in labels
@@ -160,7 +160,7 @@ def test_the_address_of_a_scheduler_must_be_one(run):
 def test_a_file_too_large_for_memory_is_refused_before_it_is_read(run):
     said = run("fit", "houses.csv", "--target", "price", "--memory-limit", "1kB", code=2).stderr
     assert said.startswith("mercer: Reading houses.csv needs ")
-    assert tells(said, "Parquet table of more than 200000 rows")
+    assert tells(said, "Parquet table of more than 1000000 rows")
 
 
 # Outputs that are inputs

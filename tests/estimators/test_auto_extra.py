@@ -173,3 +173,35 @@ def test_what_needs_kernel_members_alone_refuses_models_with_estimators(tmp_path
     for call, given in refused:
         assert "extra" in refusal(call, *given)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_frames_are_taken_by_name_at_predict_and_as_given_in_evaluate():
+    X, y = steps(120)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = AutoRegressor(extra=[Oracle()]).fit(frame, y)
+    assert (model.predict(frame[["c", "a", "b"]]) == model.predict(frame)).all()
+    assert AutoRegressor(extra=[LinearRegression()]).evaluate(frame, y, cv=2).error > 0
+
+
+class Odd(RegressorMixin, BaseEstimator):
+    """Fails in ways of its own."""
+
+    def __init__(self, how="silent"):
+        self.how = how
+
+    def fit(self, X, y):
+        if self.how == "silent":
+            raise AssertionError
+        return self
+
+    def predict(self, X):
+        return np.zeros(1) if self.how == "short" else np.full((len(X), 2), 1.0)
+
+
+@pytest.mark.parametrize(("how", "word"), [("silent", "AssertionError"), ("short", "one for each"), ("wide", "shape")])
+def test_estimators_that_fail_oddly_are_named(how, word):
+    X, y = steps(30)
+    message = refusal(AutoRegressor(extra=[Odd(how)]).fit, X, y)
+    assert "Odd in extra" in message
+    assert word in message

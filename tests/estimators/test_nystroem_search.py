@@ -371,3 +371,15 @@ def test_tuned_kernels_of_labels_and_of_very_few_rows(rng):
     assert NystroemRidgeClassifierCV(cv=4).fit(X, labels).score(X, labels) > 0.9
     few = NystroemRidgeCV(cv=2).fit(X[:6], X[:6, 0])
     assert np.isfinite(few.predict(X)).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e6])
+def test_tuned_kernels_without_an_intercept_reach_targets_far_from_zero(offset):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.0, 10.0, size=(600, 2))
+    y = offset + rng.normal(size=600)
+    assert -NystroemRidgeCV(landmarks=50, cv=5).fit(X, y).best_score_ < 1.1
+    signal = offset + np.sin(X[:, 0])
+    assert -NystroemRidgeCV(landmarks=100, cv=5).fit(X, signal).best_score_ < 0.01
+    with pytest.raises(InputError, match="positive for at least one row"):
+        NystroemRidgeCV().fit(X, y, sample_weight=np.zeros(600))

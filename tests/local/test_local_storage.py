@@ -134,3 +134,45 @@ def test_values_that_cannot_be_split_are_refused(small_leaves, tmp_path):
     X[:3] = [[1.0], [2.0], [3.0]]
     narrow = LocalRidge(1.0, kernel=Gaussian(1.0), core_rows=32, system_rows=64, folder=tmp_path)
     assert "Fit the table in memory" in refusal(narrow.fit, X, X[:, 0])
+
+
+def test_one_cell_and_checks_are_those_of_memory(tmp_path):
+    X, y = table(80)
+    linear = [LocalRidge(1e-6, kernel="linear", core_rows=32, system_rows=96, folder=f) for f in (None, tmp_path / "a")]
+    far = [[100.0, 100.0, 100.0]]
+    values = [each.fit(X, 3.0 * X[:, 0]).predict(far)[0] for each in linear]
+    assert values[0] == pytest.approx(values[1])
+    scaled = [model(folder).fit(X, y, 4.0).predict(X) for folder in (None, tmp_path / "b")]
+    np.testing.assert_allclose(*scaled, rtol=1e-8, atol=1e-10)
+    assert "system_rows" in refusal(LocalRidge(core_rows=9, system_rows=5, folder=tmp_path / "c").fit, X, y)
+    assert "y of LocalRidge" in refusal(model(tmp_path / "d").fit, X, 1e150 * y)
+    assert "only zeros" in refusal(model(tmp_path / "e").fit, X, y, np.zeros(80))
+    model(tmp_path / "e").fit(X, y)  # the folder is empty again
+
+
+def test_weights_of_zero_and_columns_of_two_values_are_split(small_leaves, tmp_path):
+    X, y = table(1200)
+    few = (X[:, 0] > 1.0).astype(float)
+    assert np.isfinite(model(tmp_path / "a").fit(X, y, few).predict(X)).all()
+    X[:, 0] = np.arange(1200) % 5 < 3
+    binary = LocalRidge(0.01, kernel=Gaussian([0.1, 1.0, 1.0]), core_rows=32, system_rows=96, folder=tmp_path / "b")
+    assert np.isfinite(binary.fit(X, y).predict(X)).all()
+
+
+def test_changed_files_are_noticed(small_leaves, tmp_path, monkeypatch):
+    X, y = table()
+    monkeypatch.chdir(tmp_path)
+    fitted = model("cells").fit(X, y)
+    monkeypatch.chdir("/")
+    expected = fitted.predict(X)
+    with (tmp_path / "cells" / "rows.bin").open("r+b") as file:
+        file.seek(800)
+        file.write(np.array([3.3]).tobytes())
+    assert "was changed" in refusal(fitted.predict, X)
+    assert "was changed" in refusal(model(tmp_path / "cells").fit, X, y)
+    for each in (tmp_path / "cells").iterdir():
+        each.unlink()
+    again = model(tmp_path / "cells").fit(X, y)
+    assert (again.predict(X) == expected).all()
+    (tmp_path / "cells" / "cells.bin").unlink()
+    assert "cannot be read" in refusal(again.predict, X)

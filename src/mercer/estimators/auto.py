@@ -212,6 +212,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def _extra_votes(self, model: Any, X: Any) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
+        targets = np.size(self.centre_)
+        if values.size != len(values) * targets:
+            must_be, got = f"{targets} for each row", f"shape {values.shape}"
+            raise InputError(sentence(f"Predictions of {type(model).__name__} in extra", must_be, got))
         return np.asarray((values.reshape(len(values), -1) - self.centre_) / self.scale_)
 
     @staticmethod

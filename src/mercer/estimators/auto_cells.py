@@ -34,7 +34,7 @@ from mercer.tuning.committee import (
 
 _SYSTEMS = 1024, 2560  # rows of a system, at least and at most; candidates are compared on the smallest
 _SQUARES = 3e10  # n times the square of the rows of a system
-_WORSE = 1.2  # times the least squared error: kernels beyond it are not solved in folds
+_WORSE = 1.15  # times the least squared error: kernels beyond it are not solved in folds
 _ROUGH = 1.0  # smoothness nu of Matern kernels above which they are smooth; one of each sort is a member
 _LANDMARKS = 500
 _BLOCK = 20_000  # rows whose features are held at once

@@ -28,7 +28,7 @@ from mercer.errors import (
 )
 from mercer.estimators.auto_cells import fit_in_cells
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
-from mercer.estimators.auto_extra import ExtraMember, ExtraWork, check_extra
+from mercer.estimators.auto_extra import ExtraMember, ExtraWork, check_extra, votes_of
 from mercer.estimators.inputs import Beside, check_table, enough_rows, refuse_lengths
 from mercer.estimators.leakage import warn_of_leakage
 from mercer.estimators.local import LocalRidge
@@ -231,7 +231,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             member.weight * np.reshape(model.predict(Z), (len(Z), -1))
             for member, model in zip(self.members_, self.models_, strict=True)
         ]
-        votes += [each.weight * self._extra_votes(each.model, X) for each in getattr(self, "extra_", ()) if each.weight]
+        extra = [each for each in getattr(self, "extra_", ()) if each.weight]
+        if extra and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            X = X[list(self.feature_names_in_)]  # in the order of training
+        votes += [each.weight * votes_of(each.name, each.model, X, self._extra_votes, len(Z)) for each in extra]
         return np.asarray(sum(votes))
 
     def _extra_votes(self, model: Any, X: Any) -> Array:
@@ -366,7 +369,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         Gives the rows of training and of the fold, the part of the table of the fold, and the model.
         """
         progress = Progress("evaluating", int(folds.max()) + 1, self.verbose)
-        X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
+        encoder = self.encoder
+        if not self.extra:  # whose estimators get the table as it is
+            X, encoder = (TableEncoder() if self.encoder is None else self.encoder).pinned(X)
         begin = time.monotonic()
         for fold in range(int(folds.max()) + 1):
             if self.time_budget is not None and fold and time.monotonic() - begin > 4 * self.time_budget:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,21 +132,36 @@ class ExtraWork:
 
     def _fit(self, estimator: Any, train: Array, test: Array) -> tuple[Any, Array]:
         """A copy of an estimator fitted to some rows, and its predictions of others."""
-        try:
+        what = f"{_name(estimator)} in extra could not be fitted to {len(train)} rows"
+        with _in_words(what, estimator):
             model, rows = Refitting(estimator, self.X, self.y, self.weights)(train, test)
-            votes = self.votes(model, rows)
-        except InputError:
-            raise
-        except Exception as error:
-            name = _name(estimator)
-            raise InputError(
-                f"{name} in extra could not be fitted to {len(train)} rows: {str(error).splitlines()[0][:200]} It gets "
-                f"the table as it was given; for columns that it does not take, use make_pipeline(TableEncoder(), "
-                f"{name}(...))."
-            ) from error
-        if not np.isfinite(votes).all():
-            raise InputError(sentence(f"Predictions of {_name(estimator)} in extra", "finite", "NaN or infinity"))
-        return model, votes
+        return model, votes_of(_name(estimator), model, rows, self.votes, len(test))
+
+
+def votes_of(name: str, model: Any, X: Any, votes: Callable[[Any, Any], Array], count: int) -> Array:
+    """Predictions of a fitted estimator for so many rows, as the committee needs them; raises an error otherwise."""
+    with _in_words(f"{name} in extra could not predict {count} rows", model):
+        found = votes(model, X)
+    if len(found) != count:
+        raise InputError(sentence(f"Predictions of {name} in extra", f"one for each of {count} rows", len(found)))
+    if not np.isfinite(found).all():
+        raise InputError(sentence(f"Predictions of {name} in extra", "finite", "NaN or infinity"))
+    return found
+
+
+@contextmanager
+def _in_words(what: str, estimator: Any) -> Iterator[None]:
+    """Tell an error of a user's estimator in a sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise InputError(
+            f"{what}: {reason} It gets the table as it is given; for columns that it does not take, use "
+            f"make_pipeline(TableEncoder(), {_name(estimator)}(...))."
+        ) from error
 
 
 def _name(estimator: Any) -> str:

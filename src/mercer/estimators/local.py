@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -26,7 +27,7 @@ from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, LocalFit, inverse_widths, spread_of_columns
 from mercer.local.partition import Partition
 from mercer.local.search import LocalPlan
-from mercer.local.storage import LEAF_ROWS, check_folder, solve_in_file, sort_rows
+from mercer.local.storage import LEAF_ROWS, check_folder, solve_in_folder, sort_rows
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import warn_of_scales
@@ -104,13 +105,17 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _sizes(self) -> CellSizes:
         return CellSizes(int(self.core_rows), int(self.system_rows), int(self.mix))
 
-    def prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
-        """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
-        owner = type(self).__name__
+    def _validate(self) -> None:
+        """Raise an error if a parameter is not what it must be."""
         validate(self)
         if self.core_rows > self.system_rows:
             must_be = f"at least core_rows, {self.core_rows}"
-            raise InputError(sentence(f"system_rows of {owner}", must_be, self.system_rows))
+            raise InputError(sentence(f"system_rows of {type(self).__name__}", must_be, self.system_rows))
+
+    def prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Problem, Targets, Array]:
+        """Rows with weight, then the others, with targets less their mean; targets as given, and the order of rows."""
+        owner = type(self).__name__
+        self._validate()
         X, y = check_input(self, self._kernels(), X, y, sparse=False, least=self._fewest)
         weights = as_sample_weight(sample_weight, X)
         if weights is not None:
@@ -451,26 +456,32 @@ class LocalRidge(LocalNumbers, LocalModel):
         """
         if self.folder is None:
             return super().fit(X, y, sample_weight)
-        validate(self)
-        source = as_source(X, y, sample_weight=sample_weight)
+        self._validate()
+        alike = isinstance(sample_weight, numbers.Real)  # one weight for all rows is a smaller alpha
+        source = as_source(X, y, sample_weight=None if alike else sample_weight)
         need_targets(self, source.targets)
         check_columns(self, source, reset=True)
         sample = source.sample(LEAF_ROWS, np.random.default_rng(0))
         rows = Rows(sample.X, source.names)
         kernel, (alpha,) = self._resolve(rows)
+        if alike:
+            check_weights(type(self).__name__, np.array([sample_weight], dtype=np.float64))
+            alpha = alpha / float(sample_weight)
         scale = inverse_widths(kernel, rows, spread_of_columns(rows))
         sizes = self._sizes()
         settings = [kernel, alpha, sizes.core_rows, sizes.system_rows, sizes.mix, bool(self.fit_intercept)]
         place = check_folder(self.folder, fingerprint(source.identity(), settings))
         progress = Progress("sorting rows by cell", source.rows, int(self.verbose), "rows")
-        table = sort_rows(source, sample, scale, int(self.core_rows), place, progress.step)
+        table = sort_rows(source, sample, scale, (sizes.core_rows, sizes.system_rows), place, progress.step)
+        check_size(f"y of {type(self).__name__}", table.Y)
         problem = Problem(table.Y, table.weights, bool(self.fit_intercept)).centred()
-        values, limits = Rows(table.values, source.names), limits_of(problem.Y)
+        values, limits = Rows(table.values, source.names), limits_of(problem.Y) if table.partition.cells > 1 else None
         cells = CellProblem(values, problem, table.partition, scale, sizes.system_rows, sizes.mix, None, limits)
         progress = Progress("solving cells", table.partition.cells, int(self.verbose))
-        fitted = solve_in_file(cells, kernel, float(alpha), place / "cells.bin", progress.step)
+        fitted = solve_in_folder(cells, kernel, float(alpha), place, progress.step)
         self._one_target = source.targets_1d
         self.publish(fitted, table.numbers, int(source.rows or 0))
+        warn_if_ill(type(self).__name__, self.condition_, of="predictions", digits=self.digits_)
         return self
 
     @property

@@ -149,7 +149,7 @@ class StreamingEstimator(KeywordHints, BaseEstimator):  # type: ignore[misc]
         n, rows = int(source.rows or 0), Rows(sample.X, self._names())
         ranked = ranked_words(source, sample, folds, seed, self.backend) if folds > 1 else None
         targets: SummedTargets = self._find_labels(source) if self._classifies else numbers_of(sample)
-        Y = None if sample.Y is None else targets.table(sample.Y) - targets.offset
+        Y = None if sample.Y is None else targets.table(sample.Y)
         problem = Problem(np.zeros((len(rows), 1)) if Y is None else Y, sample.weights, bool(self.fit_intercept))
         kernels = self._resolve_kernels(rows, problem)
         for kernel in kernels:

@@ -20,7 +20,7 @@ from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.search_core import WORTH_A_WORD, DefaultLadders, keep_choice, warn_if_ill, warn_of_failures
 from mercer.estimators.targets import LabelsMixin
-from mercer.kernels import Kernel
+from mercer.kernels import Constant, Kernel
 from mercer.local.search import times_width, tuned_kernels
 from mercer.selection.ladders import beyond_edges, edges_in_words, resolve_alphas, resolve_kernels
 from mercer.selection.plan import Rates
@@ -35,6 +35,7 @@ from mercer.streaming.search import StreamedResult, StreamedSearch
 from mercer.text import Text, summary_below
 
 _FAMILY = 10  # kernels that a name stands for, about
+_LARGEST_LEVEL = 1e4  # of a constant kernel beside one with k(x, x) = 1, so that landmarks can be told apart
 _TUNED = 3  # candidates from tuning: the best two kernels, and the best one with twice its widths
 _ROUNDS = 3  # of extending default ladders, each of which reads all rows again
 
@@ -97,9 +98,21 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
         if not self._is_tuned:
             return resolve_kernels(self.kernels, rows)
+        if not len(problem.used):
+            must_be = "positive for at least one row"
+            raise InputError(sentence(f"sample_weight of {type(self).__name__}", must_be, "only zeros"))
         used, some = taken(rows, problem, problem.used)
-        tuned = [kernel for kernel, _ in tuned_kernels(used, some.centred(), seed_of(self.random_state))]
-        return [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
+        centred = replace(some, intercept=True).centred()
+        tuned = [kernel for kernel, _ in tuned_kernels(used, centred, seed_of(self.random_state))]
+        found = [*tuned[: _TUNED - 1], times_width(tuned[0], 2.0)]
+        return found if self.fit_intercept else [kernel + Constant(self._level(centred)) for kernel in found]
+
+    @staticmethod
+    def _level(centred: Problem) -> float:
+        """Value of the constant kernel that stands for an intercept: the squared mean of y over its variance, about."""
+        spread = np.sqrt(np.mean(centred.Y**2, axis=0))
+        ratio = np.abs(centred.centre) / np.where(spread > 0, spread, 1.0)
+        return float(np.clip(np.max(ratio) ** 2, 1.0, _LARGEST_LEVEL))
 
     def _resolve_alphas(self, kernels: list[Kernel], rows: Rows, n: int, targets: int) -> Array:
         return resolve_alphas(self.alphas, kernels, rows, n)
@@ -311,8 +324,8 @@ class NystroemRidgeCV(MultiOutputMixin, RegressorMixin, NystroemSearchCore):  # 
     ----------
     kernels : "tuned", Kernel, list of Kernel or str, default="tuned"
         Candidates. "tuned": kernels with a width per column, tuned on draws of at most 1200 rows of a sample, of which
-        the best two, and the best one with twice its widths. Others as for `KernelRidgeCV`; ladders of widths come from
-        a sample of rows.
+        the best two, and the best one with twice its widths; without an intercept a constant kernel is added to each.
+        Others as for `KernelRidgeCV`; ladders of widths come from a sample of rows.
     alphas : array-like, default=None
         Candidates. None: a ladder from the spectra of the kernels on the sample, of which one is chosen that leaves six
         digits of the scores, if there is any.

@@ -21,22 +21,34 @@ from mercer.runtime import run
 NEAREST_CORES = 32  # cores, by their centres, whose rows may be in a cell's halo or whose cells may be mixed
 
 
-def split(points: Array, levels: int) -> tuple[list[Array], Array, Array]:
-    """2^levels cores, each of ascending row numbers, and the columns and thresholds of the splits, level by level."""
+def split(points: Array, levels: int, *, by_value: bool = False) -> tuple[list[Array], Array, Array]:
+    """2^levels cores, each of ascending row numbers, and the columns and thresholds of the splits, level by level.
+
+    `by_value`: rows that tie are never separated, so that cores are those that new rows are routed to.
+    """
     nodes, columns, thresholds = [np.arange(len(points))], [], []
     for _ in range(levels):
         halves: list[Array] = []
         for rows in nodes:
             inside = points[rows]
+            if not len(rows):  # by value, of rows that are all alike
+                columns.append(0)
+                thresholds.append(0.0)
+                halves += [rows, rows]
+                continue
             with np.errstate(over="ignore"):
                 column = int(np.argmax(inside.std(axis=0)))
             values = inside[:, column]
             ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
             last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]
+            if by_value and last == values.max(initial=-np.inf) and (values < last).any():
+                last, first = values[values < last].max(), last
             middle = last + 0.5 * (first - last)
             columns.append(column)
             thresholds.append(middle if middle < first else last)
-            halves += [np.sort(rows[ranks[:half]]), np.sort(rows[ranks[half:]])]
+            right = values > thresholds[-1]
+            parts = (rows[~right], rows[right]) if by_value else (rows[ranks[:half]], rows[ranks[half:]])
+            halves += [np.sort(part) for part in parts]
         nodes = halves
     return nodes, np.array(columns, dtype=np.intp), np.array(thresholds, dtype=np.float64)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,10 +24,11 @@ from mercer.kernels.base import Kernel
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
 from mercer.local.partition import Partition, boxes, route, split
 from mercer.runtime import run
-from mercer.runtime.disk import check_path
+from mercer.runtime.disk import SourceStamp, check_path, write_whole
 from mercer.streaming.blocks import Block, Source
 
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
+_PIECE = 2**24  # bytes that are read at a time
 _UNEVEN = 4  # times the rows of a core that the largest one may have
 _TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
 
@@ -48,13 +50,14 @@ class MappedRows:
     ndim = 2
 
     def __init__(self, path: Path, shape: tuple[int, int], factor: Array | float = 1.0) -> None:
-        self.path, self.shape, self.factor = path, shape, factor
+        self.stamp, self.shape, self.factor = SourceStamp.of(path), shape, factor
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Array:
-        return np.asarray(np.memmap(self.path, self.dtype, "r", 0, self.shape)[rows]) * self.factor
+        self.stamp.check()
+        return np.asarray(np.memmap(self.stamp.path, self.dtype, "r", 0, self.shape)[rows]) * self.factor
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
@@ -88,17 +91,17 @@ def check_folder(path: Any, mark: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / "fit.txt"
         if not held:
-            stamp.write_text(mark, encoding="ascii")
-        if not stamp.exists() or stamp.read_text(encoding="ascii") != mark:
+            write_whole(stamp, [mark.encode("ascii")], "folder")
+        if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
             must_be, got = "empty, or that of a fit of the same table with the same settings", f"{held[0]!r} in it"
             raise InputError(sentence(f"The folder {str(folder)!r}", must_be, got, "Use another folder."))
     except OSError as problem:
         raise InputError(f"The folder {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
-    return folder
+    return folder.resolve()
 
 
 def sort_rows(
-    source: Source, sample: Block, scale: Array, core_rows: int, folder: Path, step: Callable[[int], None]
+    source: Source, sample: Block, scale: Array, sizes: tuple[int, int], folder: Path, step: Callable[[int], None]
 ) -> SortedRows:
     """Write the rows of a table to a folder in the order of their cells, or take what an earlier run has written.
 
@@ -110,8 +113,8 @@ def sort_rows(
         A table with targets, and some of its rows.
     scale : ndarray of shape (d,)
         What columns are multiplied by in the metric of the cells.
-    core_rows : int
-        Rows of a core, about.
+    sizes : tuple of int
+        Rows of a core, about, and rows of a system; there is one core up to that.
     folder : Path
         Where to.
     step : callable
@@ -119,24 +122,59 @@ def sort_rows(
     """
     tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
     if not tree.exists():
-        n = int(source.rows or 0)
-        levels = max(0, round(math.log2(n / core_rows)))
-        first = min(levels, max(0, round(math.log2(n / LEAF_ROWS))))
-        _, columns, thresholds = split(sample.X * scale, first)
-        leaves = _write_leaves(source, scale, columns, thresholds, folder, step)
-        with rows.open("wb") as file:
-            parts = [_sort_leaf(np.fromfile(leaf), width, source, scale, levels - first, file) for leaf in leaves]
-        _write_arrays(tree, _join_leaves(parts, (columns, thresholds), levels - first, core_rows))
-        for leaf in leaves:
+        try:
+            arrays = _sort_leaves(source, sample, scale, sizes, rows, step)
+        except InputError:  # so that the corrected fit finds an empty folder
+            for each in folder.iterdir():
+                each.unlink()
+            raise
+        _write_arrays(tree, arrays)
+        for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
-    with np.load(tree, allow_pickle=False) as held:
-        arrays = {name: held[name] for name in held.files}
+    try:
+        with np.load(tree, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+        sound = int(arrays["checksum"]) == _checksum(rows)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        sound = False
+    if not sound:
+        raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
     n = len(arrays["numbers"])
     columns, thresholds, starts, *around = (arrays[name] for name in _TREE)
     points: Any = MappedRows(rows, (n, width), scale)
     partition = Partition(points, columns, thresholds, np.arange(n), starts, *around)
     weights = arrays["weights"] if (arrays["weights"] != 1.0).any() else None
     return SortedRows(MappedRows(rows, (n, width)), arrays["Y"], weights, arrays["numbers"], partition)
+
+
+def _sort_leaves(
+    source: Source, sample: Block, scale: Array, sizes: tuple[int, int], path: Path, step: Callable[[int], None]
+) -> dict[str, Array]:
+    """Write the rows in the order of their cells to one file; the tree of splits, and what is known of the rows."""
+    known = sample.X if sample.weights is None else sample.X[sample.weights > 0]
+    first = max(0, round(math.log2(int(source.rows or 1) / LEAF_ROWS)))
+    _, columns, thresholds = split(known * scale, first, by_value=True)
+    leaves = _write_leaves(source, scale, columns, thresholds, path.parent, step)
+    length = source.width + int(source.targets or 1) + 2
+    n, (core_rows, system_rows) = sum(leaf.stat().st_size for leaf in leaves) // (8 * length), sizes
+    if not n:
+        raise InputError(sentence("sample_weight", "positive for at least one row", "only zeros"))
+    levels = 0 if n <= system_rows else max(0, round(math.log2(n / core_rows)) - first)
+    with path.open("wb") as file:
+        parts = [_sort_leaf(np.fromfile(leaf).reshape(-1, length), source, scale, levels, file) for leaf in leaves]
+        file.flush()
+        os.fsync(file.fileno())
+    arrays = _join_leaves(parts, (columns, thresholds), levels, n if n <= system_rows else core_rows)
+    return arrays | {"checksum": np.array(_checksum(path))}
+
+
+def _checksum(path: Path) -> int:
+    """CRC-32 of a file."""
+    found = 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            found = zlib.crc32(piece, found)
+    return found
 
 
 def _write_leaves(
@@ -171,9 +209,9 @@ class _Leaf:
     beside: Array
 
 
-def _sort_leaf(numbers: Array, width: int, source: Source, scale: Array, levels: int, file: Any) -> _Leaf:
+def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: Any) -> _Leaf:
     """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these."""
-    table = numbers.reshape(-1, width + int(source.targets or 1) + 2)
+    width = source.width
     if len(table) < 2**levels:
         must_be, got = "spread enough to be split into cells by value", "too many equal values"
         raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
@@ -225,14 +263,16 @@ class SolutionFile(Sequence[CellSolution]):
         The file; one that is there is read.
     cells : CellProblem
         What is solved.
+    mark : str
+        Of the fit: records of another one are not taken.
     """
 
-    def __init__(self, path: Path, cells: CellProblem) -> None:
+    def __init__(self, path: Path, cells: CellProblem, mark: str) -> None:
         t, partition = cells.problem.Y.shape[1], cells.partition
         self._ends = cells.answer_order[1]
         largest = max(cells.system_rows, int(np.diff(partition.starts).max()))
         answered = max(1, int(np.diff(self._ends).max()))
-        self._path, self._count = path, partition.cells
+        self._path, self._count, self._mark = path, partition.cells, zlib.crc32(mark.encode("ascii"))
         self._record = np.dtype(
             [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
              ("dual", "<f8", (largest, t)), ("held_out", "<f8", (answered, t)), ("checksum", "<i8")]
@@ -246,11 +286,16 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        with self._path.open("rb") as file:
-            file.seek(cell * self._record.itemsize)
-            raw = file.read(self._record.itemsize)
+        try:
+            with self._path.open("rb") as file:
+                file.seek(cell * self._record.itemsize)
+                raw = file.read(self._record.itemsize)
+        except OSError as problem:
+            raise InputError(f"{str(self._path)!r} cannot be read: {problem.strerror or problem}.") from None
+        if len(raw) < self._record.itemsize:
+            return None
         (record,) = np.frombuffer(raw, self._record)
-        if not record["size"] or record["checksum"] != zlib.crc32(raw[:-8]):
+        if not record["size"] or record["checksum"] != zlib.crc32(raw[:-8], self._mark):
             return None
         size, answered = int(record["size"]), int(self._ends[cell + 1] - self._ends[cell])
         arrays = record["members"][:size], record["dual"][:size], record["constant"], record["held_out"][:answered]
@@ -268,15 +313,17 @@ class SolutionFile(Sequence[CellSolution]):
         record["size"], record["condition"], record["constant"] = size, solution.condition, solution.constant
         record["members"][0, :size], record["dual"][0, :size] = solution.members, solution.dual
         record["held_out"][0, : len(solution.held_out)] = solution.held_out
-        record["checksum"] = zlib.crc32(record.tobytes()[:-8])
+        record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
         with self._path.open("r+b") as file:
             file.seek(cell * self._record.itemsize)
             file.write(record.tobytes())
 
 
-def solve_in_file(cells: CellProblem, kernel: Kernel, alpha: float, path: Path, step: Callable[[], None]) -> LocalFit:
-    """Solve every cell whose solution is not in the file yet, calling `step` after each cell."""
-    solutions = SolutionFile(path, cells)
+def solve_in_folder(
+    cells: CellProblem, kernel: Kernel, alpha: float, folder: Path, step: Callable[[], None]
+) -> LocalFit:
+    """Solve every cell whose solution is not in the folder yet, calling `step` after each cell."""
+    solutions = SolutionFile(folder / "cells.bin", cells, (folder / "fit.txt").read_text(encoding="ascii"))
 
     def solve(cell: int) -> None:
         if solutions.find(cell) is None:

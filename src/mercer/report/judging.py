@@ -277,6 +277,7 @@ def held_out_of(y: Array, predicted: Array | None, error: float | None = None) -
     total = float(np.sum((observed - observed.mean()) ** 2))
     explained = 1.0 - float(np.sum(residual**2)) / total if total else 0.0
     off = np.abs(residual - np.median(residual))
-    order = np.argsort(-off, kind="stable")
-    outliers = tuple(int(i) for i in order if off[i] > 8.0 * max(float(np.median(off)), 1e-300))
-    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers if np.median(off) else ())
+    middle = float(np.median(off))
+    far = np.flatnonzero(off > 8.0 * middle) if middle else np.empty(0, dtype=np.intp)
+    outliers = tuple(far[np.argsort(-off[far], kind="stable")].tolist())
+    return HeldOutFacts(rows, observed, said, float(half), float(most), explained, outliers)
