@@ -9,6 +9,7 @@ from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,7 +58,7 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
 
 def _steps(lane: Run) -> list[Run]:
     """What tasks a run takes: one, or one for each partition that is computed first."""
-    return [[each] for each in lane] if any(hasattr(part, "lazy") for part, _ in lane) else [lane]
+    return [[each] for each in lane] if any(hasattr(part, "pieces") for part, _ in lane) else [lane]
 
 
 class _Flow:
@@ -99,10 +100,10 @@ class _Flow:
     def _fold(self, step: Run, begun: Any) -> Any:
         at_once = self.this.at_once
         part, skip = step[0]
-        if not hasattr(part, "lazy"):
+        if not hasattr(part, "pieces"):
             return self._task(_fold, begun, self.work, list(step), at_once)
-        values = self.client.compute(list(part.lazy()), retries=_RETRIES)
-        return self._task(_fold_values, begun, self.work, part.shell(), skip, at_once, *values)
+        values = self.client.compute(list(part.pieces), retries=_RETRIES)
+        return self._task(_fold_values, begun, self.work, replace(part, pieces=()), skip, at_once, *values)
 
     def merge(self, a: Any, b: Any) -> Any:
         """The sums of two neighbours."""
@@ -165,9 +166,9 @@ def _fold(
 
 
 def _fold_values(
-    begun: tuple[State, int] | None, work: PassWork, shell: Any, skip: int, at_once: int, *values: Any
+    begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: Any
 ) -> tuple[State, int]:
-    return _fold(begun, work, [(shell.filled(values), skip)], at_once)
+    return _fold(begun, work, [(part.filled(values), skip)], at_once)
 
 
 def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
@@ -319,8 +320,3 @@ def delayed(function: Any) -> Any:
     import dask
 
     return dask.delayed(function)
-
-
-def lengths_of(pieces: Sequence[Any]) -> list[int]:
-    """How many rows each partition has."""
-    return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]

@@ -194,7 +194,7 @@ def check_backend(backend: Backend) -> None:
 def _chosen(backend: Backend, source: Readable) -> Backend:
     if backend is not None:
         return backend
-    lazy = any(hasattr(part, "lazy") for part in source.parts)
+    lazy = any(hasattr(part, "pieces") for part in source.parts)
     if lazy and "distributed" in sys.modules:
         from mercer.runtime.dask import current_client
 

@@ -193,7 +193,9 @@ def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The Parquet files of a directory, in the order of their names."""
+    """A Parquet file, or those of a directory in the order of their names."""
+    if not folder.is_dir():
+        return [folder]
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
     if deeper:
@@ -201,6 +203,8 @@ def files_of(folder: Path) -> list[Path]:
             f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
             f"{str(deeper[0].relative_to(folder))!r}."
         )
+    if not found:
+        raise InputError(f"The directory {str(folder)!r} contains no Parquet files.")
     return found
 
 
@@ -362,8 +366,8 @@ class LongTable:
         path = table_path(source)
         if source == "-" or not (path.is_dir() or path.is_file()):  # a pipe can be opened once, by whoever reads it
             return None
-        files = files_of(path) if path.is_dir() else [path]
-        if not files or not all(_is_parquet(file) for file in files):
+        files = files_of(path)
+        if not all(_is_parquet(file) for file in files):
             return None
         rows, names, declared, stamps = 0, [""], frozenset[str](), tuple(map(SourceStamp.of, files))
         for file in files:
