@@ -170,15 +170,12 @@ class Source:
         seed, whole = int(rng.integers(2**63)), self._whole
         if whole is None or whole.take is None:
             return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
-        best, places = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp)
+        drawn: dict[str, Array] = {}
         for start in range(0, whole.rows or 0, _STRETCH):
-            stop = min(start + _STRETCH, whole.rows or 0)
-            words = np.concatenate([best, row_words(start, stop - start, seed)])
-            numbers = np.concatenate([places, np.arange(start, stop, dtype=np.intp)])
+            words = row_words(start, min(_STRETCH, (whole.rows or 0) - start), seed)
             kept = _least(words, count)
-            best, places = words[kept], numbers[kept]
-        rows = np.sort(places)
-        return whole.layout.check(whole.take(rows), 0, rows)
+            Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
+        return whole.layout.check(whole.take(drawn["rows"]), 0, drawn["rows"])
 
     def identity(self) -> str:
         """A fingerprint for checkpoints: arrays by contents, files by path, size and times of change."""
