@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -208,9 +209,8 @@ def _open_encoded(
     if reset:
         estimator.encoder_, estimator.n_features_in_ = table.encoder, len(names)
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    if table.long is not None:
-        stream = Passes(table.long, table.encoder, table.how, None, y, weights, groups)
-        return as_source(stream, labels=asked.labels)
+    if isinstance(table.X, Passes):
+        return as_source(replace(table.X, y=y, weights=weights, groups=groups), labels=asked.labels)
     return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
 
 

@@ -68,6 +68,8 @@ def as_matrix(values: Array, naming: Naming) -> Array:
 
 def as_column(values: Array, naming: Naming) -> Array:
     """One column of numbers; refused by its type, or where a cell is no number or too long for a float64."""
+    if values.dtype.kind in "UT":
+        values = values.astype(object)  # so that the first text is named
     refuse_kind(values.dtype, naming)
     return as_numbers(values[:, None], naming)[:, 0]
 
