@@ -22,7 +22,7 @@ from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles
 from mercer.tables.cells import Where, text_cells
 from mercer.tables.delimited import Delimited, read_delimited
-from mercer.tables.parquet import blocks_of, distinct_texts, files_of, opened, pyarrow
+from mercer.tables.parquet import LongTable, blocks_of, distinct_texts, files_of, opened, pyarrow
 from mercer.tables.reading import no_file
 from mercer.tables.values import MISSING_WORDS, NumberStyle, found_style
 
@@ -187,41 +187,31 @@ def open_text(path: Path, asked: RolesGiven) -> Source:
 
 def open_parquet(path: Path, asked: RolesGiven) -> Source:
     """A Parquet file, or all files of a directory in the order of their names."""
-    files = files_of(path)
+    table = LongTable.opened(path)
+    layout = _parquet_layout(table.schemas[0], asked, Path(table.files[0].path).name)
     parts: list[Part] = []
-    stamps = tuple(map(SourceStamp.of, files))
     start = 0
     kinds: dict[str, tuple[str, str]] = {}  # of labels and keys, each with the first file
-    with opened(files[0]) as first:
-        layout, known = _parquet_layout(first, asked, files[0].name), set(first.schema_arrow.names)
-    for file, stamp in zip(files, stamps, strict=True):
-        with opened(file) as held:
-            schema, metadata = held.schema_arrow, held.metadata
-        odd = sorted(set(schema.names) ^ known)
-        if odd:
-            raise InputError(
-                f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
-                f"{', '.join(map(repr, odd[:5]))}."
-            )
-        for what, name in layout.categories if metadata.num_rows else ():
-            kind = _kind_of_type(schema.field(name).type), file.name
+    for stamp, schema, sizes in zip(table.files, table.schemas, table.sizes, strict=True):
+        file = Path(stamp.path).name
+        for what, name in layout.categories if sum(sizes) else ():
+            kind = _kind_of_type(schema.field(name).type), file
             one_kind(what, [kinds.setdefault(what, kind), kind])
         for name in layout.numbers:
-            _refuse_type(schema.field(name).type, name, file.name)
-        sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
-        parts += _row_groups(stamp, sizes, start, _call(layout, file.name))
+            _refuse_type(schema.field(name).type, name, file)
+        parts += _row_groups(stamp, sizes, start, _call(layout, file))
         start += sum(sizes)
-    return Source(tuple(parts), layout, rows=start, identity=lambda: repr((stamps, layout)), what=path.name)
+    identity = repr((table.files, layout))
+    return Source(tuple(parts), layout, rows=start, identity=lambda: identity, what=path.name)
 
 
-def _parquet_layout(file: Any, asked: RolesGiven, what: str) -> Layout:
+def _parquet_layout(schema: Any, asked: RolesGiven, what: str) -> Layout:
     """Which column is what; those in which pandas keeps names of rows are no inputs."""
-    schema = file.schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return find_roles(schema.names, asked, what, [name for name in index if isinstance(name, str)])
 
 
-def _row_groups(stamp: SourceStamp, sizes: list[int], start: int, layout: Layout) -> Iterator[Part]:
+def _row_groups(stamp: SourceStamp, sizes: Sequence[int], start: int, layout: Layout) -> Iterator[Part]:
     """The rows of a file, row groups together until they are worth a task."""
     least = max(_LEAST, -(-sum(sizes) // _MOST))
     first = before = 0
@@ -265,7 +255,8 @@ def file_layout(path: Path, asked: RolesGiven) -> tuple[Layout, bool]:
     if path.suffix.lower() not in TEXTS or path.is_dir():
         file = files_of(path)[0]
         with opened(file) as held:
-            layout, schema = _parquet_layout(held, asked, file.name), held.schema_arrow
+            schema = held.schema_arrow
+        layout = _parquet_layout(schema, asked, file.name)
         return layout, all(_holds_numbers(schema.field(name).type) for name in layout.names or ())
     head, layout = _look(path, asked)
     names = layout.names or ()

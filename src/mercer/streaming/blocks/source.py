@@ -73,7 +73,7 @@ class Source:
     rows : int or None
         How many there are; None where only a pass can tell.
     identity : callable
-        Gives the fingerprint of its contents.
+        Gives a fingerprint for checkpoints: arrays by contents, files by path, size and times of change.
     what : str, default="X"
         What to call it.
     whole : Part, default=None
@@ -106,7 +106,7 @@ class Source:
         self.parts, self.rows, self.what, self.here_only = parts, rows, what, here_only
         self.width, self.names = layout.width, layout.names
         self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
-        self._identity, self._whole = identity, whole
+        self.identity, self._whole = identity, whole
         if rows == 0:
             raise InputError(sentence(what, "a table with rows", "none"))
 
@@ -176,10 +176,6 @@ class Source:
             kept = _least(words, count)
             Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
         return whole.layout.check(whole.take(drawn["rows"]), 0, drawn["rows"])
-
-    def identity(self) -> str:
-        """A fingerprint for checkpoints: arrays by contents, files by path, size and times of change."""
-        return self._identity()
 
 
 def _least(words: Array, count: int) -> Array:

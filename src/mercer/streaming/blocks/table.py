@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, nearest, sentence
 from mercer.streaming.blocks.cells import Naming, as_labels, as_matrix, as_weights
+from mercer.tables.delimited import refuse_twice
 
 Columns: TypeAlias = tuple[Any, Any, Any, Any]  # X, Y, weights and keys of some rows; the last three may be None
 _EXACT = 2**53  # whole numbers up to here are floats, too
@@ -213,11 +213,7 @@ def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collec
     >>> find_roles(["age", "income", "city"], RolesGiven(y="income", groups="city"), "table.csv").names
     ('age',)
     """
-    known = [str(name) for name in names]
-    twice = [name for name, count in Counter(known).items() if count > 1]
-    if twice:
-        got = f"{', '.join(map(repr, twice[:5]))} more than once"
-        raise InputError(sentence(f"Column names of {what}", "all different", got, "Rename the columns."))
+    known = refuse_twice([str(name) for name in names], what)
     targets = [asked.y] if isinstance(asked.y, str) else asked.y
     if targets is not None and not _are_names(targets):
         hint = f"Pass the names of the target columns of {what}."
