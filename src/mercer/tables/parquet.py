@@ -192,8 +192,8 @@ def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
     return pa.chunked_array([pa.chunked_array(pieces).combine_chunks()])
 
 
-def files_of(folder: Path) -> list[Path]:
-    """A Parquet file, or those of a directory in the order of their names."""
+def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
+    """A Parquet file, or those of a directory in the order of their names; `needed`: refused where there is none."""
     if not folder.is_dir():
         return [folder]
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
@@ -203,7 +203,7 @@ def files_of(folder: Path) -> list[Path]:
             f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
             f"{str(deeper[0].relative_to(folder))!r}."
         )
-    if not found:
+    if not found and needed:
         raise InputError(f"The directory {str(folder)!r} contains no Parquet files.")
     return found
 
@@ -394,7 +394,8 @@ class LongTable:
         path = table_path(source)
         if source == "-" or not (path.is_dir() or path.is_file()):  # a pipe can be opened once, by whoever reads it
             return None
-        table = LongTable.opened(path) if all(map(_is_parquet, files_of(path))) else None
+        files = files_of(path, needed=False)
+        table = LongTable.opened(path) if files and all(map(_is_parquet, files)) else None
         return table if table is not None and (table.rows > above or path.is_dir()) else None
 
     def promise(self, too_large: str) -> None:

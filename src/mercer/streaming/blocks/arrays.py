@@ -103,8 +103,8 @@ def fingerprint(values: Any) -> str:
 
     Files are known by name, size and times of change, arrays beyond a quarter of a gigabyte by 4096 of their rows.
     """
-    if values is None or isinstance(values, MappedArray):
-        return repr(values)
+    if isinstance(values, MappedArray):
+        return repr(tuple(vars(values).values()))
     if values.dtype == object:
         return hashlib.sha256("\n".join(map(repr, values.ravel().tolist())).encode()).hexdigest()
     digest = hashlib.sha256(f"{values.dtype.str} {values.shape}".encode())
@@ -203,7 +203,8 @@ def _open(columns: Columns, layout: Layout) -> Source:
 
 
 def _identity(columns: Columns, layout: Layout) -> str:
-    return repr([layout, *map(fingerprint, columns)])
+    marks = [None if column is None else fingerprint(column) for column in columns]
+    return repr(marks) if layout.names is None else repr((marks, layout))
 
 
 def array_part(columns: Columns, layout: Layout, start: int, stop: int) -> Part:

@@ -46,8 +46,9 @@ class LazyPart:
                 "computation deterministic, or persist X."
             )
         Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
-        columns: Columns = (X, Y, weights, keys)
-        if self.layout.names is not None:
+        if self.layout.names is None:
+            columns: Columns = (np.asarray(X), Y, weights, keys)
+        else:
             columns = read_frame(as_frame(X), self.layout, (Y, weights, keys), self.start)
         part = array_part(columns, self.layout, 0, self.rows)
         return replace(part, start=self.start, number=self.start)

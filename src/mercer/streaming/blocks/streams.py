@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from mercer.data.checks import as_names, kind_of_names, one_kind
 from mercer.errors import InputError, sentence
-from mercer.streaming.blocks.arrays import fingerprint
 from mercer.streaming.blocks.source import Part, Source
 from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven
 from mercer.text import counted
@@ -89,4 +89,8 @@ def _columns(given: Any, place: int, width: int | None = None) -> Columns:
 
 def _mark(first: Block) -> str:
     """By the first block: a stream is not read whole to be known again."""
-    return repr([fingerprint(column) for column in first.columns()])
+    digest = hashlib.sha256(repr((first.X.shape, None if first.Y is None else first.Y.shape)).encode())
+    for column in first.columns():
+        if column is not None:
+            digest.update(column.tobytes() if column.dtype != object else repr(column.tolist()).encode())
+    return digest.hexdigest()
