@@ -1,6 +1,6 @@
 """Tables in passes: the same rows from every kind of source in any blocks, and bad cells named where they stand.
 
-Covers: streaming.blocks.sampling, streaming.blocks.source.
+Covers: streaming.blocks.source.
 """
 
 import pickle
@@ -27,7 +27,7 @@ from pyarrow import parquet
 from mercer.errors import InputError
 from mercer.runtime.passes import run_pass
 from mercer.streaming.blocks import Source, as_source
-from mercer.streaming.blocks.sampling import Sampling
+from mercer.streaming.blocks.source import Sampling
 from views import read_only
 
 

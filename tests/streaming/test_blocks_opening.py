@@ -1,6 +1,6 @@
 """Tables that cannot be opened or read are refused, with the cell, the file and the way out.
 
-Covers: streaming.blocks.delimited_text, streaming.blocks.opening, streaming.blocks.parquet.
+Covers: streaming.blocks.files, streaming.blocks.opening.
 """
 
 import os

@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,8 @@ from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import METHODS, Features
 from mercer.solvers.problem import Problem
 from mercer.streaming.blocks import Source, as_source
-from mercer.streaming.blocks.opening import file_roles, is_named_table
-from mercer.streaming.blocks.roles import RolesGiven
+from mercer.streaming.blocks.files import file_layout, is_named_table
+from mercer.streaming.blocks.table import RolesGiven
 from mercer.streaming.landmarks import LandmarkChoice, drawn_sample, numbers_of, ranked_words, sides_of
 from mercer.streaming.losses import FindLabels, LabelLosses
 from mercer.streaming.search import PassReading, StreamedSearch
@@ -195,21 +196,21 @@ def _open_encoded(
     """A file of mixed columns, encoded by a TableEncoder, which becomes `encoder_`; None where all are numbers."""
     need_targets(estimator, asked.y)
     path = table_path(os.fspath(X))
-    roles, numbers = file_roles(path, asked)
+    layout, numbers = file_layout(path, asked)
+    names = layout.names or ()
     if encoder is None and (numbers or not reset):
         return None
-    targets, labels = list(roles.Y or ()), [name for _, name in roles.named]
-    plain = [name for name in (*targets, roles.weights) if name is not None and name not in labels]
-    table = encode_file(str(path), roles.X, plain, labels, encoder)
+    targets, labels = list(layout.target_names or ()), [name for _, name in layout.categories]
+    plain = [name for name in (*targets, layout.weights) if name is not None and name not in labels]
+    table = encode_file(str(path), names, plain, labels, encoder)
     Y = [table.beside[name] for name in targets]
-    weights, groups = (None if name is None else table.beside[name] for name in (roles.weights, roles.keys))
-    y = Y[0] if roles.flat else np.column_stack(Y)
+    weights, groups = (None if name is None else table.beside[name] for name in (layout.weights, layout.keys))
+    y = Y[0] if layout.flat else np.column_stack(Y)
     if reset:
-        estimator.encoder_, estimator.n_features_in_ = table.encoder, len(roles.X)
-        estimator.feature_names_in_ = np.array(roles.X, dtype=object)
-    if table.long is not None:
-        stream = Passes(table.long, table.encoder, table.how, None, y, weights, groups)
-        return as_source(stream, labels=asked.labels)
+        estimator.encoder_, estimator.n_features_in_ = table.encoder, len(names)
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    if isinstance(table.X, Passes):
+        return as_source(replace(table.X, y=y, weights=weights, groups=groups), labels=asked.labels)
     return as_source(table.X, y, sample_weight=weights, groups=groups, labels=asked.labels)
 
 

@@ -9,15 +9,14 @@ from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError, MemoryRefusal, MercerError
 from mercer.runtime.memory import readable
-from mercer.runtime.passes import Pass, PassWork, State, runs
-
-Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
+from mercer.runtime.passes import Pass, PassWork, Run, State, fold_parts, runs
 
 _LANES = 16  # runs of parts at least, so that the order of sums is the same on few workers and on fewer
 _PER_THREAD = 4  # runs of parts for each thread of the cluster, so that no worker waits long for the last one
@@ -49,15 +48,10 @@ def run_on_cluster(this: Pass, backend: Any) -> State:
         threads = _threads(client)
         _promise(client, this.state)
         this.progress.begin()
-        lanes = [_steps(lane) for lane in runs(this.rest(), max(_LANES, _PER_THREAD * threads))]
+        lanes = runs(this.rest(), max(_LANES, _PER_THREAD * threads))
         merge = _by_pairs if this.checkpoint is None else _one_by_one
         state, rows = merge(flow, flow.finished(lanes, threads))
         return this.end(state, this.start + rows)
-
-
-def _steps(lane: Run) -> list[Run]:
-    """What tasks a run takes: one, or one for each partition that is computed first."""
-    return [[each] for each in lane] if any(hasattr(part, "lazy") for part, _ in lane) else [lane]
 
 
 class _Flow:
@@ -67,42 +61,45 @@ class _Flow:
         self.this, self.client = this, client
         self.work = self._task(_same, this.work)
 
-    def finished(self, lanes: list[list[Run]], threads: int) -> Iterator[Any]:
+    def finished(self, lanes: Sequence[Run], threads: int) -> Iterator[Any]:
         """The sums of every run in the order of the table, at most `threads` of them under way at a time."""
         from distributed import wait
 
-        under_way: dict[Any, tuple[int, Run, Iterator[Run]]] = {}
+        under_way: dict[Any, tuple[int, Iterator[Any]]] = {}
         done: dict[int, Any] = {}
         begun = turn = 0
         while turn < len(lanes):
             while begun < len(lanes) and len(under_way) < threads and begun - turn < 2 * threads:
-                self._next(under_way, begun, iter(lanes[begun]), None)
+                folds = self._folds(lanes[begun])
+                under_way[next(folds)] = begun, folds
                 begun += 1
             for future in wait(list(under_way), return_when="FIRST_COMPLETED").done:
-                number, step, steps = under_way.pop(future)
+                number, folds = under_way.pop(future)
                 if future.status != "finished":
                     future.result()  # the first error ends the pass
-                self.this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
-                if not self._next(under_way, number, steps, future):
+                following = next(folds, None)
+                if following is None:
                     done[number] = future
+                else:
+                    under_way[following] = number, folds
             while turn in done:
                 yield done.pop(turn)
                 turn += 1
 
-    def _next(self, under_way: dict[Any, Any], number: int, steps: Iterator[Run], begun: Any) -> bool:
-        """Submit the next step of a run; whether there was one."""
-        step = next(steps, None)
-        if step is not None:
-            under_way[self._fold(step, begun)] = number, step, steps
-        return step is not None
-
-    def _fold(self, step: Run, begun: Any) -> Any:
-        at_once = self.this.at_once
-        part, skip = step[0]
-        if not hasattr(part, "lazy"):
-            return self._task(_fold, begun, self.work, list(step), at_once)
-        values = self.client.compute(list(part.lazy()), retries=_RETRIES)
-        return self._task(_fold_values, begun, self.work, part.shell(), skip, at_once, *values)
+    def _folds(self, lane: Run) -> Iterator[Any]:
+        """The tasks of a run, each submitted when the one before is done: one, or one for each lazy partition."""
+        future = None
+        lazy = any(hasattr(part, "pieces") for part, _ in lane)
+        for step in [[each] for each in lane] if lazy else [lane]:
+            part, skip = step[0]
+            if lazy:
+                values = self.client.compute(list(part.pieces), retries=_RETRIES)
+                bare = replace(part, pieces=())
+                future = self._task(_fold_values, future, self.work, bare, skip, self.this.at_once, *values)
+            else:
+                future = self._task(_fold, future, self.work, list(step), self.this.at_once)
+            yield future
+            self.this.progress.step(sum((part.rows or 0) - skip for part, skip in step))
 
     def merge(self, a: Any, b: Any) -> Any:
         """The sums of two neighbours."""
@@ -115,16 +112,18 @@ class _Flow:
 def _by_pairs(flow: _Flow, finished: Iterator[Any]) -> tuple[State, int]:
     """Merge neighbours on the cluster, by a counter in base two: the order is that of the runs."""
     waiting: list[tuple[int, Any]] = []  # how many runs are in it, the sums
+
+    def merge_last() -> None:
+        count, later = waiting.pop()
+        before, earlier = waiting.pop()
+        waiting.append((before + count, flow.merge(earlier, later)))
+
     for lane in finished:
         waiting.append((1, lane))
         while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
-            size, later = waiting.pop()
-            _, earlier = waiting.pop()
-            waiting.append((2 * size, flow.merge(earlier, later)))
+            merge_last()
     while len(waiting) > 1:
-        size, later = waiting.pop()
-        more, earlier = waiting.pop()
-        waiting.append((size + more, flow.merge(earlier, later)))
+        merge_last()
     state, rows = waiting[0][1].result()
     return {name: np.require(array, requirements="W") for name, array in state.items()}, rows  # messages are read-only
 
@@ -153,21 +152,15 @@ def _begin(work: PassWork, begun: tuple[State, int] | None) -> tuple[State, int]
     return {name: array.copy(order="K") for name, array in begun[0].items()}, begun[1]
 
 
-def _fold(
-    begun: tuple[State, int] | None, work: PassWork, parts: list[tuple[Any, int]], at_once: int
-) -> tuple[State, int]:
+def _fold(begun: tuple[State, int] | None, work: PassWork, parts: Run, at_once: int) -> tuple[State, int]:
     state, rows = _begin(work, begun)
-    for part, skip in parts:
-        for block in part.blocks(at_once, skip):
-            work.add(state, block)
-            rows += len(block)
-    return state, rows
+    return state, rows + fold_parts(work, state, parts, at_once)
 
 
 def _fold_values(
-    begun: tuple[State, int] | None, work: PassWork, shell: Any, skip: int, at_once: int, *values: Any
+    begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: Any
 ) -> tuple[State, int]:
-    return _fold(begun, work, [(shell.filled(values), skip)], at_once)
+    return _fold(begun, work, [(part.filled(values), skip)], at_once)
 
 
 def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:
@@ -319,8 +312,3 @@ def delayed(function: Any) -> Any:
     import dask
 
     return dask.delayed(function)
-
-
-def lengths_of(pieces: Sequence[Any]) -> list[int]:
-    """How many rows each partition has."""
-    return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]

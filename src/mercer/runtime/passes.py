@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
@@ -21,6 +22,7 @@ from mercer.runtime.progress import Progress
 from mercer.runtime.threads import run, thread_count
 
 State: TypeAlias = dict[str, npt.NDArray[Any]]
+Run: TypeAlias = Sequence[tuple[Any, int]]  # consecutive parts, each with how many of its rows are skipped
 Backend: TypeAlias = Any  # None, "serial", "threads", "dask", an address, a distributed.Client or a cluster
 
 _SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
@@ -194,8 +196,7 @@ def check_backend(backend: Backend) -> None:
 def _chosen(backend: Backend, source: Readable) -> Backend:
     if backend is not None:
         return backend
-    lazy = any(hasattr(part, "lazy") for part in source.parts)
-    if lazy and "distributed" in sys.modules:
+    if "distributed" in sys.modules and any(hasattr(part, "pieces") for part in source.parts):
         from mercer.runtime.dask import current_client
 
         return current_client() or "serial"
@@ -228,26 +229,31 @@ def _threads(this: Pass) -> State:
         f"backend='threads' with {len(lanes)} threads, each with its own copy of the sums,",
         way_out,
     )
-    found: list[tuple[State, int] | None] = [None] * len(lanes)
+    rows = [0] * len(lanes)
+    states = [this.state, *(this.work.begin() for _ in lanes[1:])]
 
     def do(lane: int) -> None:
-        state, rows = (this.state if lane == 0 else this.work.begin()), 0
-        for part, skip in lanes[lane]:
-            for block in part.blocks(this.at_once, skip):
-                this.work.add(state, block)
-                rows += len(block)
-                this.progress.step(len(block))
-        found[lane] = state, rows
+        rows[lane] = fold_parts(this.work, states[lane], lanes[lane], this.at_once, this.progress.step)
 
     run(do, range(len(lanes)))
-    done = [each for each in found if each is not None]
-    state = done[0][0]
-    for later, _ in done[1:]:
-        state = this.work.merge(state, later)
-    return this.end(state, this.start + sum(rows for _, rows in done))
+    return this.end(reduce(this.work.merge, states), this.start + sum(rows))
 
 
-def runs(parts: Sequence[tuple[Any, int]], count: int) -> list[Sequence[tuple[Any, int]]]:
+def fold_parts(
+    work: PassWork, state: State, parts: Run, at_once: int, tell: Callable[[int], None] | None = None
+) -> int:
+    """Add the rows of consecutive parts to sums, in place, and return how many there were."""
+    rows = 0
+    for part, skip in parts:
+        for block in part.blocks(at_once, skip):
+            work.add(state, block)
+            rows += len(block)
+            if tell is not None:
+                tell(len(block))
+    return rows
+
+
+def runs(parts: Run, count: int) -> list[Run]:
     """At most `count` runs of consecutive parts, as equal in number as can be."""
     count = min(count, len(parts))
     edges = [len(parts) * place // count for place in range(count + 1)]

@@ -126,7 +126,7 @@ class FindWords:
 
 def reading_passes(source: Source) -> int:
     """Passes that a sample takes: none where rows can be had by number."""
-    return 0 if all(hasattr(part, "take") for part in source.parts) else 1
+    return 0 if all(getattr(part, "take", None) for part in source.parts) else 1
 
 
 def numbers_of(sample: Block) -> Numbers:

@@ -16,7 +16,7 @@ from mercer.selection.removals import Removals, label_targets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
-from mercer.streaming.blocks.table import joined
+from mercer.streaming.blocks.table import join
 from mercer.streaming.sums import State, assigned
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
@@ -72,7 +72,7 @@ class FindLabels:
     def merge(self, a: State, b: State) -> State:
         """The labels of two states."""
         for name, labels in b.items():
-            a[name] = np.unique(joined([a[name], labels])) if name in a else labels
+            a[name] = np.unique(join([a[name], labels])) if name in a else labels
         return a
 
 

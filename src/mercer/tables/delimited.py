@@ -245,14 +245,13 @@ def _names(header: list[str], line: int, what: str, notes: list[str]) -> list[st
     return refuse_twice(names, what)
 
 
-def refuse_twice(names: list[str], what: str) -> list[str]:
+def refuse_twice(names: list[str], what: str = "") -> list[str]:
     """Names as they are, if all are different."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         said = ", ".join(map(repr, twice[:5]))
-        raise InputError(
-            sentence(f"Column names of {what}", "all different", f"{said} more than once", "Rename the columns.")
-        )
+        owner = f"Column names of {what}" if what else "Column names"
+        raise InputError(sentence(owner, "all different", f"{said} more than once", "Rename the columns."))
     return names
 
 

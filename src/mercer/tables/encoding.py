@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,21 +127,15 @@ class EncodedFile:
     ----------
     encoder : TableEncoder
         Fitted to the features: to all rows, or to evenly spaced ones of a long table.
-    X : ndarray or None
-        The encoded features; None for a long table.
+    X : ndarray or Passes
+        The encoded features; those of a long table are read in passes.
     beside : dict of str to ndarray
         Columns of all rows that are no features: numbers, or texts and labels as the file has them.
-    long : LongTable or None
-        A table that is read in passes.
-    how : Rules
-        How its blocks are read.
     """
 
     encoder: TableEncoder
-    X: Array | None
+    X: Array | Passes
     beside: dict[str, Array]
-    long: LongTable | None = None
-    how: Rules = field(default_factory=Rules)
 
 
 def encode_file(
@@ -187,8 +181,9 @@ def encode_file(
         encoder = _learned({name: columns[name] for name in features}, whole)
     beside = {name: np.asarray(whole.columns[name].values) for name in numbers}
     beside |= {name: _labels(whole, name) for name in labels}
-    X = encoder.transform(columns_for(encoder, columns)) if long is None else None
-    return EncodedFile(encoder, X, beside, long, how)
+    if long is not None:
+        return EncodedFile(encoder, Passes(long, encoder, how), beside)
+    return EncodedFile(encoder, encoder.transform(columns_for(encoder, columns)), beside)
 
 
 def _learned(features: dict[str, Cells], table: Reading) -> TableEncoder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from mercer.errors import InputError, sentence
+from mercer.tables.delimited import refuse_twice
 
 _WHAT = "X of TableEncoder"
 
@@ -61,7 +61,7 @@ def as_table(X: Any) -> Table:
         try:
             frame = nw.from_native(X, eager_only=True, pass_through=True)
         except DuplicateError:
-            _refuse_twice(tuple(map(str, X.columns)))
+            refuse_twice(list(map(str, X.columns)))
             raise
         table = _frame(frame) if isinstance(frame, nw.DataFrame) else _array(X)
     if not table.rows or not table.names:
@@ -75,13 +75,13 @@ def as_table(X: Any) -> Table:
 def _frame(frame: Any) -> Table:
     """A data frame; names may be anything, and are taken by place."""
     names = tuple(map(str, frame.to_native().columns if frame.implementation.is_pandas_like() else frame.columns))
-    _refuse_twice(names)
+    refuse_twice(list(names))
     return Table(names, True, len(frame), lambda place: frame[:, place])
 
 
 def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
     names = tuple(map(str, keys))
-    _refuse_twice(names)
+    refuse_twice(list(names))
     rows = _length(names[0], get(keys[0])) if keys else 0
     for name, key in zip(names, keys, strict=True):
         if (length := _length(name, get(key))) != rows:
@@ -89,13 +89,6 @@ def _named(keys: list[Any], get: Callable[[Any], Any]) -> Table:
                 sentence(f"Column {name!r}", f"as long as column {names[0]!r} ({rows} rows)", f"{length} rows")
             )
     return Table(names, True, rows, lambda place: get(keys[place]))
-
-
-def _refuse_twice(names: tuple[str, ...]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        said = ", ".join(map(repr, twice[:5]))
-        raise InputError(sentence("Column names", "all different", f"{said} more than once", "Rename the columns."))
 
 
 def _length(name: str, column: Any) -> int:

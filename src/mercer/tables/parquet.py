@@ -192,8 +192,10 @@ def _recode(file: Any, group: int, name: str, chunk: Any, reading: str) -> Any:
     return pa.chunked_array([pa.chunked_array(pieces).combine_chunks()])
 
 
-def files_of(folder: Path) -> list[Path]:
-    """The Parquet files of a directory, in the order of their names."""
+def files_of(folder: Path, *, needed: bool = True) -> list[Path]:
+    """A Parquet file, or those of a directory in the order of their names; `needed`: refused where there is none."""
+    if not folder.is_dir():
+        return [folder]
     found = sorted(file for file in folder.rglob("*.parquet") if file.is_file() and file.name[0] not in "._")
     deeper = [file for file in found if file.parent != folder]
     if deeper:
@@ -201,6 +203,8 @@ def files_of(folder: Path) -> list[Path]:
             f"The directory {str(folder)!r} must not have Parquet files in subdirectories; got "
             f"{str(deeper[0].relative_to(folder))!r}."
         )
+    if not found and needed:
+        raise InputError(f"The directory {str(folder)!r} contains no Parquet files.")
     return found
 
 
@@ -209,10 +213,7 @@ def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[
     package = pyarrow("Parquet")
     try:
         with _file(raw) as file:
-            names, declared = (
-                refuse_twice([str(name) for name in file.schema_arrow.names], what),
-                declared_categories(file),
-            )
+            names, declared = refuse_twice(file.schema_arrow.names, what), declared_categories(file.schema_arrow)
             longest = max((file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)), default=0)
             promise(bytes_held(file), f"Reading {what}", too_large)
             tables = [file.schema_arrow.empty_table()] if not longest else list(blocks_of(raw, what, longest))
@@ -223,11 +224,11 @@ def read_parquet(raw: bytes, what: str, too_large: str) -> tuple[Any, frozenset[
         raise InputError(f"{what} is a damaged Parquet file: {one_line(error)}.") from None
 
 
-def declared_categories(file: Any) -> frozenset[str]:
+def declared_categories(schema: Any) -> frozenset[str]:
     """The columns of a Parquet file whose writer declared them as categories."""
     from pyarrow import types
 
-    return frozenset(str(field.name) for field in file.schema_arrow if types.is_dictionary(field.type))
+    return frozenset(str(field.name) for field in schema if types.is_dictionary(field.type))
 
 
 def bytes_held(file: Any) -> int:
@@ -313,7 +314,7 @@ class Survey:
     sample: Any
     rows: Array
     whole: Any
-    gaps: dict[str, tuple[Array, Array]]
+    gaps: dict[str, tuple[Array, ...]]
     infinite: dict[str, OddCells]
 
 
@@ -325,14 +326,12 @@ class LongTable:
     ----------
     files : tuple of SourceStamp
         In the order of their names.
-    names : tuple of str
-        Of the columns.
-    rows : int
-        In all files.
+    schemas : tuple of pyarrow.Schema
+        The columns of each file.
+    sizes : tuple of tuple of int
+        Rows of the row groups of each file.
     what : str
         What to call it.
-    declared : frozenset of str
-        Columns that the first file declares as categories.
 
     Examples
     --------
@@ -351,10 +350,43 @@ class LongTable:
     """
 
     files: tuple[SourceStamp, ...]
-    names: tuple[str, ...]
-    rows: int
+    schemas: tuple[Any, ...]
+    sizes: tuple[tuple[int, ...], ...]
     what: str
-    declared: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(self.schemas[0].names)
+
+    @property
+    def rows(self) -> int:
+        """In all files."""
+        return sum(map(sum, self.sizes))
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """Columns that the first file declares as categories."""
+        return declared_categories(self.schemas[0])
+
+    @staticmethod
+    def opened(path: Path) -> LongTable:
+        """A Parquet file, or the files of a directory; only what their footers say is read."""
+        files = files_of(path)
+        stamps = tuple(map(SourceStamp.of, files))
+        schemas, sizes = [], []
+        for file in files:
+            with opened(file) as held:
+                schema, metadata = held.schema_arrow, held.metadata
+            schemas.append(schema)
+            odd = sorted(set(refuse_twice(schema.names, file.name)) ^ set(schemas[0].names))
+            if odd:
+                raise InputError(
+                    f"{file.name} must have the same columns as {files[0].name}; only one of the two files has "
+                    f"{', '.join(map(repr, odd[:5]))}."
+                )
+            sizes.append(tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)))
+        return LongTable(stamps, tuple(schemas), tuple(sizes), path.name)
 
     @staticmethod
     def found(source: str, above: int) -> LongTable | None:
@@ -362,18 +394,9 @@ class LongTable:
         path = table_path(source)
         if source == "-" or not (path.is_dir() or path.is_file()):  # a pipe can be opened once, by whoever reads it
             return None
-        files = files_of(path) if path.is_dir() else [path]
-        if not files or not all(_is_parquet(file) for file in files):
-            return None
-        rows, names, declared, stamps = 0, [""], frozenset[str](), tuple(map(SourceStamp.of, files))
-        for file in files:
-            with opened(file) as held:
-                own = refuse_twice([str(name) for name in held.schema_arrow.names], file.name)
-                if file is not files[0] and own != names:
-                    raise InputError(f"{file.name} must have the same columns as {files[0].name}, in the same order.")
-                declared = declared_categories(held) if file is files[0] else declared
-                names, rows = own, rows + held.metadata.num_rows
-        return LongTable(stamps, tuple(names), rows, path.name, declared) if rows > above or path.is_dir() else None
+        files = files_of(path, needed=False)
+        table = LongTable.opened(path) if files and all(map(_is_parquet, files)) else None
+        return table if table is not None and (table.rows > above or path.is_dir()) else None
 
     def promise(self, too_large: str) -> None:
         """Refuse a table that does not fit in memory as a whole."""
@@ -411,24 +434,19 @@ class LongTable:
                     before = infinite.get(name, OddCells("finite numbers", 0, 0, ""))
                     infinite[name] = _add_infinite(before, block.column(name).to_numpy(), Where(self.what), row)
             row += block.num_rows
-        joined = {
-            name: (np.concatenate([blank for blank, _ in found]), np.concatenate([words for _, words in found]))
-            for name, found in gaps.items()
-        }
+        joined = {name: tuple(map(np.concatenate, zip(*found, strict=True))) for name, found in gaps.items()}
         odd = {name: cells for name, cells in infinite.items() if cells.count}
         return Survey(pa.concat_tables(samples), np.arange(0, row, step), pa.concat_tables(kept), joined, odd)
 
 
 def _add_infinite(before: OddCells, values: Array, where: Where, row: int) -> OddCells:
     """The count of infinite numbers with those of a block added, whose first row has this number."""
-    marks = np.isinf(values)
+    places = np.flatnonzero(np.isinf(values)).tolist()
     first = before.first
-    if marks.any() and not first:
-        place = int(np.argmax(marks))
-        first = f"{str(values[place])!r} in {where(row + place)}"
-    return replace(
-        before, count=before.count + int(marks.sum()), total=before.total + int((~np.isnan(values)).sum()), first=first
-    )
+    if places and not first:
+        first = f"{str(values[places[0]])!r} in {where(row + places[0])}"
+    total = before.total + int((~np.isnan(values)).sum())
+    return replace(before, count=before.count + len(places), total=total, first=first)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -1,116 +1,222 @@
-"""Tables whose rows can be had by number: arrays, maps of files and DataFrames."""
+"""Tables whose rows can be had by number: arrays in memory, maps of files, and DataFrames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+
+from mercer.data.checks import as_names
 from mercer.data.rows import Array
-from mercer.streaming.blocks.cells import as_labels, as_matrix, as_weights
-from mercer.streaming.blocks.roles import Roles
-from mercer.streaming.blocks.source import BlockLayout, Source
-from mercer.streaming.blocks.stores import Frame, Store, names_of
-from mercer.streaming.blocks.table import Block
+from mercer.errors import InputError, sentence
+from mercer.runtime.disk import SourceStamp
+from mercer.runtime.memory import promise
+from mercer.streaming.blocks.cells import Naming, as_column, as_labels, refuse_kind
+from mercer.streaming.blocks.source import Part, Source
+from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven, find_roles, pick
 
 _LEAST = 8192  # rows of a part: fewer are not worth a task
 _MOST = 64  # parts of a table
+_WHOLE = 2**28  # bytes; what is larger is known by samples of its contents
 
 
 @dataclass(frozen=True, eq=False)
-class StoredPart:
-    """A stretch of a table whose columns lie in stores of equal length.
+class MappedArray:
+    """A stretch of an array in a file, mapped afresh whenever rows are read so that memory stays small.
 
     Attributes
     ----------
-    X, Y, weights, keys : Store or None
-        Its columns.
-    start : int
-        The number of its first row in the whole table.
-    names, target_names : tuple of str or None
-        Of the columns.
-    labels : bool
-        Whether Y holds labels.
+    stamp : SourceStamp
+        The file, by whose name the array is sent.
+    dtype : dtype
+        Of the array.
+    whole : tuple of int
+        Shape of the array in the file.
+    offset : int
+        Where in the file it begins.
+    order : str
+        `C` or `F`.
+    first, last : int
+        The stretch.
     """
 
-    X: Store
-    Y: Store | None = None
-    weights: Store | None = None
-    keys: Store | None = None
-    start: int = 0
-    names: tuple[str, ...] | None = None
-    target_names: tuple[str, ...] | None = None
-    labels: bool = False
+    stamp: SourceStamp
+    dtype: Any
+    whole: tuple[int, ...]
+    offset: int
+    order: Any
+    first: int
+    last: int
 
     @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.X.shape[0]
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the stretch."""
+        return (self.last - self.first, *self.whole[1:])
 
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
-        """Its rows in order."""
-        for first in range(skip, self.rows, at_once):
-            last = min(first + at_once, self.rows)
-            yield self._block(lambda store, a=first, b=last: store.rows(a, b), self.start + first)  # type: ignore[misc]
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """A copy of some rows, so that the file can be let go."""
+        self.stamp.check()
+        mapped = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.whole, self.order)
+        return np.array(mapped[self.first : self.last][rows])
 
-    def take(self, places: Array) -> Block:
-        """The rows with these numbers, counted from the beginning of this part."""
-        return self._block(lambda store: store.take(places), self.start + places)
-
-    def cut(self, start: int, stop: int) -> StoredPart:
-        """A part of these rows alone."""
-        Y, weights, keys = (
-            None if each is None else each.cut(start, stop) for each in (self.Y, self.weights, self.keys)
-        )
-        X = self.X.cut(start, stop)
-        return replace(self, X=X, Y=Y, weights=weights, keys=keys, start=self.start + start)
-
-    def identity(self) -> str:
-        """By what the stores hold."""
-        stores = (self.X, self.Y, self.weights, self.keys)
-        return repr([None if each is None else each.identity() for each in stores])
-
-    def _block(self, read: Callable[[Store], Array], rows: int | Array) -> Block:
-        return Block(
-            as_matrix(read(self.X), "X", rows, self.names),
-            None if self.Y is None else self._targets(read(self.Y), rows),
-            None if self.weights is None else as_weights(read(self.weights), "sample_weight", rows),
-            None if self.keys is None else as_labels(read(self.keys), "groups", rows),
-            rows if isinstance(rows, int) else 0,
-        )
-
-    def _targets(self, Y: Array, rows: int | Array) -> Array:
-        if self.labels:
-            return as_labels(Y, "y", rows)
-        what = "y" if self.target_names is None else "X"  # a column of the same table
-        return as_matrix(Y[:, None] if Y.ndim == 1 else Y, what, rows, self.target_names)
+    def cut(self, start: int, stop: int) -> MappedArray:
+        """A shorter stretch."""
+        return replace(self, first=self.first + start, last=self.first + stop)
 
 
-def stored_source(whole: StoredPart) -> Source:
-    """A table of stores, cut into parts that can be sent."""
-    for what, store in (("y", whole.Y if whole.labels else None), ("groups", whole.keys)):
-        if store is not None and store.dtype == object:  # blocks are looked at one by one
-            as_labels(store.rows(0, whole.rows), what)
-    step = max(_LEAST, -(-whole.rows // _MOST))
-    parts = tuple(whole.cut(first, min(first + step, whole.rows)) for first in range(0, whole.rows, step))
-    flat = whole.Y is None or len(whole.Y.shape) == 1
-    targets = None if whole.Y is None else 1 if flat else whole.Y.shape[1]
-    layout = BlockLayout(whole.X.shape[1], whole.names, targets, whole.target_names, flat)
-    return Source(parts, layout, rows=whole.rows, identity=whole.identity, whole=whole)
+def as_stored(values: Any) -> Any:
+    """An array; a map of a file as a `MappedArray`, unless it holds what the file does not."""
+    root = values
+    if not isinstance(values, np.memmap):
+        return as_names(values)
+    while isinstance(root.base, np.memmap):
+        root = root.base
+    order = "C" if values.flags.c_contiguous else "F" if values.flags.f_contiguous else None
+    if root.filename is None or root.mode == "c" or order is None or values.dtype.hasobject or not values.size:
+        return np.asarray(values)
+    if root.mode != "r":
+        root.flush()
+    offset = int(root.offset + values.ctypes.data - root.ctypes.data)
+    return MappedArray(SourceStamp.of(root.filename), values.dtype, values.shape, offset, order, 0, len(values))
 
 
-def frame_part(table: Any, roles: Roles, start: int, others: Sequence[Store | None]) -> StoredPart:
-    """A DataFrame by the roles of its columns; `others` are y, weights and groups that lie elsewhere."""
-    keys = {str(name): name for name in names_of(table) or ()}
+def open_npy(path: Path) -> Any:
+    """An array in a `.npy` file."""
+    try:
+        return as_stored(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError) as problem:
+        raise InputError(f"{str(path)!r} is not a readable .npy file: {problem}.") from None
+    except OSError as problem:
+        raise InputError(f"{str(path)!r} cannot be read: {problem.strerror or problem}.") from None
 
-    def columns(wanted: tuple[str, ...], *, flat: bool = False) -> Frame:
-        return Frame(table, tuple(keys[name] for name in wanted), flat=flat)
 
-    Y, weights, groups = others
-    if roles.Y is not None:
-        Y = columns(roles.Y, flat=roles.flat)
-    if roles.weights is not None:
-        weights = columns((roles.weights,), flat=True)
-    if roles.keys is not None:
-        groups = columns((roles.keys,), flat=True)
-    return StoredPart(columns(roles.X), Y, weights, groups, start, roles.X, roles.Y, roles.labels)
+def fingerprint(values: Any) -> str:
+    """A text that is another one where the contents differ.
+
+    Files are known by name, size and times of change, arrays beyond a quarter of a gigabyte by 4096 of their rows.
+    """
+    if isinstance(values, MappedArray):
+        return repr(tuple(vars(values).values()))
+    if values.dtype == object:
+        return hashlib.sha256("\n".join(map(repr, values.ravel().tolist())).encode()).hexdigest()
+    digest = hashlib.sha256(f"{values.dtype.str} {values.shape}".encode())
+    if values.nbytes > _WHOLE:
+        values = values[np.linspace(0, len(values) - 1, 4096).astype(np.intp)]
+    digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def open_arrays(X: Any, asked: RolesGiven) -> Source:
+    """A table of numbers with what belongs to it."""
+    if len(X.shape) != 2:
+        got = f"{X.shape[0]} numbers" if len(X.shape) == 1 else f"{len(X.shape)} dimensions"
+        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
+    refuse_kind(X.dtype, Naming("X"))
+    Y, weights, keys = (_beside(value, what, X.shape[0]) for what, value in asked.items())
+    if Y is not None and not asked.labels:
+        refuse_kind(Y.dtype, Naming("y"))
+    return _open((X, Y, weights, keys), Layout(X.shape[1], labels=asked.labels))
+
+
+def as_frame(X: Any) -> Any:
+    """A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; None for what is none."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:
+        find_roles(X.columns, RolesGiven(), "X")
+        raise
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def open_frame(frame: Any, asked: RolesGiven) -> Source:
+    """A DataFrame, whose columns are read once into arrays."""
+    layout = frame_layout(frame.columns, asked)
+    promise(8 * len(frame) * len(layout.wanted), "X as an array", "Save it as Parquet, which is read in blocks.")
+    given = asked.where(named=False).items()
+    others = [_beside(value, what, len(frame)) for what, value in given]
+    return _open(read_frame(frame, layout, others), layout)
+
+
+def frame_layout(names: Sequence[Any], asked: RolesGiven) -> Layout:
+    """Which column of a DataFrame is what; targets that are columns of it are called so."""
+    layout = find_roles(names, asked.where(named=True), "X")
+    targets = "y" if layout.labels or layout.target_names is None else "X"
+    return replace(layout, called=("X", targets, "sample_weight", "groups"))
+
+
+def read_frame(frame: Any, layout: Layout, others: Sequence[Any], row: int = 0) -> Columns:
+    """The columns of a DataFrame, whose first row has this number; `others` are y, weights and groups given apart."""
+    places = {str(name): place for place, name in enumerate(frame.columns)}
+
+    def values(name: str) -> Array:
+        return np.asarray(frame[:, places[name]].to_numpy())
+
+    X, *own = layout.read(lambda name: as_column(values(name), Naming("X", row, (name,))), values)
+    Y, weights, keys = (other if column is None else column for column, other in zip(own, others, strict=True))
+    return X, Y, weights, keys
+
+
+def _beside(values: Any, what: str, rows: int) -> Any:
+    """What goes with the rows of X, as long as X."""
+    if values is None:
+        return None
+    if isinstance(values, str | os.PathLike):
+        if Path(values).suffix.lower() != ".npy":
+            raise InputError(sentence(what, "an array or the path of a .npy file", repr(str(values))))
+        stored = open_npy(Path(values))
+    else:
+        stored = as_stored(values)
+    if not 1 <= len(stored.shape) <= 2:
+        raise InputError(sentence(what, "one value per row", f"an array of {len(stored.shape)} dimensions"))
+    refuse_length(what, stored.shape[0], rows)
+    return stored
+
+
+def refuse_length(what: str, rows: int, wanted: int) -> None:
+    """Refuse what is not as long as X."""
+    if rows != wanted:
+        raise InputError(sentence(what, f"as long as X ({wanted} rows)", f"{rows} rows"))
+
+
+def _open(columns: Columns, layout: Layout) -> Source:
+    """A table of arrays, cut into parts that can be sent."""
+    X, Y, _, keys = columns
+    for what, names in (("y", Y if layout.labels else None), ("groups", keys)):
+        if names is not None and names.dtype == object:  # blocks are looked at one by one
+            as_labels(names, Naming(what))
+    if Y is not None and layout.target_names is None:
+        flat = len(Y.shape) == 1
+        layout = replace(layout, targets=1 if flat else Y.shape[1], flat=flat)
+    rows = X.shape[0]
+    step = max(_LEAST, -(-rows // _MOST))
+    parts = tuple(array_part(columns, layout, first, min(first + step, rows)) for first in range(0, rows, step))
+    whole = array_part(columns, layout, 0, rows)
+    return Source(parts, layout, rows=rows, whole=whole, identity=partial(_identity, columns, layout))
+
+
+def _identity(columns: Columns, layout: Layout) -> str:
+    marks = [None if column is None else fingerprint(column) for column in columns]
+    return repr(marks) if layout.names is None else repr((marks, layout))
+
+
+def array_part(columns: Columns, layout: Layout, start: int, stop: int) -> Part:
+    """Some rows of a table of arrays; only these are sent."""
+    X, Y, weights, keys = (
+        column.cut(start, stop) if isinstance(column, MappedArray) else None if column is None else column[start:stop]
+        for column in columns
+    )
+    own = (X, Y, weights, keys)
+    return Part(start, stop - start, layout, partial(_read_arrays, own), start, partial(pick, own))
+
+
+def _read_arrays(columns: Columns, part: Part, skip: int, at_once: int) -> Iterator[Block]:
+    for first in range(skip, part.rows or 0, at_once):
+        yield part.check(pick(columns, slice(first, first + at_once)), first)

@@ -11,13 +11,11 @@ import numpy as np
 
 from mercer.data.checks import as_names, kind_of, kind_of_names, one_kind
 from mercer.errors import InputError, sentence
-from mercer.runtime.dask import compute, delayed, lengths_of
-from mercer.streaming.blocks.arrays import StoredPart, frame_part
-from mercer.streaming.blocks.cells import as_labels
-from mercer.streaming.blocks.roles import Roles, RolesGiven, find_roles
-from mercer.streaming.blocks.source import BlockLayout, Source
-from mercer.streaming.blocks.stores import InMemory
-from mercer.streaming.blocks.table import Block
+from mercer.runtime.dask import compute, delayed
+from mercer.streaming.blocks.arrays import array_part, as_frame, fingerprint, frame_layout, read_frame, refuse_length
+from mercer.streaming.blocks.cells import Naming, as_labels
+from mercer.streaming.blocks.source import Part, Source
+from mercer.streaming.blocks.table import Block, Columns, Layout, RolesGiven
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,80 +25,67 @@ class LazyPart:
     Attributes
     ----------
     pieces : tuple
-        X, y, sample_weight and groups of it: Delayed objects, arrays, or None.
-    gaps : tuple of bool
-        Which of them are computed first.
+        X, y, sample_weight and groups of it: Delayed objects, which must be computed first, arrays, or None.
     start, rows : int
         Where it begins in the whole table, and how many rows it has.
-    roles : Roles or None
-        Which column is what, where X is a DataFrame.
-    labels : bool
-        Whether y holds labels.
+    layout : Layout
+        The columns.
     """
 
     pieces: tuple[Any, ...]
-    gaps: tuple[bool, ...]
     start: int
     rows: int
-    roles: Roles | None
-    labels: bool
+    layout: Layout
 
-    def lazy(self) -> list[Any]:
-        """What must be computed before its rows can be read."""
-        return [piece for piece, gap in zip(self.pieces, self.gaps, strict=True) if gap]
-
-    def shell(self) -> LazyPart:
-        """The part without what is computed elsewhere, to be sent."""
-        kept = (None if gap else piece for piece, gap in zip(self.pieces, self.gaps, strict=True))
-        return replace(self, pieces=tuple(kept))
-
-    def filled(self, values: Sequence[Any]) -> StoredPart:
-        """The part with what was computed."""
-        coming = iter(values)
-        X, *others = (next(coming) if gap else piece for piece, gap in zip(self.pieces, self.gaps, strict=True))
+    def filled(self, values: Sequence[Any]) -> Part:
+        """The part with what its pieces were computed to be."""
+        X, *others = values
         if len(X) != self.rows:
             raise InputError(
                 f"A partition of X changed its length between passes: {self.rows} rows, then {len(X)}. Make the "
                 "computation deterministic, or persist X."
             )
-        Y, weights, keys = (None if each is None else InMemory(np.asarray(each)) for each in others)
-        if self.roles is not None:
-            return frame_part(X, self.roles, self.start, (Y, weights, keys))
-        return StoredPart(InMemory(np.asarray(X)), Y, weights, keys, self.start, labels=self.labels)
+        Y, weights, keys = (None if other is None else np.asarray(other) for other in others)
+        if self.layout.names is None:
+            columns: Columns = (np.asarray(X), Y, weights, keys)
+        else:
+            columns = read_frame(as_frame(X), self.layout, (Y, weights, keys), self.start)
+        part = array_part(columns, self.layout, 0, self.rows)
+        return replace(part, start=self.start, number=self.start)
 
     def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
         """Its rows in order; computed now, by whatever Dask uses."""
-        return self.shell().filled(compute(self.lazy())).blocks(at_once, skip)
-
-
-def is_lazy(value: Any) -> bool:
-    """Whether something is a collection of Dask."""
-    return hasattr(value, "__dask_graph__") and type(value).__module__.partition(".")[0].startswith("dask")
+        return self.filled(compute(self.pieces)).blocks(at_once, skip)
 
 
 def open_collection(X: Any, asked: RolesGiven) -> Source:
     """A Dask array or DataFrame with what belongs to it."""
-    names = [str(name) for name in X.columns] if hasattr(X, "npartitions") and hasattr(X, "columns") else None
-    if names is None and getattr(X, "ndim", 0) != 2:
+    named = hasattr(X, "npartitions") and hasattr(X, "columns")
+    if not named and getattr(X, "ndim", 0) != 2:
         raise InputError(sentence("X", "a Dask array with rows and columns, or a Dask DataFrame", type(X).__name__))
-    roles = None if names is None else find_roles(names, asked.names(), "X")
-    given = asked if names is None else asked.arrays()
+    layout = frame_layout(X.columns, asked) if named else Layout(int(X.shape[1]), labels=asked.labels)
+    given = asked.where(named=False) if named else asked
+    if given.y is not None:
+        shape = given.y.shape if _is_lazy(given.y) else np.shape(given.y)
+        layout = replace(layout, targets=1 if len(shape) == 1 else int(shape[1]), flat=len(shape) == 1)
     tables = _partitions(X)
     lengths = _lengths(X, tables)
     others = [_aligned(value, what, lengths) for what, value in given.items()]
     _refuse_kinds(X, asked, others, tables)
     starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     parts = tuple(
-        LazyPart(pieces, tuple(map(is_lazy, pieces)), starts[place], lengths[place], roles, asked.labels)
+        LazyPart(pieces, starts[place], lengths[place], layout)
         for place, pieces in enumerate(zip(tables, *others, strict=True))
         if lengths[place]
     )
+
     tokens = [X, given.y, given.weights, given.groups]
+    return Source(parts, layout, rows=starts[-1], identity=lambda: repr([layout, *map(_token, tokens)]))
 
-    def identity() -> str:
-        return repr((roles, list(map(_token, tokens))))
 
-    return Source(parts, _layout(X, given.y, roles), rows=starts[-1], identity=identity)
+def _is_lazy(value: Any) -> bool:
+    """Whether something is a collection of Dask."""
+    return hasattr(value, "__dask_graph__") and type(value).__module__.partition(".")[0].startswith("dask")
 
 
 def _refuse_kinds(X: Any, asked: RolesGiven, others: list[list[Any]], tables: list[Any]) -> None:
@@ -115,23 +100,14 @@ def _refuse_kinds(X: Any, asked: RolesGiven, others: list[list[Any]], tables: li
         dtype = getattr(X[value] if named else value, "dtype", np.dtype(object))
         if kind_of(dtype.type) != kind_of(np.object_):
             continue
-        pieces = [delayed(getitem)(each, value) for each in tables] if named else own
+        pieces = [delayed(getitem)(table, value) for table in tables] if named else own
         kinds = compute([delayed(_kind)(what, piece) for piece in pieces])
         one_kind(what, [(kind, f"partition {place}") for place, kind in enumerate(kinds) if kind is not None])
 
 
 def _kind(what: str, names: Any) -> str | None:
     """Kind of the labels or keys of one partition."""
-    return kind_of_names(what, as_labels(np.asarray(names), what))
-
-
-def _layout(X: Any, y: Any, roles: Roles | None) -> BlockLayout:
-    own = BlockLayout(int(X.shape[1])) if roles is None else roles.layout()
-    if y is None:
-        return own
-    shape = y.shape if is_lazy(y) else np.shape(y)
-    flat = len(shape) == 1
-    return replace(own, targets=1 if flat else int(shape[1]), flat=flat)
+    return kind_of_names(what, as_labels(np.asarray(names), Naming(what)))
 
 
 def _partitions(value: Any) -> list[Any]:
@@ -151,39 +127,32 @@ def _partitions(value: Any) -> list[Any]:
 def _lengths(value: Any, pieces: list[Any]) -> list[int]:
     """Rows of each partition; one pass over the lengths where Dask does not know them."""
     chunks = getattr(value, "chunks", None)
-    if chunks is not None and not np.isnan(chunks[0]).any():
-        return [int(length) for length in chunks[0]]
-    return lengths_of(pieces)
+    if chunks is None or np.isnan(chunks[0]).any():
+        return [int(length) for length in compute([delayed(len)(piece) for piece in pieces])]
+    return [int(length) for length in chunks[0]]
 
 
 def _aligned(value: Any, what: str, lengths: list[int]) -> list[Any]:
     """Something with one row per row of X, cut like X."""
     if value is None:
         return [None] * len(lengths)
-    if not is_lazy(value):
+    if not _is_lazy(value):
         array = as_names(value)
-        _same_length(what, len(array) if array.ndim else 0, sum(lengths))
+        refuse_length(what, len(array) if array.ndim else 0, sum(lengths))
         return list(np.split(array, np.cumsum(lengths)[:-1]))
-    chunks = getattr(value, "chunks", None)
-    if chunks is not None and not np.isnan(chunks[0]).any():
-        _same_length(what, sum(chunks[0]), sum(lengths))
-        return _partitions(value.rechunk({0: tuple(lengths)}))
     pieces = _partitions(value)
-    found = lengths_of(pieces)
-    if found != lengths:
-        _same_length(what, sum(found), sum(lengths))
+    own = _lengths(value, pieces)
+    refuse_length(what, sum(own), sum(lengths))
+    if own == lengths:
+        return pieces
+    if not hasattr(value, "chunks") or np.isnan(value.chunks[0]).any():
         got = "partitions of different lengths"
         raise InputError(sentence(f"{what} of a Dask collection", "partitioned like X", got))
-    return pieces
-
-
-def _same_length(what: str, rows: int, wanted: int) -> None:
-    if rows != wanted:
-        raise InputError(sentence(what, f"as long as X ({wanted} rows)", f"{rows} rows"))
+    return _partitions(value.rechunk({0: tuple(lengths)}))
 
 
 def _token(value: Any) -> Any:
     """What Dask itself knows a collection by; arrays by contents."""
-    if value is None:
-        return None
-    return value.__dask_tokenize__() if is_lazy(value) else InMemory(np.asarray(value)).identity()
+    if _is_lazy(value):
+        return value.__dask_tokenize__()
+    return None if value is None else fingerprint(as_names(value))

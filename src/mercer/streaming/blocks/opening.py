@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.checks import as_names
 from mercer.errors import InputError, sentence
-from mercer.streaming.blocks.arrays import StoredPart, frame_part, stored_source
-from mercer.streaming.blocks.cells import refuse_kind
-from mercer.streaming.blocks.roles import Roles, RolesGiven, find_roles
+from mercer.streaming.blocks.arrays import as_frame, as_stored, open_arrays, open_frame, open_npy
+from mercer.streaming.blocks.collections import open_collection
+from mercer.streaming.blocks.files import TEXTS, open_parquet, open_text, refuse_pipe
 from mercer.streaming.blocks.source import Source
-from mercer.streaming.blocks.stores import Store, as_store, names_of, open_npy
+from mercer.streaming.blocks.streams import open_stream
+from mercer.streaming.blocks.table import RolesGiven
 from mercer.tables.parquet import table_path
-from mercer.tables.reading import no_file
 
-_TEXTS = frozenset({".csv", ".tsv"})
 _KINDS = (
     "an array, a DataFrame, the path of a .npy, .csv, .tsv or .parquet file or of a directory of Parquet files, an "
     "iterable of blocks, or a Dask collection"
@@ -77,25 +75,27 @@ def as_source(X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any =
         return X
     asked = RolesGiven(y, sample_weight, groups, labels)
     if isinstance(X, str | os.PathLike):
-        return _path(table_path(os.fspath(X)), asked)
+        return _open_path(table_path(os.fspath(X)), asked)
     if hasattr(X, "__dask_graph__"):
-        from mercer.streaming.blocks.collections import open_collection
-
         return open_collection(X, asked)
     if hasattr(X, "tocsr"):
         way_out = "Pass an iterable of dense blocks, made with X[i:j].toarray()."
         raise InputError(sentence("X", "a dense table", "a sparse matrix", way_out))
     if X is None or isinstance(X, bytes | dict | set | frozenset):
         raise InputError(sentence("X", _KINDS, type(X).__name__))
-    if (names := names_of(X)) is not None:
-        roles = find_roles(names, asked.names(), "X")
-        others = [_column(value, what, len(X)) for what, value in asked.arrays().items()]
-        return stored_source(frame_part(X, roles, 0, others))
+    if (frame := as_frame(X)) is not None:
+        return open_frame(frame, asked)
     if _is_blocks(X):
-        from mercer.streaming.blocks.streams import open_stream
-
         return open_stream(X, asked)
-    return _arrays(_table(X), asked)
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise InputError(
+            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
+        )
+    try:
+        table = as_stored(X)
+    except ValueError:
+        raise InputError(sentence("X", "a table with rows of one length", "rows of several lengths")) from None
+    return open_arrays(table, asked)
 
 
 def _is_blocks(X: Any) -> bool:
@@ -109,98 +109,13 @@ def _is_blocks(X: Any) -> bool:
     return callable(X) or hasattr(X, "__iter__")
 
 
-def file_roles(path: Path, asked: RolesGiven) -> tuple[Roles, bool]:
-    r"""Which column of a CSV or Parquet file, or of a directory of these, is what; and whether all inputs are numbers.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from mercer.streaming.blocks.opening import file_roles
-    >>> from mercer.streaming.blocks.roles import RolesGiven
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "table.csv"
-    ...     _ = path.write_text("size,town,price\n50,Rome,300\n70,Bonn,410\n")
-    ...     roles, numbers = file_roles(path, RolesGiven("price"))
-    >>> roles.X, numbers
-    (('size', 'town'), False)
-    """
-    _refuse_pipe(path)
-    if path.suffix.lower() in _TEXTS and path.is_file():
-        from mercer.streaming.blocks.delimited_text import text_roles
-
-        return text_roles(path, asked)
-    from mercer.streaming.blocks.parquet import parquet_roles
-
-    return parquet_roles(path, asked)
-
-
-def _refuse_pipe(path: Path) -> None:
-    if not path.exists():
-        raise no_file(path)
-    if not (path.is_file() or path.is_dir()):
-        must_be = "a regular file or a directory, because it is read several times"
-        raise InputError(
-            sentence(f"The table {str(path)!r}", must_be, "a pipe or a device", "Save it to a file first.")
-        )
-
-
-def is_named_table(path: Path) -> bool:
-    """Whether a path is that of a table with names of columns, by its ending: CSV, TSV, Parquet or a directory."""
-    return path.suffix.lower() in {*_TEXTS, ".parquet"} or path.is_dir()
-
-
-def _path(path: Path, asked: RolesGiven) -> Source:
+def _open_path(path: Path, asked: RolesGiven) -> Source:
+    refuse_pipe(path)
     suffix = path.suffix.lower()
-    _refuse_pipe(path)
     if suffix == ".parquet" or path.is_dir():
-        from mercer.streaming.blocks.parquet import open_parquet
-
         return open_parquet(path, asked)
-    if suffix in _TEXTS:
-        from mercer.streaming.blocks.delimited_text import open_text
-
+    if suffix in TEXTS:
         return open_text(path, asked)
     if suffix == ".npy":
-        return _arrays(open_npy(path), asked)
+        return open_arrays(open_npy(path), asked)
     raise InputError(f"The file {path.name!r} must end in .npy, .csv, .tsv or .parquet; got {suffix!r}.")
-
-
-def _table(X: Any) -> Store:
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InputError(
-            "X must not have missing values (masked entries). Impute the missing values, or drop these rows."
-        )
-    try:
-        return as_store(X if isinstance(X, np.memmap) else np.asarray(X))
-    except ValueError:
-        raise InputError(sentence("X", "a table with rows of one length", "rows of several lengths")) from None
-
-
-def _column(values: Any, what: str, rows: int) -> Store | None:
-    """What goes with the rows of X, as long as X."""
-    if values is None:
-        return None
-    if isinstance(values, str | os.PathLike):
-        path = Path(values)
-        if path.suffix.lower() != ".npy":
-            raise InputError(sentence(what, "an array or the path of a .npy file", repr(str(values))))
-        found = open_npy(path)
-    else:
-        found = as_store(values if isinstance(values, np.memmap) else as_names(values))
-    if not 1 <= len(found.shape) <= 2:
-        raise InputError(sentence(what, "one value per row", f"an array of {len(found.shape)} dimensions"))
-    if found.shape[0] != rows:
-        raise InputError(sentence(what, f"as long as X ({rows} rows)", f"{found.shape[0]} rows"))
-    return found
-
-
-def _arrays(table: Store, asked: RolesGiven) -> Source:
-    if len(table.shape) != 2:
-        got = f"{table.shape[0]} numbers" if len(table.shape) == 1 else f"{len(table.shape)} dimensions"
-        raise InputError(sentence("X", "a table with rows and columns", got, "For one column, use X.reshape(-1, 1)."))
-    refuse_kind(table.dtype, "X")
-    y, weights, keys = (_column(value, what, table.shape[0]) for what, value in asked.items())
-    if y is not None and not asked.labels:
-        refuse_kind(y.dtype, "y")
-    return stored_source(StoredPart(table, y, weights, keys, labels=asked.labels))

@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mercer.data.hashing import row_words
+from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.runtime.memory import promise
 from mercer.runtime.passes import run_pass
-from mercer.streaming.blocks.sampling import Sampling, smallest
-from mercer.streaming.blocks.table import Block, Part, join, regroup
+from mercer.streaming.blocks.table import Block, Columns, Layout, join, pick, regroup
 
 _AT_ONCE = 65_536  # rows read together where only a few of them are kept
+_STRETCH = 2**20  # rows hashed together
 
 
-@dataclass(frozen=True)
-class BlockLayout:
-    """What the columns of a table are.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One stretch of a table: small enough to be sent to a worker, which lets it read itself there.
 
     Attributes
     ----------
-    width : int
-        Columns of X.
-    names : tuple of str or None
-        What they are called.
-    targets : int or None
-        Columns of Y; None without targets.
-    target_names : tuple of str or None
-        What they are called.
-    flat : bool
-        Whether y was one-dimensional.
+    start : int
+        The number of its first row in the whole table.
+    rows : int or None
+        How many there are; None where only reading tells.
+    layout : Layout
+        The columns.
+    read : callable
+        `read(part, skip, at_once)` gives blocks, made by `part.check`, that begin at row `skip` of the part or earlier.
+    number : int
+        What messages call the first row.
+    take : callable or None
+        The columns of the rows with given numbers, where rows can be had by number.
     """
 
-    width: int
-    names: tuple[str, ...] | None = None
-    targets: int | None = None
-    target_names: tuple[str, ...] | None = None
-    flat: bool = True
+    start: int
+    rows: int | None
+    layout: Layout
+    read: Callable[[Part, int, int], Iterable[Block]]
+    number: int = 0
+    take: Callable[[Array], Columns] | None = None
+
+    def check(self, columns: Columns, first: int) -> Block:
+        """A block of columns as they were read, of which the first row is row `first` of the part."""
+        return self.layout.check(columns, self.start + first, self.number + first)
+
+    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
+        """Its rows without the first `skip`, in order, at most `at_once` together."""
+        return regroup(self._from(skip, at_once), at_once)
+
+    def _from(self, skip: int, at_once: int) -> Iterator[Block]:
+        for block in self.read(self, skip, at_once):
+            done = max(0, self.start + skip - block.start)
+            if done < len(block):
+                yield block.pick(slice(done, None))
 
 
 class Source:
@@ -49,12 +68,12 @@ class Source:
     ----------
     parts : tuple of Part
         Its stretches in order.
-    layout : BlockLayout
+    layout : Layout
         Its columns.
     rows : int or None
         How many there are; None where only a pass can tell.
     identity : callable
-        Gives the fingerprint of its contents.
+        Gives a fingerprint for checkpoints: arrays by contents, files by path, size and times of change.
     what : str, default="X"
         What to call it.
     whole : Part, default=None
@@ -75,8 +94,8 @@ class Source:
 
     def __init__(
         self,
-        parts: tuple[Part, ...],
-        layout: BlockLayout,
+        parts: tuple[Any, ...],
+        layout: Layout,
         *,
         rows: int | None,
         identity: Callable[[], str],
@@ -84,36 +103,12 @@ class Source:
         whole: Part | None = None,
         here_only: str = "",
     ) -> None:
-        self.parts, self.layout, self.rows, self.what = parts, layout, rows, what
-        self.here_only = here_only
-        self._identity, self._whole = identity, whole
+        self.parts, self.rows, self.what, self.here_only = parts, rows, what, here_only
+        self.width, self.names = layout.width, layout.names
+        self.targets, self.target_names, self.targets_1d = layout.targets, layout.target_names, layout.flat
+        self.identity, self._whole = identity, whole
         if rows == 0:
             raise InputError(sentence(what, "a table with rows", "none"))
-
-    @property
-    def width(self) -> int:
-        """Number of columns of X."""
-        return self.layout.width
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """What the columns of X are called."""
-        return self.layout.names
-
-    @property
-    def targets(self) -> int | None:
-        """Number of targets; None without."""
-        return self.layout.targets
-
-    @property
-    def target_names(self) -> tuple[str, ...] | None:
-        """What the targets are called."""
-        return self.layout.target_names
-
-    @property
-    def targets_1d(self) -> bool:
-        """Whether y was one-dimensional."""
-        return self.layout.flat
 
     def blocks(self, at_once: int, start: int = 0) -> Iterator[Block]:
         """All rows in order from row `start` on, `at_once` together.
@@ -128,15 +123,14 @@ class Source:
         self.count(end)
 
     def _pieces(self, at_once: int, start: int) -> Iterator[Block]:
-        parts = self.parts if self._whole is None else (self._whole,)
-        for part in parts:
+        for part in self.parts if self._whole is None else (self._whole,):
             if part.rows is None or start < part.start + part.rows:
                 yield from part.blocks(at_once, max(0, start - part.start))
 
-    def _promise(self, rows: int, what: str, way_out: str) -> None:
+    def _promise(self, rows: int, what: str, hint: str) -> None:
         """Room for so many rows twice: as they are read, and as a block."""
         rows = rows if self.rows is None else min(rows, self.rows)
-        promise(16 * rows * (self.width + (self.targets or 0)), f"{what} of {rows} rows", way_out)
+        promise(16 * rows * (self.width + (self.targets or 0)), f"{what} of {rows} rows", hint)
 
     def count(self, rows: int) -> None:
         """A pass has found so many rows."""
@@ -173,15 +167,64 @@ class Source:
         if count < 1:
             raise InputError(sentence("The number of rows of a sample", "at least 1", count))
         self._promise(count, "A sample", "Draw fewer rows.")
-        seed = int(rng.integers(2**63))
-        if self.rows is not None and all(hasattr(part, "take") for part in self.parts):
-            rows = smallest(self.rows, count, seed)
-            starts = [part.start for part in self.parts]
-            pieces = np.split(rows, np.searchsorted(rows, starts[1:]))
-            taken = [part.take(own - part.start) for part, own in zip(self.parts, pieces, strict=True) if len(own)]  # type: ignore[attr-defined]
-            return Block(*join(taken).columns(), 0)
-        return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
+        seed, whole = int(rng.integers(2**63)), self._whole
+        if whole is None or whole.take is None:
+            return Sampling.block(run_pass(self, Sampling(count, seed), at_once=_AT_ONCE, backend=backend))
+        drawn: dict[str, Array] = {}
+        for start in range(0, whole.rows or 0, _STRETCH):
+            words = row_words(start, min(_STRETCH, (whole.rows or 0) - start), seed)
+            kept = _least(words, count)
+            Sampling(count, seed).merge(drawn, {"words": words[kept], "rows": start + kept})
+        return whole.layout.check(whole.take(drawn["rows"]), 0, drawn["rows"])
 
-    def identity(self) -> str:
-        """A fingerprint for checkpoints: arrays by contents, files by path, size and times of change."""
-        return self._identity()
+
+def _least(words: Array, count: int) -> Array:
+    """The places of the `count` smallest words."""
+    if len(words) <= count:
+        return np.arange(len(words))
+    return np.argpartition(words, count - 1)[:count]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Work of a pass that keeps the `count` rows with the smallest hashed numbers, however the table is cut.
+
+    Attributes
+    ----------
+    count : int
+        How many.
+    seed : int
+        Of the hash.
+    """
+
+    count: int
+    seed: int
+
+    def begin(self) -> dict[str, Array]:
+        """Nothing yet."""
+        return {}
+
+    def add(self, state: dict[str, Array], block: Block) -> None:
+        """Look at the words of a block and keep the rows that are among the smallest so far."""
+        words = row_words(block.start, len(block), self.seed)
+        if len(state.get("words", ())) >= self.count:
+            kept = np.flatnonzero(words < state["words"].max())
+        else:
+            kept = _least(words, self.count)
+        columns = zip(("X", "Y", "weights", "keys"), pick(block.columns(), kept), strict=True)
+        fresh = {name: np.array(column) for name, column in columns if column is not None}
+        self.merge(state, fresh | {"words": words[kept], "rows": block.start + kept})
+
+    def merge(self, a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
+        """The smallest of both, in the order of the table."""
+        both = {name: join([a[name], b[name]]) for name in b} if a and b else a or b
+        if both:
+            kept = _least(both["words"], self.count)
+            kept = kept[np.argsort(both["rows"][kept])]
+            a.update({name: column[kept] for name, column in both.items()})
+        return a
+
+    @staticmethod
+    def block(state: dict[str, Array]) -> Block:
+        """What was kept."""
+        return Block(state["X"], state.get("Y"), state.get("weights"), state.get("keys"), 0)

@@ -1,15 +1,19 @@
-"""Blocks of consecutive rows, and parts of a table that read themselves block by block."""
+"""Blocks of consecutive rows, and which column of a table is what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.errors import InputError, nearest, sentence
+from mercer.streaming.blocks.cells import Naming, as_labels, as_matrix, as_weights
+from mercer.tables.delimited import refuse_twice
 
+Columns: TypeAlias = tuple[Any, Any, Any, Any]  # X, Y, weights and keys of some rows; the last three may be None
 _EXACT = 2**53  # whole numbers up to here are floats, too
 
 
@@ -40,53 +44,22 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
-    def pick(self, rows: slice | Array) -> Block:
-        """Some of these rows; `start` moves with a slice."""
-        first = rows.indices(len(self))[0] if isinstance(rows, slice) else 0
-        Y, weights, keys = (None if each is None else each[rows] for each in (self.Y, self.weights, self.keys))
-        return Block(self.X[rows], Y, weights, keys, self.start + first)
+    def pick(self, rows: slice) -> Block:
+        """Some of these rows; `start` moves with them."""
+        return Block(*pick(self.columns(), rows), self.start + rows.indices(len(self))[0])
 
     def columns(self) -> tuple[Array, Array | None, Array | None, Array | None]:
         """X, Y, weights and keys."""
         return self.X, self.Y, self.weights, self.keys
 
 
-class Part(Protocol):
-    """One stretch of a table: small enough to be sent to a worker, which lets it read itself there.
-
-    Attributes
-    ----------
-    rows : int or None
-        How many there are; None where only reading tells.
-    start : int
-        The number of its first row in the whole table.
-    """
-
-    @property
-    def rows(self) -> int | None:
-        """How many there are."""
-        ...
-
-    @property
-    def start(self) -> int:
-        """The number of its first row."""
-        ...
-
-    def blocks(self, at_once: int, skip: int = 0) -> Iterator[Block]:
-        """Its rows without the first `skip`, in order, at most `at_once` together."""
-        ...
+def pick(columns: Columns, rows: slice | Array) -> Columns:
+    """Some rows of all columns that are there."""
+    X, Y, weights, keys = (None if column is None else column[rows] for column in columns)
+    return X, Y, weights, keys
 
 
-def join(blocks: Sequence[Block]) -> Block:
-    """Blocks as one."""
-    if len(blocks) == 1:
-        return blocks[0]
-    Xs, *others = zip(*(block.columns() for block in blocks), strict=True)
-    Y, weights, keys = (None if column[0] is None else joined(column) for column in others)
-    return Block(np.concatenate(Xs), Y, weights, keys, blocks[0].start)
-
-
-def joined(columns: Sequence[Array]) -> Array:
+def join(columns: Sequence[Array]) -> Array:
     """Arrays as one in which no whole number is rounded, as NumPy does where some are floats or have no sign."""
     together = np.concatenate(columns)
     whole = [column for column in columns if column.dtype.kind in "iu" and len(column)]
@@ -103,20 +76,166 @@ def regroup(pieces: Iterable[Block], at_once: int) -> Iterator[Block]:
         rest = piece
         while count + len(rest) >= at_once:
             first = at_once - count
-            yield join([*held, rest.pick(slice(0, first))])
+            yield _join_blocks([*held, rest.pick(slice(0, first))])
             held, count, rest = [], 0, rest.pick(slice(first, None))
         if len(rest):
             held.append(rest)
             count += len(rest)
     if held:
-        yield join(held)
+        yield _join_blocks(held)
 
 
-def dropped(pieces: Iterable[Block], skip: int) -> Iterator[Block]:
-    """The blocks without the first `skip` rows."""
-    for piece in pieces:
-        if skip >= len(piece):
-            skip -= len(piece)
-            continue
-        yield piece.pick(slice(skip, None)) if skip else piece
-        skip = 0
+def _join_blocks(blocks: Sequence[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    Xs, *others = zip(*(block.columns() for block in blocks), strict=True)
+    Y, weights, keys = (None if column[0] is None else join(column) for column in others)
+    return Block(np.concatenate(Xs), Y, weights, keys, blocks[0].start)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of a table are, and what messages call them.
+
+    Attributes
+    ----------
+    width : int
+        Columns of X.
+    names : tuple of str or None
+        What they are called.
+    targets : int or None
+        Columns of Y; None without targets.
+    target_names : tuple of str or None
+        What they are called.
+    weights, keys : str or None
+        The columns of a named table that hold weights of rows, and groups.
+    flat : bool
+        Whether y was one-dimensional, or named by itself and not in a list.
+    labels : bool
+        Whether y holds labels.
+    called : tuple of str
+        What messages call X, y, weights and groups.
+    """
+
+    width: int
+    names: tuple[str, ...] | None = None
+    targets: int | None = None
+    target_names: tuple[str, ...] | None = None
+    weights: str | None = None
+    keys: str | None = None
+    flat: bool = True
+    labels: bool = False
+    called: tuple[str, str, str, str] = ("X", "y", "sample_weight", "groups")
+
+    @property
+    def numbers(self) -> list[str]:
+        """Named columns that hold numbers."""
+        targets = () if self.labels else self.target_names or ()
+        return [*(self.names or ()), *targets, *([] if self.weights is None else [self.weights])]
+
+    @property
+    def categories(self) -> list[tuple[str, str]]:
+        """Named columns of labels and keys, each with what it is for."""
+        labels = [("y", name) for name in self.target_names or () if self.labels]
+        return labels + ([] if self.keys is None else [("groups", self.keys)])
+
+    @property
+    def wanted(self) -> list[str]:
+        """All named columns that are read."""
+        return [*self.numbers, *(name for _, name in self.categories)]
+
+    def read(self, numbers: Callable[[str], Array], values: Callable[[str], Array]) -> Columns:
+        """The named columns, by what reads one of numbers and what reads one of labels or keys."""
+
+        def matrix(names: Sequence[str]) -> Array:
+            return np.stack([numbers(name) for name in names], axis=1, dtype=np.float64)
+
+        Y = None
+        if self.target_names is not None:
+            Y = values(self.target_names[0]) if self.labels else matrix(self.target_names)
+        weights = None if self.weights is None else numbers(self.weights)
+        return matrix(self.names or ()), Y, weights, None if self.keys is None else values(self.keys)
+
+    def check(self, columns: Columns, start: int, rows: int | Array) -> Block:
+        """A block of columns as they were read: every cell is looked at here; `rows` numbers them for messages."""
+        X, Y, weights, keys = columns
+        own, targets, weighed, grouped = self.called
+        if Y is not None and self.labels:
+            Y = as_labels(Y, Naming(targets, rows))
+        elif Y is not None:
+            Y = as_matrix(Y[:, None] if Y.ndim == 1 else Y, Naming(targets, rows, self.target_names))
+        weights = None if weights is None else as_weights(weights, Naming(weighed, rows))
+        keys = None if keys is None else as_labels(keys, Naming(grouped, rows))
+        return Block(as_matrix(X, Naming(own, rows, self.names)), Y, weights, keys, start)
+
+
+@dataclass(frozen=True, eq=False)
+class RolesGiven:
+    """What goes with the rows of X, as it was given: arrays, names of columns, or None.
+
+    Attributes
+    ----------
+    y, weights, groups : object
+        Targets, weights and groups.
+    labels : bool
+        Whether y holds labels; then a list of texts is labels, not names.
+    """
+
+    y: Any = None
+    weights: Any = None
+    groups: Any = None
+    labels: bool = False
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Each with its name."""
+        return [("y", self.y), ("sample_weight", self.weights), ("groups", self.groups)]
+
+    def where(self, *, named: bool) -> RolesGiven:
+        """The roles that are names of columns, or those that are arrays."""
+        y, weights, groups = (value if self._is_name(what, value) is named else None for what, value in self.items())
+        return RolesGiven(y, weights, groups, self.labels)
+
+    def _is_name(self, what: str, value: Any) -> bool:
+        several = what == "y" and not self.labels and _are_names(value)
+        return several or isinstance(value, str)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(name, str) for name in value)
+
+
+def find_roles(names: Sequence[Any], asked: RolesGiven, what: str, index: Collection[str] = ()) -> Layout:
+    """Which column is what, from the names that were given; those in `index` are no inputs.
+
+    Examples
+    --------
+    >>> from mercer.streaming.blocks.table import RolesGiven, find_roles
+    >>> find_roles(["age", "income", "city"], RolesGiven(y="income", groups="city"), "table.csv").names
+    ('age',)
+    """
+    known = refuse_twice([str(name) for name in names], what)
+    targets = [asked.y] if isinstance(asked.y, str) else asked.y
+    if targets is not None and not _are_names(targets):
+        hint = f"Pass the names of the target columns of {what}."
+        raise InputError(sentence("y", "the name of a column or a list of names", type(targets).__name__, hint))
+    if asked.labels and targets is not None and len(targets) != 1:
+        raise InputError(sentence("y", "one column of labels", f"{len(targets)} columns"))
+    taken: dict[str, str] = {}
+    for role, given in (("y", targets or []), ("sample_weight", [asked.weights]), ("groups", [asked.groups])):
+        for name in (name for name in given if name is not None):
+            if not isinstance(name, str):
+                raise InputError(sentence(role, f"the name of a column of {what}", type(name).__name__))
+            if name not in known:
+                raise InputError(f"There is no column {name!r} in {what}. {nearest(name, known)}")
+            if name in taken:
+                raise InputError(
+                    f"Column {name!r} of {what} is used twice: as {taken[name]} and as {role}. Use each column once."
+                )
+            taken[name] = role
+    X = tuple(name for name in known if name not in taken and name not in index)
+    if not X:
+        raise InputError(f"{what} has no feature columns besides y, sample_weight and groups.")
+    return Layout(
+        len(X), X, None if targets is None else len(targets), None if targets is None else tuple(targets),
+        asked.weights, asked.groups, isinstance(asked.y, str | None), asked.labels,
+    )  # fmt: skip
