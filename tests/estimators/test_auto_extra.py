@@ -1,4 +1,4 @@
-"""Estimators of the user's own in the committees of automatic models. Covers: estimators.auto_extra."""
+"""Estimators of the user's own in the committees of automatic models."""
 
 import numpy as np
 import pandas as pd

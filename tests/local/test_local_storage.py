@@ -1,7 +1,4 @@
-"""Cells in a folder: as in memory, from files, resumed after an interruption, refused where they would be wrong.
-
-Covers: local.storage.
-"""
+"""Cells in a folder: as in memory, from files, resumed after an interruption, refused where they would be wrong."""
 
 import numpy as np
 import pandas as pd

@@ -228,7 +228,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
             one_target=search.reading.source.targets_1d,
         )  # fmt: skip
-        if self.landmarks is not None and not self._growing()[0]:
+        if self.landmarks is not None and not (self._is_tuned or self._growing()[0]):
             warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
         return model
 
