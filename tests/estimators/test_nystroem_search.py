@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from landmark_refits import folds_of, scores, squared, whitened
-from mercer import KernelRidgeCV, NystroemRidge, NystroemRidgeClassifier, NystroemRidgeClassifierCV, NystroemRidgeCV
+from mercer import (
+    KernelRidgeCV,
+    LocalRidgeCV,
+    NystroemRidge,
+    NystroemRidgeClassifier,
+    NystroemRidgeClassifierCV,
+    NystroemRidgeCV,
+)
 from mercer.data.hashing import row_words
 from mercer.errors import EdgeOfGridWarning, InputError, MemoryRefusal, MercerWarning
 from mercer.kernels import Gaussian, Laplacian, Precomputed
@@ -384,3 +391,9 @@ def test_tuned_kernels_without_an_intercept_reach_targets_far_from_zero(offset):
     assert -NystroemRidgeCV(landmarks=100, cv=5).fit(X, signal).best_score_ < 0.01
     with pytest.raises(InputError, match="positive for at least one row"):
         NystroemRidgeCV().fit(X, y, sample_weight=np.zeros(600))
+
+
+@pytest.mark.parametrize("family", [NystroemRidgeCV, NystroemRidgeClassifierCV, LocalRidgeCV])
+def test_tuned_stands_by_itself(family):
+    with pytest.raises(InputError, match='"tuned" by itself'):
+        family(["tuned", Gaussian(1.0)]).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.folds import Folds, Split, draw
 from mercer.data.rows import Array, Rows, Seed
-from mercer.estimators.base import listed_kernels, store
+from mercer.estimators.base import is_tuned, listed_kernels, store
 from mercer.estimators.local import (
     LocalCore,
     LocalLabels,
@@ -49,11 +49,6 @@ class LocalSearch(LocalCore):
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
 
-    @property
-    def _is_tuned(self) -> bool:
-        """Whether kernels are tuned on a sample of rows."""
-        return isinstance(self.kernels, str) and self.kernels == "tuned"
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Compare candidates on a sample of their cells, and solve all cells of the best one.
 
@@ -87,7 +82,7 @@ class LocalSearch(LocalCore):
         candidates = LocalCandidates(cells_of, targets.y[order], scoring, classes, seed, int(self.verbose))
         self._promise(rows, problem.Y.shape[1], 0 if splits is None else len(splits))
         alphas = None if self.alphas is None else resolve_alphas(self.alphas, [], rows)
-        fitted = candidates.search(starts, alphas, tuned=self._is_tuned)
+        fitted = candidates.search(starts, alphas, tuned=is_tuned(self))
         self.best_kernel_, self.alpha_, self.best_score_ = fitted.kernel, fitted.alpha, candidates.score_of(fitted)
         self.cv_results_ = candidates.results()
         self._hold(fitted, targets, order)
@@ -132,7 +127,7 @@ class LocalSearch(LocalCore):
 
     def _starts(self, rows: Rows, problem: Problem, seed: int) -> list[tuple[Kernel, float]]:
         """Candidate kernels, and the alpha that each begins with."""
-        if self._is_tuned:
+        if is_tuned(self):
             return tuned_kernels(rows, problem, seed)
         kernels = resolve_kernels(self.kernels, rows)
         for kernel in kernels:
@@ -154,7 +149,7 @@ class LocalSearch(LocalCore):
         """
         model = copy.copy(self)  # so that nothing looks fitted that is not
         rows, problem, targets, order = model.prepare(X, y, sample_weight)
-        kernels = 5 if self._is_tuned else len(resolve_kernels(self.kernels, rows))
+        kernels = 5 if is_tuned(self) else len(resolve_kernels(self.kernels, rows))
         candidates = kernels * (6 if self.alphas is None else np.size(self.alphas))
         folds = self._folds(rows.values[np.argsort(order)], targets.y, groups)
         splits = 0 if folds is None else len(folds.splits)

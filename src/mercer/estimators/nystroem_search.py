@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.folds import Folds
 from mercer.data.rows import Array, File, Rows, Seed
 from mercer.errors import EdgeOfGridWarning, InputError, sentence, warn
-from mercer.estimators.base import listed_kernels, store, warn_if_not_mercer
+from mercer.estimators.base import is_tuned, listed_kernels, store, warn_if_not_mercer
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
 from mercer.estimators.nystroem_base import StreamingEstimator, seed_of, warn_if_landmarks_lost
 from mercer.estimators.parameters import is_whole
@@ -70,13 +70,8 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
     def _kernels(self) -> list[Any]:
         return listed_kernels(self.kernels)
 
-    @property
-    def _is_tuned(self) -> bool:
-        """Whether kernels are tuned on a sample of rows."""
-        return isinstance(self.kernels, str) and self.kernels == "tuned"
-
     def _kernel_count(self) -> int:
-        if self._is_tuned:
+        if is_tuned(self):
             return _TUNED
         return sum(_FAMILY if isinstance(kernel, str) and "(" not in kernel else 1 for kernel in self._kernels()) or 1
 
@@ -96,7 +91,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             )
 
     def _resolve_kernels(self, rows: Rows, problem: Problem) -> list[Kernel]:
-        if not self._is_tuned:
+        if not is_tuned(self):
             return resolve_kernels(self.kernels, rows)
         if not len(problem.used):
             must_be = "positive for at least one row"
@@ -228,7 +223,7 @@ class NystroemSearchCore(DefaultLadders, StreamingEstimator):
             search.sides[k].features, final.weights[a], final.intercept[a], alphas, rows, condition,
             one_target=search.reading.source.targets_1d,
         )  # fmt: skip
-        if self.landmarks is not None and not (self._is_tuned or self._growing()[0]):
+        if self.landmarks is not None and not (is_tuned(self) or self._growing()[0]):
             warn_if_landmarks_lost(type(self).__name__, search.sides[k].features)
         return model
 
