@@ -72,13 +72,13 @@ def fit_in_cells(
         1: progress.
     """
     held, Y, count = np.flatnonzero(folds >= 0), table.problem.Y, int(folds.max()) + 1
-    sizes = cell_sizes(len(Y))
+    sizes, problem = cell_sizes(len(Y)), table.problem.centred()
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
     chosen = _choose_kernels(table, rng, verbose)[: 1 if single else None]
     progress = Progress("fitting members in cells", len(chosen) + (not single), verbose)
     names, models, held_out, left_out = [], [], [], []
     for name, kernel, alpha in chosen:
-        cells = sizes.problem(kernel, table.rows, table.problem.centred(), splits)
+        cells = sizes.problem(kernel, table.rows, problem, splits)
         model = LocalRidge(alpha, kernel=kernel, core_rows=sizes.core_rows, system_rows=sizes.system_rows)
         fitted = LocalFit.of(cells, kernel, alpha)
         model.n_features_in_ = table.rows.width

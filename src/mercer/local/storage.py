@@ -12,6 +12,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,9 @@ def sort_rows(
         Is told how many rows were read.
     """
     tree, rows, width = folder / "tree.npz", folder / "rows.bin", source.width
-    if not tree.exists():
+    if tree.exists():
+        arrays = _read_arrays(folder)
+    else:
         try:
             arrays = _sort_leaves(source, sample, scale, sizes, rows, step)
         except InputError:  # so that the corrected fit finds an empty folder
@@ -131,14 +134,6 @@ def sort_rows(
         _write_arrays(tree, arrays)
         for leaf in folder.glob("leaf-*.bin"):
             leaf.unlink()
-    try:
-        with np.load(tree, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-        sound = int(arrays["checksum"]) == _checksum(rows)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        sound = False
-    if not sound:
-        raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
     n = len(arrays["numbers"])
     columns, thresholds, starts, *around = (arrays[name] for name in _TREE)
     points: Any = MappedRows(rows, (n, width), scale)
@@ -254,6 +249,16 @@ def _write_arrays(path: Path, arrays: dict[str, Array]) -> None:
     part.replace(path)
 
 
+def _read_arrays(folder: Path) -> dict[str, Array]:
+    """The arrays that an earlier run wrote to a folder; raises an error if its files were changed."""
+    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
+        with np.load(folder / "tree.npz", allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+        if int(arrays["checksum"]) == _checksum(folder / "rows.bin"):
+            return arrays
+    raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
+
+
 class SolutionFile(Sequence[CellSolution]):
     """Solutions of cells, each a record with a checksum in one file.
 
@@ -277,8 +282,7 @@ class SolutionFile(Sequence[CellSolution]):
             [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
              ("dual", "<f8", (largest, t)), ("held_out", "<f8", (answered, t)), ("checksum", "<i8")]
         )  # fmt: skip
-        if not path.exists():
-            path.write_bytes(b"")
+        path.touch()
         os.truncate(path, self._count * self._record.itemsize)
 
     def __len__(self) -> int:

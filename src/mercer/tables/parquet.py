@@ -356,7 +356,7 @@ class LongTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """Names of the columns."""
         return tuple(self.schemas[0].names)
 
     @property

@@ -96,7 +96,7 @@ class TextReader:
         package = pyarrow("CSV in blocks")
         row = 0
         try:
-            with self._opened(package, part.layout, at_once) as reader:
+            with self._open_reader(package, part.layout, at_once) as reader:
                 for batch in reader:
                     yield part.check(_columns(batch, part, row), row)
                     row += batch.num_rows
@@ -104,7 +104,7 @@ class TextReader:
             raise self._refusal(str(problem)) from None
         self.stamp.check()
 
-    def _opened(self, package: Any, layout: Layout, at_once: int) -> Any:
+    def _open_reader(self, package: Any, layout: Layout, at_once: int) -> Any:
         from pyarrow import csv
 
         types = dict.fromkeys(layout.wanted, package.string()) | dict.fromkeys(layout.numbers, package.float64())
