@@ -1,12 +1,16 @@
 """Automatic models of many rows: members in cells and on landmarks, weighted on the same folds."""
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mercer import AutoClassifier, AutoRegressor, LocalRidge, NystroemRidge, load, marginal_effects, save
 from mercer.errors import InputError
+from mercer.estimators import auto_cells
 from mercer.estimators.auto_core import correct_digits
+from mercer.local.cells import CellSystem
 from refusals import tells
 
 
@@ -87,3 +91,52 @@ def test_the_outer_loop_repeats_everything(in_cells):
     result = AutoRegressor(committee=False).evaluate(X, y, cv=2)
     assert result.errors.shape == (2,)
     assert result.error < result.baseline
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_fit_that_was_stopped_goes_on_where_it_was(in_cells, tmp_path, monkeypatch, ordered):
+    monkeypatch.setattr(auto_cells, "_SYSTEMS", (128, 128))
+    X, y = table(700)
+    time = np.arange(700) if ordered else None
+    whole = AutoRegressor().fit(X, y, time=time)
+    solved, solve = [], CellSystem.at
+
+    def interrupted(self, alpha, *, last=False):
+        solved.append(self.cell)
+        if self.cells.splits is not None and len(solved) > most:
+            raise KeyboardInterrupt
+        return solve(self, alpha, last=last)
+
+    monkeypatch.setattr(CellSystem, "at", interrupted)
+    model, most = AutoRegressor(checkpoint=tmp_path / "kept"), 0
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y, time=time)
+    kernels = (tmp_path / "kept" / "kernels.json").read_bytes()
+    for step in (6, 20, 10**6):
+        solved.clear()
+        most = step
+        with contextlib.suppress(KeyboardInterrupt):
+            model.fit(X, y, time=time)
+        assert (tmp_path / "kept" / "kernels.json").read_bytes() == kernels
+    assert len(solved) < 32 * len(model.committee_.tried)  # the cells of the runs before are not solved again
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    assert model.error_ == whole.error_
+    solved.clear()
+    again = AutoRegressor(checkpoint=tmp_path / "kept").fit(X, y, time=time)
+    assert not solved
+    np.testing.assert_array_equal(again.predict(X), whole.predict(X))
+
+
+def test_a_checkpoint_of_another_fit_or_of_other_files_is_refused(in_cells, tmp_path):
+    X, y = table(400)
+    AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, y)
+    with pytest.raises(InputError) as refused:
+        AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, 2.0 * y + X.a)
+    assert tells(str(refused.value), "The checkpoint", "same table with the same settings", "Use another checkpoint.")
+    (tmp_path / "kept" / "kernels.json").write_text('[["Matern", "nothing(", 1.0]]')
+    with pytest.raises(InputError, match="was changed. Use another checkpoint"):
+        AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, y)
+    (tmp_path / "file").write_text("of somebody")
+    with pytest.raises(InputError, match="cannot be used: File exists"):
+        AutoRegressor(committee=False, checkpoint=tmp_path / "file").fit(X, y)
+    assert (tmp_path / "file").read_text() == "of somebody"

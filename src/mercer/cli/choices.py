@@ -135,7 +135,7 @@ def as_label(cell: Any) -> str:
     return str(cell).strip()
 
 
-# Options that the automatic models do not have, in words.
+# Options that the automatic models do not have, in words; --checkpoint only those of many rows.
 _NEEDS = {
     "kernel": "--kernel",
     "alphas": "--alphas",
@@ -156,18 +156,23 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     a --time-budget that the automatic models cannot       NystroemRidgeCV or NystroemRidgeClassifierCV
     keep for so many rows, and none of the options below
     any of --kernel, --alphas, --rule, --scoring,          KernelRidgeCV or KernelRidgeClassifierCV
-    --repeats, --checkpoint, --without-data
+    --repeats, --without-data, or --checkpoint with at
+    most 5000 rows
     none of them                                           AutoRegressor or AutoClassifier
     =====================================================  ===============================================
 
-    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
+    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint. `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
 
     Examples
     --------
     >>> choose_model("regression", {"rule": "one_se"})
     ('KernelRidgeCV', 'because of --rule')
     """
+    from mercer.estimators.auto_core import FULL_SYSTEMS
+
     asked = [option for name, option in _NEEDS.items() if given.get(name)]
+    if rows > FULL_SYSTEMS and asked == ["--checkpoint"]:
+        asked = []
     if (given.get("dask") or rows > MANY or streamed) and not given.get("without_data"):
         name = "NystroemRidgeCV" if task == "regression" else "NystroemRidgeClassifierCV"
         return name, "because of --dask" if given.get("dask") else f"landmarks in place of all pairs of {rows} rows"

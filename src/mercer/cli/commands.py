@@ -149,7 +149,8 @@ _SETTINGS = _options(
         metavar="N",
         help="Number of folds for the error estimate. Default: 10; none for the automatic model, which estimates its "
         "error during the fit. (The automatic model is used for tables of at most 1 000 000 rows, unless --kernel, "
-        "--alphas, --rule, --scoring, --repeats, --checkpoint, --without-data or --dask is given.)",
+        "--alphas, --rule, --scoring, --repeats, --without-data or --dask is given, or --checkpoint with at most 5000 "
+        "rows.)",
     ),
     click.option(
         "--repeats",
@@ -169,7 +170,12 @@ _SETTINGS = _options(
         "--memory-limit", metavar="SIZE", help="Memory limit, such as 2GB; a fit that needs more stops with an error."
     ),
     click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads."),
-    click.option("--checkpoint", metavar="FILE", help="Save finished parts of a search here, and resume from them."),
+    click.option(
+        "--checkpoint",
+        metavar="PATH",
+        help="Save finished parts of the fit here, and resume from them: a file, or a directory for the automatic "
+        "model of more than 5000 rows.",
+    ),
     click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to fit a Nystroem model on."),
     click.option(
         "--without-data",

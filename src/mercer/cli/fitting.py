@@ -149,6 +149,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
     how: dict[str, Any] = {
         "time_budget": budget,
         "encoder": encoder,
+        "checkpoint": asked.checkpoint,
         "random_state": asked.seed,
         "verbose": asked.verbose,
     }

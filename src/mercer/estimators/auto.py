@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -78,6 +78,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     extra : list of estimators, default=None
         Regressors of your own, such as ``[CatBoostRegressor(verbose=0)]`` or a pipeline, that join the committee: each
         is fitted without every fold and to all rows, to the table as it is given, and weighted with the members.
+    checkpoint : str or path, default=None
+        A directory for fits of more than 5000 rows. Chosen kernels are written there, and cells as they are solved: a
+        fit that was interrupted goes on where it stopped. Smaller fits do not use it.
     random_state : int, default=0
         Random seed of the folds.
     verbose : int, default=0
@@ -129,6 +132,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         copies: bool | None = None,
         encoder: TableEncoder | None = None,
         extra: Any = None,
+        checkpoint: File = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.data.folds import Split
 from mercer.data.rows import Array
-from mercer.errors import MercerWarning
+from mercer.errors import InputError, MercerWarning
 from mercer.estimators.local import CellSizes, LocalRidge
 from mercer.estimators.nystroem_search import NystroemRidgeCV
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, parse
 from mercer.kernels.tiles import blocks
 from mercer.local.cells import LocalFit
 from mercer.local.search import LocalCandidates
+from mercer.local.storage import solve_in_folder
+from mercer.runtime.disk import write_whole
 from mercer.runtime.progress import Progress
 from mercer.selection.scoring import resolve_scoring
 from mercer.solvers.landmarks import Features
@@ -47,6 +52,7 @@ def fit_in_cells(
     rng: np.random.Generator,
     *,
     single: bool,
+    folder: Path | None = None,
     verbose: int = 0,
 ) -> tuple[Committee, list[Any]]:
     """A committee of models in cells and of one on landmarks, and the models themselves.
@@ -68,33 +74,38 @@ def fit_in_cells(
         Draws rows and cells.
     single : bool
         Whether the best kernel in cells is the only member.
+    folder : Path, default=None
+        Directory of this fit, in which finished work is kept: the kernels, and every cell once it is solved. What is
+        there already is not computed again.
     verbose : int, default=0
         1: progress.
     """
     held, Y, count = np.flatnonzero(folds >= 0), table.problem.Y, int(folds.max()) + 1
     sizes, problem = cell_sizes(len(Y)), table.problem.centred()
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
-    chosen = _choose_kernels(table, rng, verbose)[: 1 if single else None]
-    progress = Progress("fitting members in cells", len(chosen) + (not single), verbose)
+    chosen = _kept_kernels(folder, lambda: _choose_kernels(table, rng, verbose))[: 1 if single else None]
     names, models, held_out, left_out = [], [], [], []
-    for name, kernel, alpha in chosen:
+    for place, (name, kernel, alpha) in enumerate(chosen):
         cells = sizes.problem(kernel, table.rows, problem, splits)
+        progress = Progress(f"solving cells, {name}", cells.partition.cells, verbose)
         model = LocalRidge(alpha, kernel=kernel, core_rows=sizes.core_rows, system_rows=sizes.system_rows)
-        fitted = LocalFit.of(cells, kernel, alpha)
+        if folder is None:
+            fitted = LocalFit.of(cells, kernel, alpha, progress.step)
+        else:
+            fitted = solve_in_folder(cells, kernel, alpha, folder, progress.step, f"member-{place}.bin")
+            fitted = replace(fitted, solutions=list(fitted.solutions))
         model.n_features_in_ = table.rows.width
         model.publish(fitted, np.arange(len(Y)))
         names.append(f"{name}, in cells")
         models.append(model)
         held_out.append(fitted.residuals[held] + Y[held])
         left_out.append(fitted.left_out()[held])
-        progress.step()
     if not single:
         landmarks, values = _on_landmarks(table, chosen[0][1], folds)
         names.append(f"{chosen[0][0]}, on landmarks")
         models.append(landmarks)
         held_out.append(values[held])
         left_out.append(values[held])  # as if the number of rows did not matter
-        progress.step()
     of_rows = None if table.problem.weights is None else table.problem.weights[held]
     weights, voted, by_fold = weigh_members(weigh, np.array(held_out), Y[held], of_rows, folds[held])
     if not weights[: len(chosen)].any():  # something is learned about training rows from a model that has them
@@ -152,6 +163,22 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
         if not chosen or (error <= _WORSE * max(min(best)[0], 0.0) and kind not in chosen):
             chosen[kind] = name, kernel, alpha
     return list(chosen.values())
+
+
+def _kept_kernels(
+    folder: Path | None, choose: Callable[[], list[tuple[str, Kernel, float]]]
+) -> list[tuple[str, Kernel, float]]:
+    """Names, kernels and alphas as an earlier run has written them to the folder, or as they are chosen now."""
+    if folder is None:
+        return choose()
+    path = folder / "kernels.json"
+    if not path.exists():
+        found = [[name, repr(kernel), alpha] for name, kernel, alpha in choose()]
+        write_whole(path, [json.dumps(found).encode("ascii")], "checkpoint")
+    try:
+        return [(name, parse(text), float(alpha)) for name, text, alpha in json.loads(path.read_bytes())]
+    except (ValueError, TypeError, InputError):
+        raise InputError(f"The checkpoint {str(folder)!r} was changed. Use another checkpoint.") from None
 
 
 def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[Any, Array]:

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from mercer.data.checks import as_numbers, keyword_hints
-from mercer.data.rows import Array
+from mercer.data.rows import Array, File
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -54,7 +54,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
     class_weight : dict, "balanced" or None, default=None
         Cost of a wrong label by its true class: 1 (None), n / (n_classes * rows of the class) ("balanced"), or as in
         the dict. It changes the labels of `predict` and `error_`, not the fit.
-    committee, time_budget, copies, encoder, random_state, verbose
+    committee, time_budget, copies, encoder, checkpoint, random_state, verbose
         As for `AutoRegressor`.
     extra : list of estimators, default=None
         Classifiers of your own with `predict_proba` that join the committee, as for `AutoRegressor`.
@@ -98,6 +98,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         copies: bool | None = None,
         encoder: TableEncoder | None = None,
         extra: Any = None,
+        checkpoint: File = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:

@@ -35,8 +35,10 @@ from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
+from mercer.local.storage import check_folder
 from mercer.runtime import single_threaded_blas, thread_count
 from mercer.runtime.progress import Progress, duration
+from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
@@ -73,6 +75,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     copies: bool | None
     encoder: TableEncoder | None
     extra: Any
+    checkpoint: Any
     random_state: int
     verbose: int
     extra_: list[ExtraMember]
@@ -171,9 +174,12 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         folds = table.folds(count, rng) if table.times is None else self._following(table.times, _FOLDS)
         self.rows_used_ = np.flatnonzero(folds >= 0)
         if in_cells:
-            single = not self.committee
+            single, folder = not self.committee, None
+            if self.checkpoint is not None:
+                mark = fingerprint(Z, Y, beside.weights, folds, single, type(self).__name__, self.random_state)
+                folder = check_folder(self.checkpoint, mark, "checkpoint")
             self.committee_, self.models_ = fit_in_cells(
-                table, folds, self._weigh, rng, single=single, verbose=self.verbose
+                table, folds, self._weigh, rng, single=single, folder=folder, verbose=self.verbose
             )
             self.members_ = self.committee_.members
         else:
@@ -378,7 +384,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
                 break
             train, test = np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)
             given = beside.part(train)
-            model = clone(self).set_params(verbose=0, encoder=encoder)
+            model = clone(self).set_params(verbose=0, encoder=encoder, checkpoint=None)
             model.tells = False  # of what a fit to all rows has told, and of folds that are unlike one another
             model.fit(part_of(X, train), y[train], given.weights, given.groups, given.times)
             model.__dict__.pop("_latest", None)  # folds that follow in time are later by design

@@ -332,7 +332,7 @@ def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple
         variances.append(scale * fitted.variance(rows, fitted.kernel.diagonal(rows)))
         noises.append(fitted.alphas * scale)
     weights = np.array([member.weight for member in members])
-    votes = np.tensordot(weights, means, axes=1)
+    votes = np.asarray(sum(weight * mean for weight, mean in zip(weights, means, strict=True)))  # as predict adds them
     spread = np.tensordot(weights, np.add(variances, np.square(np.subtract(means, votes))), axes=1)
     return votes, spread, weights @ np.array(noises)
 

@@ -31,6 +31,7 @@ from mercer.streaming.blocks import Block, Source
 LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that are read at a time
 _PIECE = 2**24  # bytes that are read at a time
 _UNEVEN = 4  # times the rows of a core that the largest one may have
+_STAMP = "fit.txt"  # the fingerprint of the fit that a folder belongs to
 _TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
 
 
@@ -85,19 +86,22 @@ class SortedRows:
     partition: Partition
 
 
-def check_folder(path: Any, mark: str) -> Path:
-    """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused."""
-    folder = check_path(path, "folder")
+def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
+    """A directory for this fit, made if it is not there; one of another fit, or of other files, is refused.
+
+    `what`: the parameter that names it.
+    """
+    folder = check_path(path, what)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held, stamp = [each.name for each in folder.iterdir()], folder / "fit.txt"
+        held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
         if not held:
-            write_whole(stamp, [mark.encode("ascii")], "folder")
+            write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
             must_be, got = "empty, or that of a fit of the same table with the same settings", f"{held[0]!r} in it"
-            raise InputError(sentence(f"The folder {str(folder)!r}", must_be, got, "Use another folder."))
+            raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
     except OSError as problem:
-        raise InputError(f"The folder {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
+        raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
     return folder.resolve()
 
 
@@ -274,60 +278,71 @@ class SolutionFile(Sequence[CellSolution]):
 
     def __init__(self, path: Path, cells: CellProblem, mark: str) -> None:
         t, partition = cells.problem.Y.shape[1], cells.partition
-        self._ends = cells.answer_order[1]
         largest = max(cells.system_rows, int(np.diff(partition.starts).max()))
-        answered = max(1, int(np.diff(self._ends).max()))
-        self._path, self._count, self._mark = path, partition.cells, zlib.crc32(mark.encode("ascii"))
-        self._record = np.dtype(
-            [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
-             ("dual", "<f8", (largest, t)), ("held_out", "<f8", (answered, t)), ("checksum", "<i8")]
-        )  # fmt: skip
+        self._path, self._mark = path, zlib.crc32(mark.encode("ascii"))
+        self._head = [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
+                      ("dual", "<f8", (largest, t))]  # fmt: skip
+        # Predictions at the rows that a cell answers: without each row, or without each split and then without each row.
+        self._splits = None if cells.splits is None else len(cells.splits)
+        self._answered, self._held_out = np.diff(cells.answer_order[1]), (1 if self._splits is None else self._splits + 1, t)
+        sizes = np.dtype(self._head).itemsize + 8 * (math.prod(self._held_out) * self._answered + 1)
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
         path.touch()
-        os.truncate(path, self._count * self._record.itemsize)
+        os.truncate(path, int(self._starts[-1]))
+
+    def _record(self, cell: int) -> np.dtype[Any]:
+        """The form of the record of a cell."""
+        predictions, t = self._held_out
+        shape = (predictions, int(self._answered[cell]), t)
+        return np.dtype([*self._head, ("held_out", "<f8", shape), ("checksum", "<i8")])
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._answered)
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
         try:
             with self._path.open("rb") as file:
-                file.seek(cell * self._record.itemsize)
-                raw = file.read(self._record.itemsize)
+                file.seek(int(self._starts[cell]))
+                raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         except OSError as problem:
             raise InputError(f"{str(self._path)!r} cannot be read: {problem.strerror or problem}.") from None
-        if len(raw) < self._record.itemsize:
+        form = self._record(cell)
+        if len(raw) < form.itemsize:
             return None
-        (record,) = np.frombuffer(raw, self._record)
+        (record,) = np.frombuffer(raw, form)
         if not record["size"] or record["checksum"] != zlib.crc32(raw[:-8], self._mark):
             return None
-        size, answered = int(record["size"]), int(self._ends[cell + 1] - self._ends[cell])
-        arrays = record["members"][:size], record["dual"][:size], record["constant"], record["held_out"][:answered]
-        return CellSolution(*arrays, float(record["condition"]))
+        size, held_out = int(record["size"]), record["held_out"]
+        model, condition = (record["members"][:size], record["dual"][:size], record["constant"]), float(record["condition"])
+        if self._splits is None:
+            return CellSolution(*model, held_out[0], condition)
+        return CellSolution(*model, held_out[:-1], condition, held_out[-1])
 
     def __getitem__(self, cell: Any) -> Any:
-        found = self.find(range(self._count)[cell])
+        found = self.find(range(len(self))[cell])
         if found is None:
             raise InputError(f"{str(self._path)!r} was changed: cell {cell} cannot be read. Fit the model again.")
         return found
 
     def write(self, cell: int, solution: CellSolution) -> None:
         """Write the solution of a cell."""
-        record, size = np.zeros(1, self._record), len(solution.members)
+        record, size = np.zeros(1, self._record(cell)), len(solution.members)
         record["size"], record["condition"], record["constant"] = size, solution.condition, solution.constant
         record["members"][0, :size], record["dual"][0, :size] = solution.members, solution.dual
-        record["held_out"][0, : len(solution.held_out)] = solution.held_out
+        parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
+        record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
         with self._path.open("r+b") as file:
-            file.seek(cell * self._record.itemsize)
+            file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 
 
 def solve_in_folder(
-    cells: CellProblem, kernel: Kernel, alpha: float, folder: Path, step: Callable[[], None]
+    cells: CellProblem, kernel: Kernel, alpha: float, folder: Path, step: Callable[[], None], name: str = "cells.bin"
 ) -> LocalFit:
-    """Solve every cell whose solution is not in the folder yet, calling `step` after each cell."""
-    solutions = SolutionFile(folder / "cells.bin", cells, (folder / "fit.txt").read_text(encoding="ascii"))
+    """Solve every cell whose solution is not in this file of the folder yet, calling `step` after each cell."""
+    solutions = SolutionFile(folder / name, cells, (folder / _STAMP).read_text(encoding="ascii"))
 
     def solve(cell: int) -> None:
         if solutions.find(cell) is None:
