@@ -134,7 +134,7 @@ def test_a_checkpoint_of_another_fit_or_of_other_files_is_refused(in_cells, tmp_
         AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, 2.0 * y + X.a)
     assert tells(str(refused.value), "The checkpoint", "same table with the same settings", "Use another checkpoint.")
     (tmp_path / "kept" / "kernels.json").write_text('[["Matern", "nothing(", 1.0]]')
-    with pytest.raises(InputError, match="was changed. Use another checkpoint"):
+    with pytest.raises(InputError, match=r"was changed\. Use another checkpoint"):
         AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, y)
     (tmp_path / "file").write_text("of somebody")
     with pytest.raises(InputError, match="cannot be used: File exists"):

@@ -161,7 +161,8 @@ def choose_model(task: Task, given: dict[str, Any], rows: int = 0, *, streamed: 
     none of them                                           AutoRegressor or AutoClassifier
     =====================================================  ===============================================
 
-    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint. `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
+    Automatic models of at most 5000 rows are fitted in seconds and have no checkpoint.
+    `--without-data` wants weights of features and not landmarks, which are rows, so it never takes the first line.
 
     Examples
     --------

@@ -29,7 +29,8 @@ class Rows:
     """n rows that kernels are evaluated on, with what was derived from them kept beside.
 
     `values` is a two-dimensional array, a CSR matrix or a one-dimensional array of objects. A block
-    made by slicing shares its parent's derived rows, so that a map is applied once and not once per tile.
+    made by slicing shares its parent's derived rows, so that a map is applied once and not once per tile. `centre` is
+    computed where it is not given.
 
     Examples
     --------
@@ -41,7 +42,7 @@ class Rows:
 
     __slots__ = ("_centre", "_derived", "_lock", "_origin", "_parent", "names", "values")
 
-    def __init__(self, values: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(self, values: Any, names: Sequence[str] | None = None, centre: Array | None = None) -> None:
         if isinstance(values, np.ndarray) and values.flags.writeable:
             values = values.view()
             values.flags.writeable = False  # users' functions see the caller's own numbers
@@ -50,7 +51,7 @@ class Rows:
         self._parent: Rows | None = None
         self._origin = slice(None)
         self._derived: dict[Hashable, Rows] = {}
-        self._centre: Array | None = None
+        self._centre = centre
         self._lock = threading.RLock()
 
     def __len__(self) -> int:

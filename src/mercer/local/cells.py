@@ -459,10 +459,13 @@ class LocalFit:
     @underflow_is_zero
     def values(self, X: Array) -> Array:
         """f at new rows (m x t)."""
+        table = self.cells.rows
 
         def answer(cell: int, new: Rows) -> Array:
             solution = self.solutions[cell]
-            rows = self.cells.rows_of(solution.members)
+            rows = Rows(
+                table.values[solution.members], table.names, self.cells.partition.centres[cell] / self.cells.scale
+            )
             return self.cells.clip(times(self.kernel, new, rows, solution.dual) + solution.constant)
 
         return self._mean_answer(X, answer) + self.cells.problem.centre

@@ -282,18 +282,16 @@ class SolutionFile(Sequence[CellSolution]):
         self._path, self._mark = path, zlib.crc32(mark.encode("ascii"))
         self._head = [("size", "<i8"), ("condition", "<f8"), ("constant", "<f8", (t,)), ("members", "<i8", (largest,)),
                       ("dual", "<f8", (largest, t))]  # fmt: skip
-        # Predictions at the rows that a cell answers: without each row, or without each split and then without each row.
-        self._splits = None if cells.splits is None else len(cells.splits)
-        self._answered, self._held_out = np.diff(cells.answer_order[1]), (1 if self._splits is None else self._splits + 1, t)
-        sizes = np.dtype(self._head).itemsize + 8 * (math.prod(self._held_out) * self._answered + 1)
+        self._splits = 0 if cells.splits is None else len(cells.splits)
+        self._answered, self._targets = np.diff(cells.answer_order[1]), t
+        sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         path.touch()
         os.truncate(path, int(self._starts[-1]))
 
     def _record(self, cell: int) -> np.dtype[Any]:
-        """The form of the record of a cell."""
-        predictions, t = self._held_out
-        shape = (predictions, int(self._answered[cell]), t)
+        """The form of the record of a cell: its predictions without each split come before those without each row."""
+        shape = (self._splits + 1, int(self._answered[cell]), self._targets)
         return np.dtype([*self._head, ("held_out", "<f8", shape), ("checksum", "<i8")])
 
     def __len__(self) -> int:
@@ -313,11 +311,10 @@ class SolutionFile(Sequence[CellSolution]):
         (record,) = np.frombuffer(raw, form)
         if not record["size"] or record["checksum"] != zlib.crc32(raw[:-8], self._mark):
             return None
-        size, held_out = int(record["size"]), record["held_out"]
-        model, condition = (record["members"][:size], record["dual"][:size], record["constant"]), float(record["condition"])
-        if self._splits is None:
-            return CellSolution(*model, held_out[0], condition)
-        return CellSolution(*model, held_out[:-1], condition, held_out[-1])
+        size, (*splits, rows) = int(record["size"]), record["held_out"]
+        model = record["members"][:size], record["dual"][:size], record["constant"]
+        held_out, left_out = (np.array(splits), rows) if splits else (rows, None)
+        return CellSolution(*model, held_out, float(record["condition"]), left_out)
 
     def __getitem__(self, cell: Any) -> Any:
         found = self.find(range(len(self))[cell])

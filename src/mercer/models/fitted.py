@@ -116,8 +116,8 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # Parameters that the first files do not name; they are named where they are not as usual.
 YOUNGER: dict[str, tuple[str, ...]] = {
-    "AutoRegressor": ("copies", "encoder", "extra", "log_target"),
-    "AutoClassifier": ("copies", "encoder", "extra", "class_weight"),
+    "AutoRegressor": ("copies", "encoder", "extra", "checkpoint", "log_target"),
+    "AutoClassifier": ("copies", "encoder", "extra", "checkpoint", "class_weight"),
     "TableModel": ("style",),
 }
 MAY = (
