@@ -42,8 +42,8 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.test
 	$(PIP) install --group docs
 	@touch $@
 
-demo: $(VENV)/.core  ## mercer fit and mercer predict on a real table
-	@$(BIN)/python examples/demo.py
+demo: $(VENV)/.core  ## mercer fit, predict and score on a bundled table
+	@$(BIN)/mercer demo "$$(mktemp -d)"
 
 lab: $(VENV)/.test  ## open the page to play with kernels; Ctrl-C ends it
 	@$(BIN)/mercer lab
@@ -106,6 +106,8 @@ wheel:  ## build sdist and wheel; a quick part of the tests on the installed whe
 	$(subst $(VENV),.venv-wheel,$(PIP)) install --upgrade "pip>=25.1" hatchling
 	.venv-wheel/bin/python -m hatchling build --target sdist
 	$(subst $(VENV),.venv-wheel,$(PIP)) wheel --no-deps --wheel-dir dist dist/mercer-*.tar.gz
+	$(subst $(VENV),.venv-wheel,$(PIP)) install twine
+	.venv-wheel/bin/python -m twine check --strict dist/*
 	$(subst $(VENV),.venv-wheel,$(PIP)) install "mercer[all] @ file://$$(ls $(CURDIR)/dist/mercer-*.whl)" --group test
 	.venv-wheel/bin/python -P -c "import mercer, sys; sys.exit('site-packages' not in mercer.__file__)"
 	.venv-wheel/bin/mercer --help
@@ -123,8 +125,9 @@ bench: $(VENV)/.bench  ## measure against the peers; prints ratios
 	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/auto.py --rows 200 1000 --draws 2
 
-docs: $(VENV)/.docs  ## build the site into docs/_build/html
+docs: $(VENV)/.docs  ## build the site into docs/_build/html, and check its links
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b linkcheck docs docs/_build/links
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) .venv-minimum .venv-wheel docs/_build docs/gallery .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,7 +1,9 @@
 """Settings of the documentation site. The built pages load nothing from outside."""
 
 import re
+import shutil
 import sys
+from importlib.metadata import metadata
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,12 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sphinx_llm.txt",  # llms.txt, and a Markdown copy of each page beside its HTML
 ]
+llms_txt_description = f"{metadata('mercer')['Summary']}."
+llms_txt_build_parallel = False  # the gallery is run once
+llms_txt_suppress_unknown_node_warnings = True
+linkcheck_ignore = ["lab/index.html"]  # written when the site is built
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 templates_path = ["_templates"]
@@ -39,6 +46,8 @@ numpydoc_class_members_toctree = False
 # The gallery: every script runs when the site is built, and one that fails stops the build.
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
 import messages  # noqa: E402
+
+from mercer.lab.exports import write_static  # noqa: E402
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
@@ -75,7 +84,7 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages that no list of siblings belongs to.
-html_sidebars = {page: [] for page in ("index", "tour", "derivations", "architecture", "search")}
+html_sidebars = {page: [] for page in ("index", "tutorial", "search")}
 
 # Docstrings are plain text first: |x|, X_fit_ and the like mean themselves, not markup.
 _CODE = re.compile(r"(``[^`]*``|`[^`]*`)")
@@ -104,6 +113,15 @@ def _write_messages(app: Any) -> None:
     (Path(app.srcdir) / "messages.rst").write_text(messages.page(), encoding="utf-8")
 
 
+def _write_lab(app: Any, error: Exception | None) -> None:
+    """The static edition of the lab, as a part of the site."""
+    if error is None and app.builder.name == "html":
+        folder = Path(app.outdir) / "lab"
+        shutil.rmtree(folder, ignore_errors=True)
+        write_static(folder)
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", _write_lab)
     app.connect("builder-inited", _write_messages)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc

@@ -1,8 +1,11 @@
 """The pages and the code agree: tests that are named exist, what is public is listed, the first lines run."""
 
 import ast
+import json
 import re
 import runpy
+import tomllib
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -101,10 +104,38 @@ def test_the_reference_of_errors_lists_every_statement_that_raises_a_text():
     assert len(set(raised) - places) < helpers
 
 
-def test_the_first_four_lines_can_be_copied_and_are_those_that_the_tests_run():
+def test_the_readme_is_short_names_both_commands_and_links_to_files_that_exist():
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.split()) <= 700
+    assert "`make demo`" in readme
+    assert "`make test`" in readme
+    links = re.findall(r"\]\(([^)#]+)\)|(?:src|srcset)=\"([^\"]+)\"", readme)
+    assert len(links) > 15
+    for link in map("".join, links):
+        assert (ROOT / link).exists(), f"README links to {link}, which is not there"
+
+
+def test_readme_and_index_tell_the_same_story():
     readme, index = (ROOT / "README.md").read_text(), (ROOT / "docs" / "index.rst").read_text()
-    plain = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1].strip().splitlines()
-    prompted = [line.removeprefix(">>> ") for line in readme.splitlines() if line.startswith(">>> ")]
-    on_site = [line.removeprefix(">>> ") for line in index.splitlines() if line.startswith(">>> ")]
-    assert len(plain) == 4
-    assert plain == prompted[:4] == on_site[:4]
+    tagline = re.search(r"\*\*(.*?)\.\*\*", readme, re.DOTALL)[1].replace("\n", " ")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert tagline == project["description"]
+    assert f"**{tagline}.**" in index
+    sessions = [re.findall(r"^(?:>>>|\.\.\.) .*$", text, re.MULTILINE) for text in (readme, index)]
+    assert sessions[0] == sessions[1]
+    for command in ("mercer demo", "mercer fit mercer-demo/houses.csv --target price"):
+        assert command in readme
+        assert command in (ROOT / "docs" / "tutorial.rst").read_text()
+
+
+def test_figures_of_the_readme_are_those_that_its_script_stored():
+    stored = json.loads((ROOT / "docs" / "_static" / "front.json").read_text())
+    readme, index = (ROOT / "README.md").read_text(), (ROOT / "docs" / "index.rst").read_text()
+    day = date.fromisoformat(stored["date"])
+    for text in (readme, index):
+        assert f"{stored['command']}" in text
+        assert f"{day.day} {day:%B %Y}" in text.replace("\n", " ")
+    (row,) = (line for line in readme.splitlines() if line.startswith("| error in the picture"))
+    shown = [cell.strip() for cell in row.split("|")[2:6]]
+    ratios = [stored["peers"][who]["error ratio"] for who in ("mercer", "KernelRidge", "Gaussian process", "CatBoost")]
+    assert shown == [f"{ratio:.2f}" for ratio in ratios]

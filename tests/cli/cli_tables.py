@@ -1,7 +1,12 @@
-"""Small tables for the command line."""
+"""Small tables for the command line, and how it is called."""
+
+from inspect import signature
 
 import numpy as np
+from click.testing import CliRunner
 
+# Until click 8.2 the runner mixes standard error into standard output unless it is told not to.
+APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 FAST = ["--kernel", "gaussian(3)", "--alphas", "0.1,1", "--folds", "3"]
 
 

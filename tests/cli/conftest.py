@@ -1,7 +1,7 @@
 """A folder with tables, and the command itself."""
 
 import pytest
-from cli_tables import FAST, houses
+from cli_tables import APART, FAST, houses
 from click.testing import CliRunner
 
 from mercer.cli.commands import cli
@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def run(folder):
     def run(*words, given=None, code=0):
-        result = CliRunner().invoke(cli, [str(word) for word in words], input=given, prog_name="mercer")
+        result = CliRunner(**APART).invoke(cli, [str(word) for word in words], input=given, prog_name="mercer")
         assert result.exit_code == code, result.output
         assert result.exception is None or isinstance(result.exception, SystemExit)
         assert "Traceback" not in result.output

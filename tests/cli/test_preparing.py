@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from cli_tables import APART
 from click.testing import CliRunner
 from messy_tables import CASES
 
@@ -38,7 +39,7 @@ def test_a_messy_table_is_read_right_or_refused_with_the_way_out(case, tmp_path,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_bytes(case.raw)
     words = ["fit", "t.csv", "--target", case.target, "--out", "m.mercer", *case.flags]
-    result = CliRunner().invoke(cli, words, prog_name="mercer")
+    result = CliRunner(**APART).invoke(cli, words, prog_name="mercer")
     assert result.exception is None or isinstance(result.exception, SystemExit)
     if result.exit_code:
         assert case.refused is not None, result.stderr
@@ -62,7 +63,7 @@ def test_new_rows_are_read_in_the_format_of_training(tmp_path, monkeypatch):
     days, sizes = rng.integers(1, 29, size=40), rng.integers(1000, 9000, size=40)
     lines = [f'{d}.2.2020,"{s:,}.5 kg",{d + s / 1000:.3f}' for d, s in zip(days, sizes, strict=True)]
     (tmp_path / "t.csv").write_text("day,size,y\n" + "\n".join(lines) + "\n")
-    run = CliRunner()
+    run = CliRunner(**APART)
     fitted = run.invoke(cli, ["fit", "t.csv", "--target", "y"])
     assert fitted.exit_code == 0, fitted.output
     assert "Column 'day': read as dates, the day before the month." in fitted.stdout
@@ -88,7 +89,7 @@ def test_a_column_with_odd_cells_is_warned_of_once_and_new_rows_follow(tmp_path,
     codes[7:9] = ["B7", "12-14"]
     lines = [f"{s},{p},{c},{s + 0.5}" for s, p, c in zip(sizes, prices, codes, strict=True)]
     (tmp_path / "t.csv").write_text("size,price,code,y\n" + "\n".join(lines) + "\n")
-    run, words = CliRunner(), ["t.csv", "--target", "y", "--as", "code=category"]
+    run, words = CliRunner(**APART), ["t.csv", "--target", "y", "--as", "code=category"]
     for command in (["fit", *words, "--quiet"], ["fit", *words, "--kernel", "linear"], ["explain", *words]):
         said = run.invoke(cli, command).stderr
         assert said.count("Column 'price'") == 1

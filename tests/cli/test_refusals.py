@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from cli_tables import FAST
+from cli_tables import APART, FAST
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ STRANGE = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(ESC
 
 def said(*words, given=None):
     """Both streams of a command, each line of which can be printed."""
-    result = CliRunner().invoke(cli, words, input=given, prog_name="mercer")
+    result = CliRunner(**APART).invoke(cli, words, input=given, prog_name="mercer")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     for line in [*result.stdout.split("\n"), *result.stderr.split("\n")]:
         assert line.isprintable(), line

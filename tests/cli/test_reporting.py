@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from cli_tables import APART
 from click.testing import CliRunner
 
 from mercer.cli.commands import cli
@@ -23,7 +24,7 @@ def run(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text("\n".join(["x,<z>,town,y", *lines]) + "\n")
 
     def run(*said, code=0):
-        result = CliRunner().invoke(cli, ["fit", "table.csv", "--target", "y", *said], prog_name="mercer")
+        result = CliRunner(**APART).invoke(cli, ["fit", "table.csv", "--target", "y", *said], prog_name="mercer")
         assert result.exit_code == code, result.output
         return result
 

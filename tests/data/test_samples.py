@@ -1,8 +1,9 @@
 """The samples that ship with mercer are the tables they say they are."""
 
 import numpy as np
+import pytest
 
-from mercer.data.samples import co2, concrete
+from mercer.data.samples import co2, concrete, houses
 
 
 def test_concrete_is_the_table_of_its_source():
@@ -47,3 +48,19 @@ def test_co2_rises_and_breathes_once_a_year():
     assert rest[month == 5].mean() > 2.0  # before the northern summer
     assert rest[month == 10].mean() < -2.0  # after it
     assert table.licence == "public domain"
+
+
+def test_houses_are_the_same_for_the_same_seed_and_have_the_stated_gaps_and_prices():
+    table, price = houses(20_000, random_state=3)
+    again, same = houses(20_000, random_state=3)
+    assert table == again
+    assert (price == same).all()
+    assert (houses(20_000)[1] != price).any()
+    missing = {name: np.mean([cell is None for cell in column]) for name, column in table.items()}
+    assert missing == pytest.approx(
+        {"area": 0, "built": 0.04, "district": 0, "energy": 0.08, "walk": 0, "garden": 0}, abs=0.01
+    )
+    assert all(len(column) == 20_000 for column in table.values())
+    assert (price > 0).all()
+    rate = np.array([by == "harbour" for by in table["district"]])
+    assert price[rate].mean() > 1.5 * price[[by == "mill" for by in table["district"]]].mean()

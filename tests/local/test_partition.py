@@ -103,3 +103,24 @@ def test_more_rows_join_the_cores_they_are_routed_to():
         assert row in grown.core(int(cell))
     assert sum(len(grown.core(cell)) for cell in range(grown.cells)) == 230
     assert (grown.centres == partition.centres).all()
+
+
+def test_rows_that_tie_in_two_columns_are_split_by_a_third_and_stay_in_their_own_cores():
+    rng = np.random.default_rng(0)
+    points = np.column_stack(
+        [4.0 * rng.integers(5, size=2000), 3.0 * rng.integers(7, size=2000), rng.normal(size=2000)]
+    )
+    partition = Partition.of(points, core_rows=32)
+    own = np.empty(2000, dtype=int)
+    own[partition.order] = np.repeat(np.arange(partition.cells), np.diff(partition.starts))
+    assert (partition.route(points) == own).all()
+    assert np.ptp(np.diff(partition.starts)) <= 1
+
+
+def test_rows_that_tie_in_more_columns_are_balanced_and_routed_alike():
+    points = np.random.default_rng(0).integers(2, size=(500, 5)).astype(float)
+    partition = Partition.of(points, core_rows=8)
+    assert np.ptp(np.diff(partition.starts)) <= 1
+    home = partition.route(points)
+    for rows in np.unique(points, axis=0):
+        assert len(set(home[(points == rows).all(axis=1)])) == 1

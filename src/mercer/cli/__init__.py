@@ -1,4 +1,4 @@
-"""The command line: `mercer fit | predict | score | explain | certify | inspect | lab`."""
+"""The command line: `mercer fit | predict | score | explain | certify | inspect | demo | lab`."""
 
 from __future__ import annotations
 

@@ -304,6 +304,19 @@ def inspect(model: str, as_json: bool) -> None:
     run_inspect(model, as_json=as_json)
 
 
+@cli.command(short_help="Run fit, predict and score on a generated table.")
+@click.argument("folder", default="mercer-demo", required=False)
+def demo(folder: str) -> None:
+    """Write a generated table of houses to FOLDER (default: mercer-demo) and run a first session on it.
+
+    The session fits a model with a report, predicts new houses with intervals, and compares the predictions with the
+    prices.
+    """
+    from mercer.cli.demo import run_demo
+
+    run_demo(folder)
+
+
 @cli.command(
     short_help="Play with kernels on a page in the browser.",
     epilog=_examples(

@@ -19,45 +19,84 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import run
 
 NEAREST_CORES = 32  # cores, by their centres, whose rows may be in a cell's halo or whose cells may be mixed
+TIES = 3  # columns of a split: rows that tie in one of them are split by the next
+_NEVER = float(np.finfo(np.float64).max)  # a threshold that no row is above
 
 
 def split(points: Array, levels: int, *, by_value: bool = False) -> tuple[list[Array], Array, Array]:
     """2^levels cores, each of ascending row numbers, and the columns and thresholds of the splits, level by level.
 
-    `by_value`: rows that tie are never separated, so that cores are those that new rows are routed to.
+    `by_value`: rows that tie are never separated, so that cores are those that new rows are routed to. Otherwise halves
+    differ by at most one row: rows that tie in the column of a split are split by another column, and if they tie in
+    that, too, by a third one.
     """
     nodes, columns, thresholds = [np.arange(len(points))], [], []
     for _ in range(levels):
         halves: list[Array] = []
         for rows in nodes:
-            inside = points[rows]
-            if not len(rows):  # by value, of rows that are all alike
-                columns.append(0)
-                thresholds.append(0.0)
-                halves += [rows, rows]
-                continue
-            with np.errstate(over="ignore"):
-                column = int(np.argmax(inside.std(axis=0)))
-            values = inside[:, column]
-            ranks, half = np.argsort(values, kind="stable"), (len(rows) + 1) // 2
-            last, first = values[ranks[half - 1]], values[ranks[min(half, len(rows) - 1)]]
-            if by_value and last == values.max(initial=-np.inf) and (values < last).any():
-                last, first = values[values < last].max(), last
-            middle = last + 0.5 * (first - last)
+            column, threshold, right = _split_by_value(points[rows]) if by_value else _split_by_rank(points[rows])
             columns.append(column)
-            thresholds.append(middle if middle < first else last)
-            right = values > thresholds[-1]
-            parts = (rows[~right], rows[right]) if by_value else (rows[ranks[:half]], rows[ranks[half:]])
-            halves += [np.sort(part) for part in parts]
+            thresholds.append(threshold)
+            halves += [rows[~right], rows[right]]
         nodes = halves
-    return nodes, np.array(columns, dtype=np.intp), np.array(thresholds, dtype=np.float64)
+    return nodes, np.array(columns, dtype=np.intp).reshape(-1, TIES), np.array(thresholds).reshape(-1, TIES)
+
+
+def _split_by_rank(points: Array) -> tuple[list[int], list[float], Array]:
+    """Columns, thresholds and which points are right of the split into halves."""
+    right = np.ones(len(points), dtype=bool)
+    columns, thresholds, undecided, wanted = [0] * TIES, [_NEVER] * TIES, np.arange(len(points)), (len(points) + 1) // 2
+    for place in range(TIES):
+        inside = points[undecided]
+        columns[place] = _widest(inside)
+        values = inside[:, columns[place]]
+        ranks = np.argsort(values, kind="stable")
+        last, first = values[ranks[wanted - 1]], values[ranks[min(wanted, len(ranks) - 1)]]
+        middle = last + 0.5 * (first - last)
+        thresholds[place] = middle if middle < first else last
+        if last < first or place == TIES - 1 or values.min() == values.max():
+            break
+        right[undecided[values < last]] = False
+        wanted -= int(np.count_nonzero(values < last))
+        undecided = undecided[values == last]
+    right[undecided[ranks[:wanted]]] = False
+    return columns, thresholds, right
+
+
+def _split_by_value(points: Array) -> tuple[list[int], list[float], Array]:
+    """Columns, thresholds and which points are right of the split near the median that separates no equal values."""
+    if not len(points):
+        return [0] * TIES, [0.0, *[_NEVER] * (TIES - 1)], np.zeros(0, dtype=bool)
+    column, half = _widest(points), (len(points) + 1) // 2
+    values = points[:, column]
+    ordered = np.sort(values)
+    last, first = ordered[half - 1], ordered[min(half, len(ordered) - 1)]
+    if last == ordered[-1] and ordered[0] < last:
+        last, first = values[values < last].max(), last
+    middle = last + 0.5 * (first - last)
+    threshold = float(middle if middle < first else last)
+    return [column] * TIES, [threshold, *[_NEVER] * (TIES - 1)], values > threshold
+
+
+def _widest(points: Array) -> int:
+    """The column of largest spread."""
+    with np.errstate(over="ignore"):
+        return int(np.argmax(points.std(axis=0)))
 
 
 def route(points: Array, columns: Array, thresholds: Array) -> Array:
     """The leaf that each point belongs to, down a tree of splits."""
     node, each = np.zeros(len(points), dtype=np.intp), np.arange(len(points))
     while len(columns) and len(node) and node[0] < len(columns):  # all leaves are on one level
-        node = 2 * node + 1 + (points[each, columns[node]] > thresholds[node])
+        values, first = points[each, columns[node, 0]], thresholds[node, 0]
+        right, tied = values > first, np.flatnonzero(values == first)
+        for place in range(1, TIES):
+            if not len(tied):
+                break
+            values, next_one = points[tied, columns[node[tied], place]], thresholds[node[tied], place]
+            right[tied] = values > next_one
+            tied = tied[values == next_one]
+        node = 2 * node + 1 + right
     return node - len(columns)
 
 
@@ -72,9 +111,9 @@ class Partition:
 
     Attributes
     ----------
-    columns, thresholds : ndarray of shape (cells - 1,)
-        Splits from the root down, level by level: a row goes right if it is above the threshold in the column, and
-        left otherwise.
+    columns, thresholds : ndarray of shape (cells - 1, 3)
+        Splits from the root down, level by level: a row goes right if it is above the first threshold in the first
+        column, or equal to it and above the second threshold in the second column, and so on; left otherwise.
     order, starts : ndarray of int of shape (n,) and (cells + 1,)
         The core of cell q is the rows order[starts[q] : starts[q + 1]], ascending.
     centres, low, high : ndarray of shape (cells, d)
@@ -106,8 +145,8 @@ class Partition:
     def of(cls, points: Array, core_rows: int) -> Self:
         """Split points (n x d) into 2^k cores of about `core_rows` rows, the sizes of which differ by at most one.
 
-        Ties are split by row number. The threshold is in the middle between the rows on both sides of it, so that a
-        row is routed to its own core; rows that tie across a split are all routed to the left.
+        The threshold is in the middle between the rows on both sides of it, so that a row is routed to its own core.
+        Rows that tie in all three columns of a split are split by row number, and are all routed to the left.
         """
         levels = max(0, round(math.log2(len(points) / core_rows)))
         cores, columns, thresholds = split(points, levels)

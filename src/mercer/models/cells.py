@@ -10,7 +10,7 @@ from mercer.data.rows import Rows
 from mercer.errors import ModelFileError
 from mercer.kernels import Kernel
 from mercer.local.cells import CellProblem, CellSolution, LocalFit
-from mercer.local.partition import Partition
+from mercer.local.partition import TIES, Partition
 from mercer.solvers.problem import Problem
 
 
@@ -31,7 +31,7 @@ def cells_record(fitted: LocalFit) -> dict[str, Any]:
         "limits": cells.limits,
         "system_rows": cells.system_rows,
         "mix": cells.mix,
-        "columns": partition.columns,
+        "columns": partition.columns.ravel(),
         "thresholds": partition.thresholds,
         "order": partition.order,
         "starts": partition.starts,
@@ -57,8 +57,9 @@ def read_cells(record: Any) -> LocalFit:
     n, counts = len(record["order"]), record["counts"]
     rows = Rows(record["X"], record["names"])
     problem = Problem(record["Y"], record["weights"], record["intercept"], centre=record["centre"])
-    names = ("columns", "thresholds", "order", "starts", "centres", "low", "high")
-    partition = Partition(record["X"][:n] * record["scale"], *(record[name] for name in names))
+    names = ("thresholds", "order", "starts", "centres", "low", "high")
+    columns = record["columns"].reshape(-1, TIES)
+    partition = Partition(record["X"][:n] * record["scale"], columns, *(record[name] for name in names))
     cells = CellProblem(
         rows, problem, partition, record["scale"], record["system_rows"], record["mix"], limits=record["limits"]
     )
@@ -79,15 +80,15 @@ def _is_sound(record: dict[str, Any]) -> bool:
     (total, d), t, cells = record["X"].shape, record["Y"].shape[1], len(record["counts"])
     n, held = len(record["order"]), int(record["counts"].sum())
     floats = {
-        "X": (total, d), "Y": (total, t), "centre": (t,), "scale": (d,), "thresholds": (cells - 1,),
+        "X": (total, d), "Y": (total, t), "centre": (t,), "scale": (d,), "thresholds": (cells - 1, TIES),
         "centres": (cells, d), "low": (cells, d), "high": (cells, d), "dual": (held, t), "constant": (cells, t),
     }  # fmt: skip
     for name in ("weights", "limits"):
         if record[name] is not None:
             floats[name] = (total,) if name == "weights" else (2, t)
     whole = {
-        "order": (n, total), "starts": (cells + 1, n + 1), "columns": (cells - 1, d), "counts": (cells, total + 1),
-        "members": (held, n),
+        "order": (n, total), "starts": (cells + 1, n + 1), "columns": (TIES * (cells - 1), d),
+        "counts": (cells, total + 1), "members": (held, n),
     }  # fmt: skip
     names, starts = record["names"], record["starts"]
     return (
