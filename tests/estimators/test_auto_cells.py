@@ -133,10 +133,15 @@ def test_a_checkpoint_of_another_fit_or_of_other_files_is_refused(in_cells, tmp_
     with pytest.raises(InputError) as refused:
         AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, 2.0 * y + X.a)
     assert tells(str(refused.value), "The checkpoint", "same table with the same settings", "Use another checkpoint.")
-    (tmp_path / "kept" / "kernels.json").write_text('[["Matern", "nothing(", 1.0]]')
+    kernels = tmp_path / "kept" / "kernels.json"
+    kernels.write_text(kernels.read_text().replace("width=[", "width=[1"))
     with pytest.raises(InputError, match=r"was changed\. Use another checkpoint"):
         AutoRegressor(committee=False, checkpoint=tmp_path / "kept").fit(X, y)
     (tmp_path / "file").write_text("of somebody")
-    with pytest.raises(InputError, match="cannot be used: File exists"):
+    with pytest.raises(InputError, match="must be a directory; got a file"):
         AutoRegressor(committee=False, checkpoint=tmp_path / "file").fit(X, y)
     assert (tmp_path / "file").read_text() == "of somebody"
+    with pytest.raises(InputError, match="random_state of AutoRegressor must be an integer when checkpoint is given"):
+        AutoRegressor(committee=False, checkpoint=tmp_path / "new", random_state=None).fit(X, y)
+    with pytest.raises(InputError, match="checkpoint must be the path of a file"):
+        AutoRegressor(checkpoint=3).fit(X[:50], y[:50])

@@ -123,7 +123,7 @@ def test_folders_of_other_fits_and_files_are_refused(tmp_path):
     assert "thesis.txt" in refusal(model(tmp_path / "mine").fit, X, y)
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
     (tmp_path / "file").write_text("")
-    assert "cannot be used" in refusal(model(tmp_path / "file").fit, X, y)
+    assert "must be a directory; got a file" in refusal(model(tmp_path / "file").fit, X, y)
 
 
 def test_values_that_cannot_be_split_are_refused(small_leaves, tmp_path):

@@ -105,7 +105,7 @@ def test_more_rows_join_the_cores_they_are_routed_to():
     assert (grown.centres == partition.centres).all()
 
 
-def test_rows_that_tie_in_two_columns_are_split_by_a_third_and_stay_in_their_own_cores():
+def test_rows_that_tie_in_some_columns_are_split_by_others_and_stay_in_their_own_cores():
     rng = np.random.default_rng(0)
     points = np.column_stack(
         [4.0 * rng.integers(5, size=2000), 3.0 * rng.integers(7, size=2000), rng.normal(size=2000)]
@@ -117,7 +117,17 @@ def test_rows_that_tie_in_two_columns_are_split_by_a_third_and_stay_in_their_own
     assert np.ptp(np.diff(partition.starts)) <= 1
 
 
-def test_rows_that_tie_in_more_columns_are_balanced_and_routed_alike():
+def test_a_constant_column_of_large_values_is_not_split():
+    points = np.column_stack([np.full(2000, 1e15 + 0.3), np.random.default_rng(0).normal(size=2000)])
+    partition = Partition.of(points, core_rows=32)
+    assert (partition.columns[:, 0] == 1).all()
+
+
+def test_there_are_no_more_cores_than_rows():
+    assert Partition.of(drawn(400, 2), core_rows=1).cells == 256
+
+
+def test_rows_that_tie_in_all_columns_are_balanced_and_routed_alike():
     points = np.random.default_rng(0).integers(2, size=(500, 5)).astype(float)
     partition = Partition.of(points, core_rows=8)
     assert np.ptp(np.diff(partition.starts)) <= 1

@@ -81,8 +81,8 @@ _COLUMNS = _options(
     click.option("--weight", metavar="COLUMN", help="Sample weights."),
     click.option(
         "--class-weight", type=click.Choice(["balanced"]),
-        help="balanced: every class counts the same, however many rows it has: in the choice of labels and in the "
-        "error, or, with --kernel, in the fit.",
+        help="balanced: every class counts the same in the choice of labels and in the error; with --kernel, in the "
+        "fit.",
     ),
     click.option(
         "--missing", type=click.Choice(["mark", "mean", "drop", "refuse"]),
@@ -105,13 +105,12 @@ _COLUMNS = _options(
     ),
     click.option(
         "--copies", type=click.Choice(["together", "apart"]),
-        help="Whether rows that are identical, target included, are kept in one fold. Default: where they cannot be "
-        "chance.",
+        help="Whether rows that are identical, target included, are kept in one fold. Default: together, if there are "
+        "too many of them to be chance.",
     ),
     click.option(
         "--log-target", is_flag=True,
-        help="Fit the logarithm of a positive target: predictions are positive, and errors in proportion to the target "
-        "count alike.",
+        help="Fit the logarithm of a positive target: predictions are positive, and relative errors count.",
     ),
     *_file_options(),
 )  # fmt: skip
@@ -200,8 +199,8 @@ _SETTINGS = _options(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="Print warnings only.")
 def fit(**options: Any) -> None:
-    """Fit a model to TABLE (CSV, TSV, either packed by gzip or zstd, Parquet, or - for standard input) and estimate its
-    out-of-sample error.
+    """Fit a model to TABLE (CSV or TSV, also compressed by gzip or zstd; Parquet; or - for standard input) and estimate
+    its out-of-sample error.
     """
     from mercer.cli.running import run_fit
 
@@ -244,8 +243,8 @@ def predict(**options: Any) -> None:
 def score(**options: Any) -> None:
     """Show the errors of MODEL on TABLE, whose rows have known targets, with standard errors.
 
-    For numbers: errors, bias and the share inside 90 % intervals. For labels: wrong labels, log loss, AUC, per class,
-    and calibration.
+    For numbers: errors, bias and the share inside 90 % intervals. For labels: wrong labels, log loss, AUC,
+    precision and recall of each class, and calibration.
     """
     from mercer.cli.running import run_score
 
@@ -335,7 +334,8 @@ def demo(folder: str) -> None:
 def lab(table: str | None, port: int, no_browser: bool, folder: str | None) -> None:
     """Open a page in the browser, on this machine only, to play with kernels, alpha and points, or with TABLE.
 
-    The first line printed is the address of the page; only who knows it can open it. Ctrl-C ends the server.
+    The first line printed is the address of the page; only people who know this address can open the page. Ctrl-C ends
+    the server.
     """
     from mercer.cli.running import run_lab
 

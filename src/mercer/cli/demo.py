@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import shlex
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from mercer.data.samples import houses
 from mercer.errors import InputError, sentence
 
 _SOLD, _NEW = 400, 200  # rows to learn from, and rows to predict
+_FILES = ("houses.csv", "new_houses.csv", "sold_later.csv", "model.mercer", "report.html", "predicted.csv")
 
 
 def run_demo(folder: str) -> None:
@@ -19,29 +21,28 @@ def run_demo(folder: str) -> None:
     from mercer.cli.commands import cli
 
     place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        got = "a folder with files in it" if place.is_dir() else "a file"
+    others = [each.name for each in place.iterdir() if each.name not in _FILES] if place.is_dir() else []
+    if others or (place.exists() and not place.is_dir()) or folder.startswith("-"):
+        got = f"{others[0]!r} in it" if others else "a file" if place.exists() else "an option"
         raise InputError(sentence(f"{folder!r}", "a new or empty folder", got, "Name another one: mercer demo FOLDER"))
     try:
         place.mkdir(parents=True, exist_ok=True)
         _write_tables(place)
     except OSError as problem:
         raise InputError(f"The folder {folder!r} cannot be written: {problem.strerror or problem}.") from None
-    files = {name: str(place / name) for name in ("model.mercer", "report.html", "predicted.csv")}
-    sold, unsold, later = (str(place / name) for name in ("houses.csv", "new_houses.csv", "sold_later.csv"))
+    sold, unsold, later, model, report, predicted = (str(place / name) for name in _FILES)
     say(f"{_SOLD} sales of houses are in {sold}: area, year, district, energy class, walk to the station, garden, and")
     say(f"the price in thousands. {_NEW} other houses are in {unsold}, without prices. (The data are generated.)\n")
-    model = files["model.mercer"]
     commands = (
-        ("", ["fit", sold, "--target", "price", "--report", files["report.html"], "--out", model]),
-        ("", ["predict", model, unsold, "--interval", "0.9", "--out", files["predicted.csv"]]),
+        ("", ["fit", sold, "--target", "price", "--report", report, "--out", model]),
+        ("", ["predict", model, unsold, "--interval", "0.9", "--out", predicted]),
         ("Later, the new houses are sold, too. How good were the predictions?\n", ["score", model, later]),
     )
     for words, command in commands:
         say(f"{words}$ mercer {shlex.join(command)}")
         cli.main(args=command, prog_name="mercer", standalone_mode=False)
         say("")
-    say(f"Predictions with 90 % intervals: {files['predicted.csv']}. Report: {Path(files['report.html']).resolve()}")
+    say(f"Predictions with 90 % intervals: {predicted}. Report: {Path(report).resolve()}")
 
 
 def _write_tables(place: Path) -> None:
@@ -51,5 +52,9 @@ def _write_tables(place: Path) -> None:
         columns: dict[str, Any] = table | {"price": price.tolist()}
         for name in names:
             shown = table if name == "new_houses.csv" else columns
-            with (place / name).open("x", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([list(shown), *zip(*shown.values(), strict=True)])
+            text = io.StringIO()
+            csv.writer(text).writerows([list(shown), *zip(*shown.values(), strict=True)])
+            path, written = place / name, text.getvalue().encode("utf-8")
+            if path.exists() and path.read_bytes() != written:
+                raise InputError(f"{str(path)!r} is not the table of mercer demo. Name another folder.")
+            path.write_bytes(written)

@@ -405,7 +405,7 @@ def _tell_strangers(report: Any) -> None:
             f"{each.missing} missing (no missing values in training)" if each.missing else "",
         ]
         said = "; ".join(part for part in parts if part)
-        words = f"column {each.name!r}, {report.rows} values: {said}."
+        words = f"column {each.name!r}, {counted(report.rows, 'value')}: {said}."
         say(words, head="Warning:", colour="yellow", err=True)
     if report.columns:
         say("Predictions for such rows are extrapolations.", err=True)
@@ -419,7 +419,7 @@ def _loaded(path: str) -> Any:
         model = load(path)
     except ModelFileError:
         if Path(path).suffix.lower() in _TABLES:
-            raise InputError(f"{path!r} is a table. The order is MODEL TABLE: first the model file, then it.") from None
+            raise InputError(f"{path!r} is a table. Give the model file first, then the table.") from None
         raise
     if not isinstance(model, TableModel):
         got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."

@@ -61,13 +61,14 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     Parameters
     ----------
     committee : bool, default=True
-        False fits one kernel, for those who want one model to read.
+        False fits a single kernel, which is easier to interpret.
     time_budget : float, default=None
-        Seconds that `fit` may take: tuning stops early enough for what comes after. Refused, before anything is done,
-        where that alone takes longer.
+        Seconds that `fit` may take: tuning stops early enough for the steps after it. If these steps alone take longer,
+        there is an error at the start.
     log_target : bool, default=False
-        True fits the logarithm of targets, which must be positive; predictions then are, too. They are exponentials,
-        times the factor with which out-of-fold predictions add up to the targets: that of a mean, not of a median.
+        True fits the logarithm of the targets, which must be positive; predictions are positive, too. They are
+        exponentials times a factor with which the sum of out-of-fold predictions equals that of the targets, so that
+        they estimate the mean and not the median.
     copies : bool, default=None
         Whether rows that are identical in all columns and the target are kept in one fold. None does so where they
         cannot be chance: more than one row in a hundred is a copy, although a column or the target has mostly distinct
@@ -97,7 +98,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     error_, error_standard_error_ : float, or ndarray of shape (n_targets,)
         Estimate of the root mean squared error on new rows: the out-of-fold error of members tuned without each fold,
         times the ratio of the leave-one-out error to the error of the same folds, both with the parameters tuned on
-        all rows. The first is that of models of two thirds of the rows; the ratio corrects for it.
+        all rows. The first is too large, because its models are fitted to a part of the rows; the ratio corrects this.
     baseline_ : float, or ndarray of shape (n_targets,)
         Root mean squared error of predicting the mean; with `time`, of predicting each fold by the mean or the last
         value of the rows before it, whichever errs less.
@@ -105,7 +106,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         z of the paired difference between the squared errors of the baseline and of the out-of-fold predictions; above
         2 the model is better than the baseline. With `log_target`, that of the logarithms.
     log_factor_ : float, or ndarray of shape (n_targets,)
-        The factor of exponentials, with `log_target` alone.
+        Factor of the exponentials; only with `log_target`.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Numbers, categories, dates; missing values are taken in.
+            Numbers, categories, dates; missing values are allowed.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; several share kernels and weights.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -173,7 +174,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         self.baseline_ = self._one(Y.std(axis=0), y)
         if self.log_target:
             if not (Y > 0).all():
-                must_be = "positive where their logarithm is fitted (log_target)"
+                must_be = "positive with log_target=True"
                 raise InputError(sentence(f"y of {type(self).__name__}", must_be, f"{Y.min():g}"))
             Y = np.log(Y)
         spread = Y.std(axis=0)
@@ -253,7 +254,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         X : table of shape (n_rows, n_features)
             New rows.
         return_std : bool, default=False
-            Also the standard deviation of the latent function: that of the members, and between them.
+            Also the standard deviation of the latent function: of each member, and between the members.
 
         Returns
         -------
@@ -288,13 +289,13 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ============== ==========================================================================================
         method         what it rests on
         ============== ==========================================================================================
-        `residuals`    One width for all rows: the quantile of the absolute out-of-fold residuals, which come from
-                       models of two thirds of the rows and are too large, times the root of the factor of `error_`;
-                       with n < 200 rows, that to the power n / 200.
-        `jackknife+`   The members leave every row out in turn, in closed form, with widths that have seen it.
-        `cv+`          The members as tuned and fitted without each of three folds; a little too wide, for these know
-                       two thirds of the rows. Nothing but their weights has seen the row.
-        `gaussian`     Mean and variance of the committee's mixture, and noise, if all of that were normal.
+        `residuals`    One width for all rows: the geometric mean of the quantiles of the absolute out-of-fold
+                       residuals, which are too large, and of these times the factor of `error_` (for n < 200 rows,
+                       its power n / 200).
+        `jackknife+`   The members without each row in turn, in closed form; widths were tuned on all rows.
+        `cv+`          The members as tuned and fitted without each fold; slightly too wide, because they are fitted to
+                       a part of the rows. Only the weights of the members depend on the held-out rows.
+        `gaussian`     Mean and variance of the mixture of the members, and noise, as a normal distribution.
         ============== ==========================================================================================
 
         After tuning no method has a guarantee; `coverage` and `evaluate` check them.
@@ -354,7 +355,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         Returns
         -------
         Coverage
-            A number with the mean width of the intervals beside.
+            The share, as a number that also has the mean width of the intervals.
         """
         return coverage_of(self.predict_interval(X, confidence, method), y, confidence, method)
 

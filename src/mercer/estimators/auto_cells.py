@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -173,12 +174,15 @@ def _kept_kernels(
         return choose()
     path = folder / "kernels.json"
     if not path.exists():
-        found = [[name, repr(kernel), alpha] for name, kernel, alpha in choose()]
-        write_whole(path, [json.dumps(found).encode("ascii")], "checkpoint")
+        text = json.dumps([[name, repr(kernel), alpha] for name, kernel, alpha in choose()])
+        write_whole(path, [f"{zlib.crc32(text.encode('ascii'))} {text}".encode("ascii")], "checkpoint")
     try:
-        return [(name, parse(text), float(alpha)) for name, text, alpha in json.loads(path.read_bytes())]
-    except (ValueError, TypeError, InputError):
-        raise InputError(f"The checkpoint {str(folder)!r} was changed. Use another checkpoint.") from None
+        checksum, _, text = path.read_text(encoding="ascii").partition(" ")
+    except (OSError, ValueError) as problem:
+        raise InputError(f"The checkpoint {str(folder)!r} cannot be read: {problem}.") from None
+    if checksum != str(zlib.crc32(text.encode("ascii"))):
+        raise InputError(f"The checkpoint {str(folder)!r} was changed. Use another checkpoint.")
+    return [(name, parse(kernel), float(alpha)) for name, kernel, alpha in json.loads(text)]
 
 
 def _on_landmarks(table: TrainingTable, kernel: Kernel, folds: Array) -> tuple[Any, Array]:

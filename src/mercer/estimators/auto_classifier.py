@@ -110,7 +110,7 @@ class AutoClassifier(ClassifierMixin, AutoCore):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Numbers, categories, dates; missing values are taken in.
+            Numbers, categories, dates; missing values are allowed.
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -37,6 +37,7 @@ from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
 from mercer.local.storage import check_folder
 from mercer.runtime import single_threaded_blas, thread_count
+from mercer.runtime.checkpoint import check_path
 from mercer.runtime.progress import Progress, duration
 from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
@@ -163,6 +164,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
         """Tune the committee and fit its members to the encoded table; the rows that it was weighed on."""
         time_left = time_for_tuning(type(self).__name__, len(Z), self.time_budget)
+        if self.checkpoint is not None:
+            check_path(self.checkpoint)
         rng = np.random.default_rng(self.random_state)
         if not Z.shape[1]:
             Z = np.zeros((len(Z), 1))  # no column varies: the constant is the model
@@ -176,6 +179,9 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if in_cells:
             single, folder = not self.committee, None
             if self.checkpoint is not None:
+                if self.random_state is None:
+                    what = f"random_state of {type(self).__name__}"
+                    raise InputError(sentence(what, "an integer when checkpoint is given", "None"))
                 mark = fingerprint(Z, Y, beside.weights, folds, single, type(self).__name__, self.random_state)
                 folder = check_folder(self.checkpoint, mark, "checkpoint")
             self.committee_, self.models_ = fit_in_cells(
@@ -226,7 +232,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if later:
             warn(
                 f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
-                "that follow their training rows directly; it grows with the time between them.",
+                "that follow their training rows directly; the error of later rows is probably larger.",
                 UnfamiliarRowsWarning,
             )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))

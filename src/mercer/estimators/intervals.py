@@ -256,7 +256,9 @@ def _hull(sets: list[Array]) -> tuple[Array, Array]:
 
 def _refuse_uncovered(fitted: FittedRidge) -> None:
     if fitted.weights is not None:
-        raise InputError(f"Full conformal sets do not support sample_weight: rows would not be alike. {WAY_OUT}")
+        raise InputError(
+            f"Full conformal sets do not support sample_weight: weighted rows are not exchangeable. {WAY_OUT}"
+        )
     if (fitted.alphas <= 0).any():
         raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT))
     if fitted.kernel.verdict()[0] is False:
@@ -283,7 +285,7 @@ def _refuse_search(search: Any, fitted: FittedRidge) -> None:
         raise InputError(f"Full conformal sets need candidates with Mercer kernels and alphas above 0. {WAY_OUT}")
     if fitted.targets.shape[1] > 1 and not search.alpha_per_target:
         raise InputError(
-            "Full conformal sets of several targets need a choice for each. Use one search for each target, or "
+            "Full conformal sets need kernel and alpha selected for each target. Use one search for each target, or "
             "method='jackknife+'."
         )
     if fitted.targets.shape[1] > 1 and len(search.kernels_) > 1:

@@ -30,10 +30,10 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     Parameters
     ----------
     kernels : Kernel, list of Kernel or str, default="gaussian"
-        Candidates. A family's name (gaussian, laplacian, matern, rational_quadratic, polynomial, linear, cosine)
-        stands for a ladder; widths come from quantiles of the distances in X, before any split.
+        Candidates. The name of a family (gaussian, laplacian, matern, rational_quadratic, polynomial, linear, cosine)
+        stands for a default grid of it; widths are computed from the distances in X, before any split.
     alphas : array-like, default=None
-        Candidates. None: a ladder from the spectra of the kernels on X, before any split.
+        Candidates. None: a grid computed from the eigenvalues of the kernel matrices of X, before any split.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None is leave-one-out. An int is scikit-learn's unshuffled KFold, shuffled with `repeats` or `random_state`.
     repeats : int, default=1
@@ -47,8 +47,8 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     alpha_per_target : bool, default=False
         Whether each target gets an alpha of its own.
     extend_grid : bool, default=False
-        Whether kernels and alphas that were given grow until the best candidate is not on their edge, as default
-        ladders always do.
+        Whether a grid that you specify is extended until the best candidate is not on its edge. Default grids always
+        are.
     tune : bool, default=False
         Whether the parameters of the best candidate, and alpha, are tuned further by the gradient of the leave-one-out
         error; the tuned kernel is one more candidate, and `tuned_` says how it went.
@@ -70,9 +70,9 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     best_estimator_ : KernelRidge
         The best candidate fitted to all rows.
     primal_coef_, primal_names_ : ndarray, list of str
-        Weights of its explicit features and their names, where phi is finite.
+        Weights of its explicit features and their names; only for kernels with finitely many features.
     cv_results_ : dict
-        As GridSearchCV has it, with pooled_test_score, condition and refits beside.
+        As in GridSearchCV, with the additional columns pooled_test_score, condition and refits.
     cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_targets)
         Held-out predictions of the best candidate.
     kernels_, alphas_ : list of Kernel, ndarray
@@ -84,9 +84,9 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
     verified_ : float
         Largest difference between closed forms and refits, in the units of y; only with `verify`.
     updated_ : str
-        Whether candidates are the same or were made again from the rows; only after `without` and `with_rows`.
+        Whether the candidates are unchanged or default grids were computed again; only after `without` and `with_rows`.
     best_index_ : int
-        Where the best candidate is in `cv_results_`; with `alpha_per_target`, where the first target's alpha does.
+        Index of the best candidate in `cv_results_`; with `alpha_per_target`, that for the first target.
 
     Examples
     --------

@@ -174,8 +174,8 @@ class SearchCore(DefaultLadders, KeywordHints, BaseEstimator):  # type: ignore[m
         if not found.by_chance:
             way_out = "Drop the copies, or pass groups= with one label for each distinct row."
             warn(
-                f"{found.words()}. A copy in a training part gives the target of a held-out row away, so that scores "
-                f"are too good. {way_out}",
+                f"{found.words()}. If a held-out row has a copy among the training rows, scores are too optimistic. "
+                f"{way_out}",
                 MercerWarning,
             )
 

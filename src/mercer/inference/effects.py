@@ -200,7 +200,9 @@ def marginal_effects(
     wanted = _wanted(found, columns)
     pairs = _pairs(found, wanted, interactions)
     if any(len(np.intersect1d(a.places, b.places)) or any(c.direction is not None for c in (a, b)) for a, b in pairs):
-        raise InputError("interactions of marginal_effects need columns that the transformers keep apart.")
+        raise InputError(
+            "interactions of marginal_effects need transformers that compute each column from a single input column."
+        )
     alone: list[Item] = [(change,) for change in wanted]
     result = _table(found, alone, errors, confidence, pointwise=pointwise_errors)
     if not pairs:

@@ -125,7 +125,7 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
         encoder = model.encoder_ if transformers is None else None
         transformers = None if transformers is None else transformers.then(model.encoder_)
     if X is None and transformers is not None and encoder is None:
-        raise InputError("marginal_effects of a Pipeline needs X: it keeps its training rows transformed. Pass them.")
+        raise InputError("marginal_effects of a Pipeline needs X, its training rows before transformation. Pass X.")
     for each in fitted:
         _refuse(each)
     first = fitted[0]
@@ -192,7 +192,7 @@ def rows_of(model: Any, X: Any, encoder: TableEncoder | None = None) -> Rows:
 def _link(model: Any, of: str) -> Link | None:
     """What is shown of f: itself, the exponential of a logarithm, the logarithm of the odds, or a probability."""
     if not isinstance(of, str) or of not in ("prediction", "probability"):
-        raise InputError(sentence("of of marginal_effects", "'prediction' or 'probability'", repr(of)))
+        raise InputError(sentence("The parameter of= of marginal_effects", "'prediction' or 'probability'", repr(of)))
     temperature: Temperature | None = getattr(model, "temperature_", None)
     if of == "probability":
         if temperature is None:

@@ -299,7 +299,7 @@ def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
         must_be = "'best': the score of a permutation is that of its best candidate"
         raise InputError(sentence("rule of permutation_test", must_be, repr(found.rule)))
     if "Stratified" in type(found.cv).__name__:
-        must_be = "folds that do not look at the targets"
+        must_be = "folds that do not depend on the targets"
         raise InputError(sentence("cv of permutation_test", must_be, type(found.cv).__name__, "Use KFold or a number."))
     found.set_params(checkpoint=None, verify=False, verbose=0)
     return found if scoring is None else found.set_params(scoring=scoring)
@@ -321,7 +321,7 @@ class Permutations:
             rows = [np.flatnonzero(names == name) for name in np.unique(names)]
             self.groups = [[each for each in rows if len(each) == size] for size in {len(each) for each in rows}]
             if max(map(len, self.groups)) < 2:
-                must_be = "such that two groups at least have equally many rows"
+                must_be = "such that at least two groups have the same number of rows"
                 raise InputError(sentence("groups of permutation_test", must_be, "groups of different size each"))
 
     def next(self, count: int) -> Array:

@@ -19,7 +19,7 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import run
 
 NEAREST_CORES = 32  # cores, by their centres, whose rows may be in a cell's halo or whose cells may be mixed
-TIES = 3  # columns of a split: rows that tie in one of them are split by the next
+TIES = 6  # columns of a split: rows that tie in one of them are split by the next
 _NEVER = float(np.finfo(np.float64).max)  # a threshold that no row is above
 
 
@@ -27,8 +27,7 @@ def split(points: Array, levels: int, *, by_value: bool = False) -> tuple[list[A
     """2^levels cores, each of ascending row numbers, and the columns and thresholds of the splits, level by level.
 
     `by_value`: rows that tie are never separated, so that cores are those that new rows are routed to. Otherwise halves
-    differ by at most one row: rows that tie in the column of a split are split by another column, and if they tie in
-    that, too, by a third one.
+    differ by at most one row: rows that tie in the column of a split are split by another column, and so on.
     """
     nodes, columns, thresholds = [np.arange(len(points))], [], []
     for _ in range(levels):
@@ -79,9 +78,9 @@ def _split_by_value(points: Array) -> tuple[list[int], list[float], Array]:
 
 
 def _widest(points: Array) -> int:
-    """The column of largest spread."""
-    with np.errstate(over="ignore"):
-        return int(np.argmax(points.std(axis=0)))
+    """The column of largest spread; of a constant one the spread is 0, whatever rounding says."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return int(np.argmax(np.where(points.max(axis=0) > points.min(axis=0), points.std(axis=0), 0.0)))
 
 
 def route(points: Array, columns: Array, thresholds: Array) -> Array:
@@ -111,7 +110,7 @@ class Partition:
 
     Attributes
     ----------
-    columns, thresholds : ndarray of shape (cells - 1, 3)
+    columns, thresholds : ndarray of shape (cells - 1, 6)
         Splits from the root down, level by level: a row goes right if it is above the first threshold in the first
         column, or equal to it and above the second threshold in the second column, and so on; left otherwise.
     order, starts : ndarray of int of shape (n,) and (cells + 1,)
@@ -146,9 +145,9 @@ class Partition:
         """Split points (n x d) into 2^k cores of about `core_rows` rows, the sizes of which differ by at most one.
 
         The threshold is in the middle between the rows on both sides of it, so that a row is routed to its own core.
-        Rows that tie in all three columns of a split are split by row number, and are all routed to the left.
+        Rows that tie in all columns of a split are split by row number, and are all routed to the left.
         """
-        levels = max(0, round(math.log2(len(points) / core_rows)))
+        levels = max(0, min(round(math.log2(len(points) / core_rows)), int(math.log2(len(points)))))
         cores, columns, thresholds = split(points, levels)
         ends = np.cumsum([0, *(len(rows) for rows in cores)])
         return cls(points, columns, thresholds, np.concatenate(cores), ends, *boxes(points, cores))

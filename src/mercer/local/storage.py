@@ -11,9 +11,10 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ LEAF_ROWS = 65_536  # rows of a leaf of the first splits, about, and rows that a
 _PIECE = 2**24  # bytes that are read at a time
 _UNEVEN = 4  # times the rows of a core that the largest one may have
 _STAMP = "fit.txt"  # the fingerprint of the fit that a folder belongs to
+_FORM = 1  # of the partition and of the files; another one is another fit
 _TREE = ("columns", "thresholds", "starts", "centres", "low", "high")
 
 
@@ -91,7 +93,9 @@ def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
 
     `what`: the parameter that names it.
     """
-    folder = check_path(path, what)
+    folder, mark = check_path(path, what), f"{version('mercer')} {_FORM} {mark}"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(sentence(f"The {what} {str(folder)!r}", "a directory", "a file", f"Use another {what}."))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held, stamp = [each.name for each in folder.iterdir()], folder / _STAMP
@@ -225,8 +229,8 @@ def _join_leaves(leaves: list[_Leaf], splits: tuple[Array, Array], levels: int, 
     """The tree of all splits, level by level, and what is known of the sorted rows."""
     sizes = [size for leaf in leaves for size in leaf.sizes]
     if max(sizes) > _UNEVEN * core_rows:
-        must_be, got = f"spread enough for cores of about {core_rows} rows", f"a core of {max(sizes)} rows"
-        raise InputError(sentence("The columns of the table", must_be, got, "Fit the table in memory."))
+        words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
+        raise InputError(f"{words} Fit the table in memory.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
     beside = np.concatenate([leaf.beside for leaf in leaves])
     centres, low, high = (np.concatenate([leaf.around[place] for leaf in leaves]) for place in range(3))
@@ -263,6 +267,15 @@ def _read_arrays(folder: Path) -> dict[str, Array]:
     raise InputError(f"The folder {str(folder)!r} was changed. Use another folder.")
 
 
+@contextmanager
+def _telling(path: Path, verb: str) -> Iterator[None]:
+    """Tell in a sentence that a file cannot be read or written."""
+    try:
+        yield
+    except OSError as problem:
+        raise InputError(f"{str(path)!r} cannot be {verb}: {problem.strerror or problem}.") from None
+
+
 class SolutionFile(Sequence[CellSolution]):
     """Solutions of cells, each a record with a checksum in one file.
 
@@ -286,8 +299,9 @@ class SolutionFile(Sequence[CellSolution]):
         self._answered, self._targets = np.diff(cells.answer_order[1]), t
         sizes = np.dtype(self._head).itemsize + 8 * ((self._splits + 1) * t * self._answered + 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        path.touch()
-        os.truncate(path, int(self._starts[-1]))
+        with _telling(path, "written"):
+            path.touch()
+            os.truncate(path, int(self._starts[-1]))
 
     def _record(self, cell: int) -> np.dtype[Any]:
         """The form of the record of a cell: its predictions without each split come before those without each row."""
@@ -299,12 +313,9 @@ class SolutionFile(Sequence[CellSolution]):
 
     def find(self, cell: int) -> CellSolution | None:
         """The solution of a cell; None if it was not written, or not to its end."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(int(self._starts[cell]))
-                raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
-        except OSError as problem:
-            raise InputError(f"{str(self._path)!r} cannot be read: {problem.strerror or problem}.") from None
+        with _telling(self._path, "read"), self._path.open("rb") as file:
+            file.seek(int(self._starts[cell]))
+            raw = file.read(int(self._starts[cell + 1] - self._starts[cell]))
         form = self._record(cell)
         if len(raw) < form.itemsize:
             return None
@@ -330,7 +341,7 @@ class SolutionFile(Sequence[CellSolution]):
         parts = solution.held_out if solution.left_out is None else [*solution.held_out, solution.left_out]
         record["held_out"][0] = parts
         record["checksum"] = zlib.crc32(record.tobytes()[:-8], self._mark)
-        with self._path.open("r+b") as file:
+        with _telling(self._path, "written"), self._path.open("r+b") as file:
             file.seek(int(self._starts[cell]))
             file.write(record.tobytes())
 
@@ -339,7 +350,8 @@ def solve_in_folder(
     cells: CellProblem, kernel: Kernel, alpha: float, folder: Path, step: Callable[[], None], name: str = "cells.bin"
 ) -> LocalFit:
     """Solve every cell whose solution is not in this file of the folder yet, calling `step` after each cell."""
-    solutions = SolutionFile(folder / name, cells, (folder / _STAMP).read_text(encoding="ascii"))
+    mark = f"{(folder / _STAMP).read_text(encoding='ascii')} {kernel!r} {alpha!r}"
+    solutions = SolutionFile(folder / name, cells, mark)
 
     def solve(cell: int) -> None:
         if solutions.find(cell) is None:

@@ -100,7 +100,8 @@ def times(kernel: Kernel, x: Rows, z: Rows, V: Array) -> Array:
     scratch = Scratch()
 
     def add(rows: slice) -> None:
-        for columns in blocks(len(z), max(TILE, TILE**2 // (rows.stop - rows.start))):  # few rows have wide tiles
+        wide = TILE**2 // max(rows.stop - rows.start, z.width)  # few rows of few columns have wide tiles
+        for columns in blocks(len(z), max(TILE, wide)):
             values = tile(kernel, x[rows], z[columns], scratch=scratch)
             result[rows] += values @ V[columns]
             scratch.give(values)
