@@ -33,6 +33,7 @@ def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
     y = targets_for(kind, y)
     model = kind(committee=False, random_state=3)
     settings = {
+        "checkpoint": None,
         "committee": False,
         "copies": None,
         "encoder": None,

@@ -71,7 +71,7 @@ def test_the_spread_is_that_of_a_variable_whose_logarithm_is_normal(pair):
 def test_targets_that_are_not_positive_are_refused(worst):
     X, y = prices()
     y[3] = worst
-    with pytest.raises(InputError, match="must be positive where their logarithm is fitted"):
+    with pytest.raises(InputError, match="must be positive with log_target=True"):
         AutoRegressor(log_target=True).fit(X, y)
 
 

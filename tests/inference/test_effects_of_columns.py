@@ -110,7 +110,7 @@ def test_intervals_hold_and_noise_has_no_effect():
     [
         (NystroemRidge(), {}, "The model of marginal_effects must be KernelRidge"),
         (KernelRidge(1.0).fit(X, Y), {"of": "probability"}, "must be a fitted KernelRidgeClassifierCV or AutoClass"),
-        (KernelRidge(1.0).fit(X, Y), {"of": "odds"}, "of of marginal_effects must be 'prediction' or 'probability'"),
+        (KernelRidge(1.0).fit(X, Y), {"of": "odds"}, "of= of marginal_effects must be 'prediction' or 'probability'"),
         (KernelRidge(1.0).fit(X, Y), {"interactions": ["x1"]}, "must be True or pairs of columns"),
         (KernelRidge(1.0, kernel="precomputed").fit(X @ X.T, Y), {}, "no precomputed kernel"),
         (KernelRidge(0.0, kernel=Gaussian(0.2)).fit(X, Y), {}, "alpha for marginal_effects must be above 0"),

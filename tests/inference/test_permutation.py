@@ -98,12 +98,16 @@ def test_early_stopping_ends_where_enough_were_better():
         (AutoRegressor(), {}, "The model of permutation_test must be KernelRidge"),
         (KernelRidgeCV(tune=True), {}, "does not support tune=True"),
         (KernelRidgeCV(rule="one_se"), {}, "rule of permutation_test must be 'best'"),
-        (KernelRidgeCV(cv=StratifiedKFold(3)), {}, "folds that do not look at the targets; got StratifiedKFold"),
+        (KernelRidgeCV(cv=StratifiedKFold(3)), {}, "folds that do not depend on the targets; got StratifiedKFold"),
         (KernelRidgeClassifierCV(class_weight="balanced"), {}, "does not support class_weight"),
         (KernelRidgeCV(), {"permutations": 0}, "permutations must be an integer of at least 1; got 0"),
         (KernelRidgeCV(), {"stop_after": 0}, "stop_after must be"),
         (KernelRidgeCV(), {"groups": np.arange(36) // 2, "blocks": np.arange(36)}, "groups or blocks, not both"),
-        (KernelRidgeCV(), {"groups": np.repeat([0, 1, 2], [5, 11, 20])}, "two groups at least have equally many rows"),
+        (
+            KernelRidgeCV(),
+            {"groups": np.repeat([0, 1, 2], [5, 11, 20])},
+            "at least two groups have the same number of rows",
+        ),
     ],
 )
 def test_what_is_refused(model, how, said):

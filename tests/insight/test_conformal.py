@@ -160,7 +160,7 @@ def test_weights_no_penalty_and_strange_categories_are_refused():
         KernelRidge(0.0, kernel=Linear()).fit(X, y).predict_set(X[:1])
     with pytest.raises(InputError, match="categories must be a pair"):
         KernelRidge(0.1).fit(X, y).predict_set(X[:1], categories=y)
-    with pytest.raises(InputError, match="several targets"):
+    with pytest.raises(InputError, match="selected for each target"):
         KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0]).fit(X, np.column_stack([y, y])).predict_set(X[:1])
 
 

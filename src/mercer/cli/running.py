@@ -419,7 +419,7 @@ def _loaded(path: str) -> Any:
         model = load(path)
     except ModelFileError:
         if Path(path).suffix.lower() in _TABLES:
-            raise InputError(f"{path!r} is a table. Give the model file first, then the table.") from None
+            raise InputError(f"{path!r} is a table. The order is MODEL TABLE: the model file comes first.") from None
         raise
     if not isinstance(model, TableModel):
         got, way_out = f"a {type(model).__name__} saved from Python", f"Use mercer.load({path!r}).predict in Python."
