@@ -1,4 +1,4 @@
-"""Kernel ridge regression and its relatives, with exact model selection for about the price of one fit.
+"""Kernel ridge regression with exact cross-validation, nested included, for about the price of one fit per candidate.
 
 The names below are loaded when they are first used, so that importing mercer costs next to nothing.
 
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from mercer.estimators import (
         AutoClassifier,
         AutoRegressor,
+        KernelLogistic,
+        KernelLogisticCV,
         KernelNeighborsClassifier,
         KernelNeighborsRegressor,
+        KernelRegressor,
+        KernelRegressorCV,
         KernelRidge,
         KernelRidgeClassifier,
         KernelRidgeClassifierCV,
@@ -52,8 +56,12 @@ if TYPE_CHECKING:
 _PLACES = {
     "AutoClassifier": "mercer.estimators",
     "AutoRegressor": "mercer.estimators",
+    "KernelLogistic": "mercer.estimators",
+    "KernelLogisticCV": "mercer.estimators",
     "KernelNeighborsClassifier": "mercer.estimators",
     "KernelNeighborsRegressor": "mercer.estimators",
+    "KernelRegressor": "mercer.estimators",
+    "KernelRegressorCV": "mercer.estimators",
     "KernelRidge": "mercer.estimators",
     "KernelRidgeCV": "mercer.estimators",
     "KernelRidgeClassifier": "mercer.estimators",
@@ -94,8 +102,12 @@ _MODULES = ("course", "displays", "kernels", "report", "testing")
 __all__ = [
     "AutoClassifier",
     "AutoRegressor",
+    "KernelLogistic",
+    "KernelLogisticCV",
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",
+    "KernelRegressor",
+    "KernelRegressorCV",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",

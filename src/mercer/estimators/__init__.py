@@ -5,6 +5,8 @@ from mercer.estimators.auto_classifier import AutoClassifier
 from mercer.estimators.evaluation import CrossValidation, cross_validate
 from mercer.estimators.local import LocalRidge, LocalRidgeClassifier
 from mercer.estimators.local_search import LocalRidgeClassifierCV, LocalRidgeCV
+from mercer.estimators.loss_models import KernelLogistic, KernelRegressor
+from mercer.estimators.loss_search import KernelLogisticCV, KernelRegressorCV
 from mercer.estimators.neighbors import KernelNeighborsClassifier, KernelNeighborsRegressor
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.estimators.nystroem import NystroemRidge, NystroemRidgeClassifier
@@ -16,8 +18,12 @@ __all__ = [
     "AutoClassifier",
     "AutoRegressor",
     "CrossValidation",
+    "KernelLogistic",
+    "KernelLogisticCV",
     "KernelNeighborsClassifier",
     "KernelNeighborsRegressor",
+    "KernelRegressor",
+    "KernelRegressorCV",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",

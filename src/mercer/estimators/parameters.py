@@ -67,6 +67,7 @@ ALLOWED = {
     "core_rows": Allowed("an integer above 0", lambda value: is_whole(value, 1)),
     "copies": Allowed("True, False or None", _none_or(is_flag)),
     "encoder": Allowed("a TableEncoder, or None", _none_or(lambda value: isinstance(value, TableEncoder))),
+    "exact": _FLAG,
     "extend_grid": _FLAG,
     "fit_intercept": _FLAG,
     "log_target": _FLAG,

@@ -1,0 +1,416 @@
+"""Select kernel and alpha for any loss: held-out predictions of all candidates from one factor at each optimum."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from mercer.data.checks import KeywordHints
+from mercer.data.folds import draw
+from mercer.data.rows import Array, Rows
+from mercer.errors import InputError, MercerWarning, sentence
+from mercer.estimators.base import listed_kernels, set_kernel_params, store
+from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
+from mercer.estimators.loss_models import (
+    KernelLogistic,
+    KernelRegressor,
+    label_loss,
+    losses_of,
+    minimize,
+    targets_of,
+    weights_of,
+)
+from mercer.estimators.parameters import takes_sparse, validate
+from mercer.estimators.search_core import keep_choice
+from mercer.estimators.targets import LabelsMixin, Targets
+from mercer.runtime import promise
+from mercer.runtime.progress import Progress
+from mercer.runtime.threads import blas_for
+from mercer.selection.ladders import resolve_alphas, resolve_kernels
+from mercer.selection.removals import Removals
+from mercer.selection.scoring import Classes, Truth, resolve_scoring
+from mercer.selection.table import SearchTable
+from mercer.solvers.gram import training_matrix
+from mercer.solvers.losses import Loss, Pinball
+from mercer.solvers.newton import LEVERAGE, Optimum, Task
+from mercer.text import Text, counted
+
+_REPLAYED = 5  # splits of the best candidate that are refitted
+
+
+class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """What the searches of regressors and of logistic models share."""
+
+    set_params = set_kernel_params
+
+    kernels: Any
+    alphas: Any
+    cv: Any
+    repeats: int
+    exact: bool
+    scoring: Any
+    fit_intercept: bool
+    rule: str
+    random_state: Any
+    verbose: int
+    best_estimator_: Any
+    best_kernel_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
+
+    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
+        """X, or X and y, validated as scikit-learn does."""
+        listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
+        sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
+        return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+        """Targets as the loss takes them, as given, weights, and labels."""
+        raise NotImplementedError
+
+    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
+        """The loss of all candidates."""
+        raise NotImplementedError
+
+    def _model(self, alpha: float, loss: Loss) -> Any:
+        """The estimator for one alpha."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Search, and fit the best candidate to all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Rows; for precomputed kernels the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Targets or labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of training; scores are not weighted.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are never on both sides of a split.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self.check_data(X, y)
+        validate(self)
+        numbers, given, weights, classes = self._targets(X, y, sample_weight)
+        rows = Rows(X, getattr(self, "feature_names_in_", None))
+        kernels = resolve_kernels(self.kernels, rows)
+        check_kernels(kernels, rows)
+        alphas = resolve_alphas(self.alphas, kernels, rows)
+        if not (alphas > 0).all():
+            raise InputError(sentence(f"alphas of {type(self).__name__}", "above 0", alphas.min()))
+        n = len(numbers)
+        promise(64 * n * n, f"{type(self).__name__} with {n} rows", "Use fewer rows.")
+        how: Any = {"repeats": self.repeats, "groups": groups, "random_state": self.random_state}
+        folds = draw(self.cv, X, given, classifier=classes is not None, **how)
+        removals = Removals.of(folds.splits, n)
+        scoring = None if self.scoring is None else resolve_scoring(self.scoring, classifier=classes is not None)
+        truth = Truth(given, removals, classes)
+        name = "neg_mean_loss" if scoring is None else scoring.name
+        table = SearchTable.empty(kernels, alphas, len(removals), 1, name)
+        progress = Progress("comparing candidates", len(kernels) * len(alphas), self.verbose)
+        best: tuple[float, Optimum | None, list[Array]] = -np.inf, None, []
+        with blas_for(n), np.errstate(under="ignore"):
+            loss = self._loss(numbers, weights, training_matrix(kernels[0], rows), classes)
+            for k, kernel in enumerate(kernels):
+                start: Array | None = None
+                task = Task(training_matrix(kernel, rows), numbers, weights, loss, bool(self.fit_intercept))
+                for a in np.argsort(-alphas, kind="stable").tolist():  # from smooth to close fits
+                    found = minimize(task, float(alphas[a]), start)
+                    start = found.f
+                    values, table.refits[k, a] = self._held_out(found, removals)
+                    if scoring is None:
+                        scores = np.array([-np.mean(loss.rows(numbers[test], part)) for test, part in
+                                           zip(removals.tests, values, strict=True)])  # fmt: skip
+                    else:
+                        shown = [part if classes is not None else loss.mean(part) for part in values]
+                        scores = scoring.by_split(truth, np.concatenate(shown))
+                    table.scores[k, a, :, 0] = scores
+                    table.pooled[k, a, 0], table.condition[k, a] = float(np.mean(scores)), 1.0
+                    if table.scores[k, a, :, 0].mean() > best[0]:
+                        best = float(scores.mean()), found, values
+                    progress.step()
+        choice = table.choose(self.rule, folds)
+        keep_choice(self, table, choice, folds)
+        self.alpha_ = float(alphas[choice.alphas[0]])
+        optimum, values = best[1], best[2]
+        if optimum is None or (self.best_kernel_, self.alpha_) != (kernels[choice.kernel], optimum.alpha):
+            task = Task(training_matrix(self.best_kernel_, rows), numbers, weights, loss, bool(self.fit_intercept))
+            optimum = minimize(task, self.alpha_)
+            values, _ = self._held_out(optimum, removals)
+        self._tell_difference(optimum, removals, values)
+        self.cv_predictions_ = self._by_repeat(loss, folds, removals, values, n)
+        self.best_estimator_ = self._model(self.alpha_, loss).fit(X, given, sample_weight)
+        return self
+
+    def _held_out(self, found: Optimum, removals: Removals) -> tuple[list[Array], int]:
+        """Values at the test rows of every split by the model without its removed rows; and how many were refitted."""
+        refitted = 0
+        if isinstance(found.task.loss, Pinball):  # which rows are on the quantile changes with every set
+            values, refitted = [found.refitted(rows) for rows in removals.sets], len(removals)
+        elif self.exact:
+            values = found.left_out_exactly(removals.sets)
+        else:
+            values, leverage = found.left_out(removals.sets)
+            unsure = np.flatnonzero(~(leverage < LEVERAGE)).tolist()
+            refitted = len(unsure)
+            for place, exact in zip(unsure, found.left_out_exactly([removals.sets[i] for i in unsure]), strict=True):
+                values[place] = exact
+        places = zip(values, removals.sets, removals.tests, strict=True)
+        return [part[np.searchsorted(rows, test)] for part, rows, test in places], refitted
+
+    def _tell_difference(self, optimum: Optimum, removals: Removals, values: list[Array]) -> None:
+        """Refit some splits of the best candidate and keep the largest difference and that of the mean loss."""
+        some = check_random_state(0).choice(len(removals), min(_REPLAYED, len(removals)), replace=False)
+        loss, y = optimum.task.loss, optimum.task.y
+        off, total, refitted = 0.0, 0.0, 0.0
+        for i in some.tolist():
+            rows, test = removals.sets[i], removals.tests[i]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MercerWarning)
+                truth = optimum.refitted(rows)[np.searchsorted(rows, test)]
+            off = max(off, float(np.abs(loss.mean(truth) - loss.mean(values[i])).max(initial=0.0)))
+            total += float(np.mean(loss.rows(y[test], values[i])))
+            refitted += float(np.mean(loss.rows(y[test], truth)))
+        self.verified_, self._replayed = off, len(some)
+        self._loss_ratio = total / refitted if refitted else 1.0
+
+    def _by_repeat(self, loss: Loss, folds: Any, removals: Removals, values: list[Array], n: int) -> Array:
+        """Held-out predictions (repeats x n, or with an axis for classes); NaN for rows that are not tested."""
+        shown = [loss.mean(part) for part in values]
+        found = np.full((len(folds.repeats), n, shown[0].shape[1]), np.nan)
+        place = 0
+        for repeat, splits in enumerate(folds.repeats):
+            for _ in splits:
+                found[repeat, removals.tests[place]] = shown[place]
+                place += 1
+        return found[:, :, 0] if found.shape[2] == 1 else found
+
+    @property
+    def how_(self) -> str:
+        """How held-out predictions were computed, and how far they are from refits of some splits."""
+        check_is_fitted(self, "best_estimator_")
+        loss = self.best_estimator_.losses_[0]
+        how = "exactly" if self.exact else "approximately (one Newton step)"
+        how = "by refitting" if isinstance(loss, Pinball) else how
+        return (
+            f"Held-out predictions were computed {how}. Refitting {counted(self._replayed, 'split')} of the best "
+            f"candidate: predictions differ by at most {self.verified_:.2g}, the mean loss by a factor of "
+            f"{self._loss_ratio:.4f}."
+        )
+
+    def summary(self) -> str:
+        """The candidates, the best one, and how its score was computed, as text.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "best_estimator_")
+        tried = f"{counted(len(self.kernels_), 'kernel')} x {counted(len(self.alphas_), 'alpha')}"
+        lines = [f"{tried} by {self.folds_.label}.", self.table_.text(self.choice_, self.folds_), self.how_]
+        return Text("\n".join(lines))
+
+    def predict(self, X: Any) -> Any:
+        """Predict with the best candidate, fitted to all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "best_estimator_")
+        self.check_data(X, reset=False)
+        return self.best_estimator_.predict(X)
+
+
+class KernelRegressorCV(RegressorMixin, LossSearch):  # type: ignore[misc]
+    """`KernelRegressor` with kernel and alpha selected by cross-validation.
+
+    Parameters
+    ----------
+    kernels : Kernel, list of Kernel or str, default="gaussian"
+        As for `KernelRidgeCV`.
+    alphas : array-like, default=None
+        Candidates, above 0. None: a grid computed from the eigenvalues of the kernel matrices.
+    loss, delta, quantiles, fit_intercept
+        As for `KernelRegressor`; one level of `quantiles`.
+    cv, repeats, rule, random_state, verbose
+        As for `KernelRidgeCV`; None is leave-one-out.
+    exact : bool, default=False
+        False: held-out predictions by one Newton step from the optimum of all rows, except for sets of rows with a
+        leverage above one half. True: Newton steps until they equal refits.
+    scoring : str, callable or None, default=None
+        None: minus the mean loss of held-out rows. Otherwise a score of predictions, as for `KernelRidgeCV`.
+
+    Attributes
+    ----------
+    best_kernel_, alpha_, best_score_, cv_results_, kernels_, alphas_, folds_
+        As for `KernelRidgeCV`.
+    best_estimator_ : KernelRegressor
+        Fitted to all rows.
+    cv_predictions_ : ndarray of shape (repeats, n_samples)
+        Held-out predictions on the scale of y.
+    verified_, how_ : float, str
+        Largest difference between held-out predictions and those of refits of some splits, and that in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0.0, 6.0, size=(100, 1))
+    >>> counts = rng.poisson(np.exp(1.0 + np.sin(X[:, 0])))
+    >>> search = KernelRegressorCV(loss="poisson", fit_intercept=True).fit(X, counts)
+    >>> bool(abs(search.predict([[1.5]])[0] - np.exp(2.0)) < 2.0)
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "gaussian",
+        alphas: Any = None,
+        *,
+        loss: str = "squared",
+        delta: Any = None,
+        quantiles: Any = 0.5,
+        cv: Any = None,
+        repeats: int = 1,
+        exact: bool = False,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        rule: str = "best",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+        numbers = targets_of(self, y)
+        return numbers, numbers, weights_of(self, X, sample_weight), None
+
+    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
+        losses = losses_of(self, y, weights, K)
+        if len(losses) > 1:
+            must_be = "one level; each level has its own best alpha"
+            raise InputError(sentence(f"quantiles of {type(self).__name__}", must_be, repr(self.quantiles)))
+        return losses[0]
+
+    def _model(self, alpha: float, loss: Loss) -> KernelRegressor:
+        return KernelRegressor(
+            alpha, loss=self.loss, kernel=self.best_kernel_, delta=getattr(loss, "delta", None),
+            quantiles=self.quantiles, fit_intercept=self.fit_intercept,
+        )  # fmt: skip
+
+
+class KernelLogisticCV(LabelsMixin, LossSearch):
+    """`KernelLogistic` with kernel and alpha selected by cross-validation.
+
+    Parameters
+    ----------
+    kernels, alphas, cv, repeats, exact, rule, random_state, verbose
+        As for `KernelRegressorCV`.
+    scoring : str, callable or None, default=None
+        None: minus the log loss of held-out rows. Otherwise a score of labels or of decision values.
+    fit_intercept, class_weight
+        As for `KernelLogistic`; class weights are those of all rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    best_kernel_, alpha_, best_score_, cv_results_, kernels_, alphas_, folds_, verified_, how_
+        As for `KernelRegressorCV`.
+    best_estimator_ : KernelLogistic
+        Fitted to all rows.
+    cv_predictions_ : ndarray of shape (repeats, n_samples) or (repeats, n_samples, n_classes)
+        Held-out probabilities: of the second of two classes, or of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelLogisticCV
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> y = np.where((X**2).sum(axis=1) > 1.4, "out", "in")
+    >>> search = KernelLogisticCV(fit_intercept=True).fit(X, y)
+    >>> search.predict([[0.0, 0.0], [2.0, 2.0]]).tolist()
+    ['in', 'out']
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "gaussian",
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        repeats: int = 1,
+        exact: bool = False,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        rule: str = "best",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        store(self, locals())
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
+        targets = Targets.read(self, y, as_sample_weight(sample_weight, X))
+        classes = targets.classes
+        if classes is None:
+            raise InputError(sentence(f"y of {type(self).__name__}", "labels", "numbers"))
+        self.classes_ = classes.labels
+        _, numbers = label_loss(len(classes.labels), classes.numbers)
+        return numbers, np.asarray(y), weights_of(self, X, targets.weights), classes
+
+    def _loss(self, y: Array, weights: Array, K: Array, classes: Classes | None) -> Loss:
+        return label_loss(len(self.classes_), y.astype(np.intp))[0]
+
+    def _model(self, alpha: float, loss: Loss) -> KernelLogistic:
+        how = {"fit_intercept": self.fit_intercept, "class_weight": self.class_weight}
+        return KernelLogistic(alpha, kernel=self.best_kernel_, **how)
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of the best candidate, as `KernelLogistic.decision_function`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self, "best_estimator_")
+        self.check_data(X, reset=False)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self, "best_estimator_")
+        self.check_data(X, reset=False)
+        return np.asarray(self.best_estimator_.predict_proba(X))
