@@ -125,7 +125,7 @@ def houses(rows: int = 400, random_state: int = 0) -> tuple[dict[str, list[Any]]
     >>> from mercer.data.samples import houses
     >>> table, price = houses()
     >>> {name: column[0] for name, column in table.items()}
-    {'area': 89.0, 'built': 2007, 'district': 'station', 'energy': 'D', 'walk': 11.0, 'garden': 'yes'}
+    {'area': 109.0, 'built': 1905, 'district': 'station', 'energy': 'C', 'walk': 23.0, 'garden': 'no'}
     """
     rng = np.random.default_rng(random_state)
     district, energy = rng.integers(0, len(_DISTRICTS), rows), rng.choice(6, rows, p=[0.1, 0.2, 0.25, 0.2, 0.15, 0.1])
