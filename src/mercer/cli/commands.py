@@ -23,7 +23,7 @@ def _examples(*lines: str, head: str = "Examples:") -> str:
     epilog=_examples(
         "mercer fit houses.csv --target price",
         "mercer predict model.mercer new_houses.csv > prices.csv",
-        head="Two commands take you from a table to predictions:",
+        head="Two commands take you from a table to predictions (mercer demo runs them on a generated one):",
     ),
 )
 @click.version_option(package_name="mercer", message="%(prog)s %(version)s")
