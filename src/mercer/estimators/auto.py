@@ -38,8 +38,10 @@ from mercer.estimators.intervals import (
 )
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import validate
+from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage, check_confidence, gaussian_bounds
+from mercer.kernels import Kernel
 from mercer.selection.table import standard_error
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
@@ -334,6 +336,35 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             bounds = by_residuals(self._votes(Z, X), *self.held_out_residuals(), confidence)
         lower, upper = (self._out(self._targets(end)) for end in bounds)
         return lower, upper
+
+    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+        """Quantiles of the target of new rows, whose spread follows the noise; from out-of-fold residuals.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            New rows.
+        q : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Levels between 0 and 1, in ascending order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_levels)
+        """
+        levels = check_levels(type(self).__name__, q)
+        if np.ndim(self.centre_):
+            raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")
+        Z = self._rows(X)
+
+        def out_of_fold() -> tuple[Kernel, Array, Array]:
+            smooth = [member for member in self.members_ if "linear" not in member.name] or self.members_
+            rows = getattr(self, "rows_used_", np.arange(len(self._Y)))
+            kernel = max(smooth, key=lambda member: member.weight).kernel
+            return kernel, self.models_[0].X_fit_[rows], -np.ravel(self._residuals) / self.scale_
+
+        scale = ResidualScale.of(self.committee_, out_of_fold)
+        values = self._targets(scale.quantiles(Z, self._votes(Z, X)[:, 0], levels))
+        return values[:, 0] if np.ndim(q) == 0 else values
 
     def held_out_residuals(self) -> tuple[Array, Array]:
         """Standardized out-of-fold residuals (n x t), and residuals that are corrected for models of fewer rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ from scipy.sparse import issparse, vstack
 from mercer.data.checks import keyword_hints
 from mercer.data.folds import Folds, check_names, draw
 from mercer.data.rows import Array, Rows, Seed
-from mercer.errors import InputError, sentence
+from mercer.errors import InputError, MercerWarning, sentence
 from mercer.estimators.inputs import coverage_of
+from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.insight.conformal import WAY_OUT, conformal_sets
 from mercer.insight.intervals import (
     METHODS,
@@ -23,6 +25,7 @@ from mercer.insight.intervals import (
     interval_bounds,
     ranks,
 )
+from mercer.kernels import Kernel
 from mercer.runtime.progress import Progress
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.solvers.fitted import FittedRidge
@@ -100,6 +103,52 @@ class IntervalsMixin:
         diagonal = model.diagonal_of(rows, diag) if method == "gaussian" else None
         lower, upper = interval_bounds(model.fitted_, rows, confidence, method, folds, diagonal)
         return model.as_given(lower), model.as_given(upper)
+
+    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+        """Quantiles of the target of new rows, whose spread follows the noise.
+
+        A second kernel ridge model predicts the size of the leave-one-out residuals, on a logarithmic scale. The
+        quantiles are the prediction plus this size times the quantiles of the residuals in units of their own sizes,
+        each predicted without the row. Quantiles never cross.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+            New rows, as for `predict`.
+        q : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Levels between 0 and 1, in ascending order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_levels)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelRidgeCV
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0.0, 6.0, size=(300, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * X[:, 0] * rng.normal(size=300)  # the noise grows with x
+        >>> lower, upper = KernelRidgeCV(fit_intercept=True).fit(X, y).predict_quantiles([[1.0], [5.0]], (0.05, 0.95)).T
+        >>> bool(upper[1] - lower[1] > 2.0 * (upper[0] - lower[0]))
+        True
+        """
+        from mercer.estimators.search import KernelRidgeCV
+
+        model, levels = self._model_for(X), check_levels(type(self).__name__, q)
+        fitted, location = model.fitted_, model.predict(X)
+        if location.ndim > 1:
+            raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")
+
+        def left_out() -> tuple[Kernel, Any, Array]:
+            search = KernelRidgeCV([model.kernel_], fitted.alphas[:1], fit_intercept=fitted.intercept)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MercerWarning)
+                search.fit(fitted.X, fitted.targets[:, 0], sample_weight=fitted.weights)
+            return model.kernel_, fitted.X, fitted.targets[:, 0] - search.cv_predictions_[0]
+
+        values = ResidualScale.of(fitted, left_out).quantiles(X, location, levels)
+        return values[:, 0] if np.ndim(q) == 0 else values
 
     @keyword_hints
     def predict_set(self, X: Any, confidence: float = 0.9, *, categories: Any = None, diag: Any = None) -> Any:

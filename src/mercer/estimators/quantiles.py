@@ -1,0 +1,75 @@
+"""Quantiles of new targets by location and scale: held-out residuals in units of a prediction of their size."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mercer.data.rows import Array
+from mercer.errors import InputError, MercerWarning, sentence
+from mercer.kernels import Kernel
+from mercer.runtime.threads import blas_for
+
+_FLOOR = 0.05  # sizes of residuals below this share of their median are raised to it: their logarithms say nothing
+_ROWS = 3000  # rows that sizes are modelled on
+_FITTED: WeakKeyDictionary[Any, ResidualScale] = WeakKeyDictionary()
+
+
+def check_levels(owner: str, q: Any) -> Array:
+    """q as levels between 0 and 1, in ascending order."""
+    levels = np.ravel(np.asarray(q, dtype=np.float64))
+    if not (len(levels) and (levels > 0).all() and (levels < 1).all() and (np.diff(levels) > 0).all()):
+        must_be = "a number between 0 and 1, or several in ascending order"
+        raise InputError(sentence(f"q of {owner}.predict_quantiles", must_be, repr(q)))
+    return levels
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualScale:
+    """A model of the size of residuals, and the residuals in units of it.
+
+    Attributes
+    ----------
+    model : KernelRidgeCV
+        Of the logarithm of the absolute residual.
+    standardized : ndarray of shape (n,)
+        Residuals over the sizes that the model predicts for their rows without them.
+    """
+
+    model: Any
+    standardized: Array
+
+    @classmethod
+    def fit(cls, kernel: Kernel, X: Any, residuals: Array) -> ResidualScale:
+        """From residuals y - f of rows that were left out."""
+        from mercer.estimators.search import KernelRidgeCV
+
+        some = np.unique(np.linspace(0, len(residuals) - 1, min(_ROWS, len(residuals))).astype(np.intp))
+        if kernel.kind == "gram":
+            some = np.arange(len(residuals))
+        residuals, sizes = residuals[some], np.abs(residuals[some])
+        least = _FLOOR * float(np.median(sizes)) or max(float(sizes.max(initial=0.0)), 1.0) * 1e-12
+        with warnings.catch_warnings(), blas_for(len(some)):
+            warnings.simplefilter("ignore", MercerWarning)
+            model = KernelRidgeCV([kernel], fit_intercept=True, rule="one_se")
+            model.fit(X[some], np.log(np.maximum(sizes, least)))
+        return cls(model, residuals / np.exp(model.cv_predictions_[0]))
+
+    @classmethod
+    def of(cls, key: Any, residuals_of: Callable[[], tuple[Kernel, Any, Array]]) -> ResidualScale:
+        """That of a fitted value `key`, fitted when it is first asked for; from kernel, rows and residuals."""
+        if key not in _FITTED:
+            _FITTED[key] = cls.fit(*residuals_of())
+        return _FITTED[key]
+
+    def quantiles(self, X: Any, location: Array, levels: Array) -> Array:
+        """Quantiles (m, levels) at new rows, from predictions (m,)."""
+        spread = np.exp(np.asarray(self.model.predict(X)))
+        return np.asarray(
+            location[:, None] + spread[:, None] * np.quantile(self.standardized, levels, method="weibull")
+        )
