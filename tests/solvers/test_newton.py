@@ -114,8 +114,8 @@ def test_exact_held_out_values_equal_refits_and_one_step_is_near(name, seed):
     sets = [*(np.array([row]) for row in range(0, len(y), 6)), *(np.flatnonzero(folds == fold) for fold in range(5))]
     sets = [rows for rows in sets if len(rows)]
     size = max(1.0, float(np.abs(found.f).max()))
-    step, leverage = found.left_out(sets)
-    for rows, exact, near, share in zip(sets, found.left_out_exactly(sets), step, leverage, strict=True):
+    step, leverage = found.leave_out(sets)
+    for rows, exact, near, share in zip(sets, found.leave_out_exactly(sets), step, leverage, strict=True):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         cold = task.part(rest).minimize(alpha)
         refit = task.K[np.ix_(rows, rest)] @ cold.a + cold.b

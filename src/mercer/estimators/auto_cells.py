@@ -84,7 +84,7 @@ def fit_in_cells(
     held, Y, count = np.flatnonzero(folds >= 0), table.problem.Y, int(folds.max()) + 1
     sizes, problem = cell_sizes(len(Y)), table.problem.centred()
     splits = [Split(np.flatnonzero(trained_on(folds, fold)), np.flatnonzero(folds == fold)) for fold in range(count)]
-    chosen = _kept_kernels(folder, lambda: _choose_kernels(table, rng, verbose))[: 1 if single else None]
+    chosen = _load_or_choose_kernels(folder, lambda: _choose_kernels(table, rng, verbose))[: 1 if single else None]
     names, models, held_out, left_out = [], [], [], []
     for place, (name, kernel, alpha) in enumerate(chosen):
         cells = sizes.problem(kernel, table.rows, problem, splits)
@@ -166,7 +166,7 @@ def _choose_kernels(table: TrainingTable, rng: np.random.Generator, verbose: int
     return list(chosen.values())
 
 
-def _kept_kernels(
+def _load_or_choose_kernels(
     folder: Path | None, choose: Callable[[], list[tuple[str, Kernel, float]]]
 ) -> list[tuple[str, Kernel, float]]:
     """Names, kernels and alphas as an earlier run has written them to the folder, or as they are chosen now."""

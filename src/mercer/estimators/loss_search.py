@@ -32,7 +32,7 @@ from mercer.runtime.progress import Progress
 from mercer.runtime.threads import blas_for
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.selection.removals import Removals
-from mercer.selection.scoring import Classes, Truth, resolve_scoring
+from mercer.selection.scoring import Classes, Scoring, Truth, resolve_scoring
 from mercer.selection.table import SearchTable
 from mercer.solvers.gram import training_matrix
 from mercer.solvers.losses import Loss, Pinball
@@ -128,15 +128,10 @@ class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
                     found = minimize(task, float(alphas[a]), start)
                     start = found.f
                     values, table.refits[k, a] = self._held_out(found, removals)
-                    if scoring is None:
-                        scores = np.array([-np.mean(loss.rows(numbers[test], part)) for test, part in
-                                           zip(removals.tests, values, strict=True)])  # fmt: skip
-                    else:
-                        shown = [part if classes is not None else loss.mean(part) for part in values]
-                        scores = scoring.by_split(truth, np.concatenate(shown))
+                    scores = self._scores(scoring, truth, loss, numbers, values)
                     table.scores[k, a, :, 0] = scores
                     table.pooled[k, a, 0], table.condition[k, a] = float(np.mean(scores)), 1.0
-                    if table.scores[k, a, :, 0].mean() > best[0]:
+                    if scores.mean() > best[0]:
                         best = float(scores.mean()), found, values
                     progress.step()
         choice = table.choose(self.rule, folds)
@@ -152,18 +147,27 @@ class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self.best_estimator_ = self._model(self.alpha_, loss).fit(X, given, sample_weight)
         return self
 
+    @staticmethod
+    def _scores(scoring: Scoring | None, truth: Truth, loss: Loss, numbers: Array, values: list[Array]) -> Array:
+        """The score of every split: minus the mean loss, or that of predictions or decision values."""
+        if scoring is None:
+            tests = zip(truth.removals.tests, values, strict=True)
+            return np.array([-np.mean(loss.rows(numbers[test], part)) for test, part in tests])
+        shown = [part if truth.classes is not None else loss.mean(part) for part in values]
+        return scoring.by_split(truth, np.concatenate(shown))
+
     def _held_out(self, found: Optimum, removals: Removals) -> tuple[list[Array], int]:
         """Values at the test rows of every split by the model without its removed rows; and how many were refitted."""
         refitted = 0
         if isinstance(found.task.loss, Pinball):  # which rows are on the quantile changes with every set
-            values, refitted = [found.refitted(rows) for rows in removals.sets], len(removals)
+            values, refitted = [found.refit(rows) for rows in removals.sets], len(removals)
         elif self.exact:
-            values = found.left_out_exactly(removals.sets)
+            values = found.leave_out_exactly(removals.sets)
         else:
-            values, leverage = found.left_out(removals.sets)
+            values, leverage = found.leave_out(removals.sets)
             unsure = np.flatnonzero(~(leverage < LEVERAGE)).tolist()
             refitted = len(unsure)
-            for place, exact in zip(unsure, found.left_out_exactly([removals.sets[i] for i in unsure]), strict=True):
+            for place, exact in zip(unsure, found.leave_out_exactly([removals.sets[i] for i in unsure]), strict=True):
                 values[place] = exact
         places = zip(values, removals.sets, removals.tests, strict=True)
         return [part[np.searchsorted(rows, test)] for part, rows, test in places], refitted
@@ -177,7 +181,7 @@ class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
             rows, test = removals.sets[i], removals.tests[i]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MercerWarning)
-                truth = optimum.refitted(rows)[np.searchsorted(rows, test)]
+                truth = optimum.refit(rows)[np.searchsorted(rows, test)]
             off = max(off, float(np.abs(loss.mean(truth) - loss.mean(values[i])).max(initial=0.0)))
             total += float(np.mean(loss.rows(y[test], values[i])))
             refitted += float(np.mean(loss.rows(y[test], truth)))

@@ -47,11 +47,11 @@ class Curvature:
     def __init__(self, K: Array, v: Array, alpha: float) -> None:
         self.K, self.v, self.alpha = K, v, alpha
         self.root = np.sqrt(v[:, 0])
-        self.factor = factored(K, self.root, alpha)
+        self.factor = factorize(K, self.root, alpha)
 
     def apply(self, x: Array) -> Array:
         """A x, of columns (n, 1) or (n, m)."""
-        return self.root[:, None] * solved(self.factor, self.root[:, None] * x)
+        return self.root[:, None] * solve_by_factor(self.factor, self.root[:, None] * x)
 
     def times_ones(self) -> Array:
         """A H (n, 1, 1), H the column of an intercept."""
@@ -68,9 +68,9 @@ class Curvature:
     @cached_property
     def halves(self) -> Array:
         """U'^-1 V^1/2 K (n, n), the product of which with its transpose is K A K."""
-        return half(self.factor, self.root[:, None] * self.K)
+        return half_solve(self.factor, self.root[:, None] * self.K)
 
-    def explained(self, rows: Array) -> Array:
+    def explained_blocks(self, rows: Array) -> Array:
         """(K A K)_SS of many sets of one size (sets, size, 1, size, 1)."""
         return squares(self.halves.T[rows])[:, :, None, :, None]
 
@@ -80,7 +80,7 @@ class Curvature:
 
 
 class ClassCurvature:
-    """The same for classes, V_i = w_i (diag(p_i) - p_i p_i'), by one factor for each class and one for their sum.
+    """A for classes: V_i = w_i (diag(p_i) - p_i p_i'), by one factor for each class and one for their sum.
 
     With E_c = (K + alpha / (w p_c))^-1, A = diag(E_c) - E_c (sum of all E)^-1 E_c'.
 
@@ -108,7 +108,7 @@ class ClassCurvature:
     def apply(self, x: Array) -> Array:
         """A x, of one column per class (n, classes)."""
         own = np.hstack([member.matrix @ x[:, [c]] for c, member in enumerate(self.members)])
-        shared = solved(self.total, own.sum(axis=1, keepdims=True))
+        shared = solve_by_factor(self.total, own.sum(axis=1, keepdims=True))
         return np.asarray(own - np.hstack([member.matrix @ shared for member in self.members]))
 
     def times_ones(self) -> Array:
@@ -120,9 +120,9 @@ class ClassCurvature:
     @cached_property
     def halves(self) -> list[tuple[Array, Array]]:
         """For each class, what K E_c K and K E_c total^-1 E K are products of."""
-        return [(member.halves, half(self.total, member.matrix @ self.K)) for member in self.members]
+        return [(member.halves, half_solve(self.total, member.matrix @ self.K)) for member in self.members]
 
-    def explained(self, rows: Array) -> Array:
+    def explained_blocks(self, rows: Array) -> Array:
         """(K A K)_SS of many sets of one size (sets, size, classes, size, classes)."""
         count, size = len(self.members), rows.shape[1]
         shared = np.stack([both.T[rows] for _, both in self.halves], axis=2)
@@ -142,18 +142,18 @@ def squares(parts: Array) -> Array:
     return np.asarray(np.matmul(parts, parts.transpose(0, 2, 1)))
 
 
-def largest(blocks: Array) -> Array:
-    """The largest eigenvalue of each block (sets, m, m), which has none below zero, nearly."""
-    v = np.ones((len(blocks), blocks.shape[2], 1)) + 0.1 * np.arange(blocks.shape[2])[:, None] / blocks.shape[2]
-    size = np.zeros(len(blocks))
+def largest_eigenvalues(tables: Array) -> Array:
+    """The largest eigenvalue of each table (sets, m, m), which has none below zero, nearly."""
+    v = np.ones((len(tables), tables.shape[2], 1)) + 0.1 * np.arange(tables.shape[2])[:, None] / tables.shape[2]
+    size = np.zeros(len(tables))
     for _ in range(_POWERS):
-        v = blocks @ v
+        v = tables @ v
         size = np.linalg.norm(v, axis=(1, 2))
         v = v / np.where(size > 0, size, 1.0)[:, None, None]
     return size
 
 
-def factored(K: Array, root: Array, alpha: float) -> Array:
+def factorize(K: Array, root: Array, alpha: float) -> Array:
     """The upper factor of alpha I + root K root; alpha is above 0, so only rounding can make it indefinite."""
     B = root[:, None] * K * root
     B.flat[:: len(B) + 1] += alpha
@@ -165,14 +165,14 @@ def factored(K: Array, root: Array, alpha: float) -> Array:
     return B
 
 
-def solved(factor: Array, right: Array) -> Array:
+def solve_by_factor(factor: Array, right: Array) -> Array:
     """(U'U)^-1 times columns."""
     columns = np.array(right.T, order="C")
     potrs(factor, columns)
     return columns.T
 
 
-def half(factor: Array, right: Array) -> Array:
+def half_solve(factor: Array, right: Array) -> Array:
     """U'^-1 times columns."""
     return np.asarray(solve_triangular(factor, right, trans=1, lower=False, check_finite=False))
 
@@ -312,7 +312,7 @@ class Optimum:
         """Second derivatives at the optimum."""
         return self.task.curvature(self.f, self.alpha)
 
-    def left_out(self, sets: Sequence[Array]) -> tuple[list[Array], Array]:
+    def leave_out(self, sets: Sequence[Array]) -> tuple[list[Array], Array]:
         """Values at each set of rows without the set, by one Newton step from the optimum; and its leverage.
 
         The leverage is the largest eigenvalue of the share that the set has in its own fit.
@@ -334,7 +334,7 @@ class Optimum:
             for part in blocks(len(members), max(1, 2**22 // (size * outputs) ** 2 // 8 + 1)):
                 own = members[part]
                 rows = np.array([sets[i] for i in own])
-                Sigma = -system.explained(rows)
+                Sigma = -system.explained_blocks(rows)
                 own_K = self.task.K[rows[:, :, None], rows[:, None, :]]
                 for c in range(outputs):
                     Sigma[:, :, c, :, c] += own_K
@@ -344,7 +344,7 @@ class Optimum:
                     Sigma += (V @ U.reshape(V.shape).transpose(0, 2, 1)).reshape(Sigma.shape)
                 flat = Sigma.reshape(len(own), size * outputs, size * outputs)
                 share = system.weigh(rows, Sigma.reshape(len(own), size, outputs, -1)).reshape(flat.shape) / self.alpha
-                leverage[own] = largest(share)
+                leverage[own] = largest_eigenvalues(share)
                 right = (g[rows] / self.alpha).reshape(len(own), -1, 1)
                 with np.errstate(all="ignore"):
                     solution = np.linalg.solve(np.eye(size * outputs) - share, right)
@@ -353,14 +353,14 @@ class Optimum:
                     found[i] = f[rows[place]] - moved[place]
         return found, leverage
 
-    def refitted(self, rows: Array) -> Array:
+    def refit(self, rows: Array) -> Array:
         """Values at a set of rows of the model that is fitted without them."""
         rest = np.setdiff1d(np.arange(len(self.f)), rows)
         task = self.task.part(rest)
         other = task.minimize(self.alpha, self.f[rest])
         return np.asarray(self.task.K[np.ix_(rows, rest)] @ other.a + other.b)
 
-    def left_out_exactly(self, sets: Sequence[Array]) -> list[Array]:
+    def leave_out_exactly(self, sets: Sequence[Array]) -> list[Array]:
         """Values at each set of rows of the model that is fitted without the set.
 
         Steps of Newton's method with the second derivatives at the optimum of all rows, less those of the set, for many
@@ -371,7 +371,7 @@ class Optimum:
             for part in blocks(len(sets), _COLUMNS):
                 for place, values in enumerate(self._chords(sets[part])):
                     found[part.start + place] = values
-        return [self.refitted(sets[i]) if values is None else values for i, values in enumerate(found)]
+        return [self.refit(sets[i]) if values is None else values for i, values in enumerate(found)]
 
     def _chords(self, sets: Sequence[Array]) -> list[Array | None]:
         """Values at the rows of sets that are left out; None where the steps do not settle."""
@@ -385,7 +385,7 @@ class Optimum:
         a, b = np.where(inside, 0.0, self.a), np.full(m, self.b[0])
         inverses = [np.linalg.pinv(A[np.ix_(rows, rows)], hermitian=True, rcond=1e-13) for rows in sets]
 
-        def reduced(x: Array) -> Array:
+        def apply_to_others(x: Array) -> Array:
             """A of the other rows times columns that vanish at the sets."""
             values = A @ x
             for column, rows in enumerate(sets):
@@ -393,14 +393,14 @@ class Optimum:
                 values[rows, column] = 0.0
             return values
 
-        ones = reduced(np.where(inside, 0.0, 1.0)) if task.intercept else None
+        ones = apply_to_others(np.where(inside, 0.0, 1.0)) if task.intercept else None
         f = K @ a + b
         scale, settled, last = max(float(np.abs(self.f).max()), 1e-300), np.zeros(m, dtype=bool), np.full(m, np.inf)
         for _ in range(_CHORDS):
             with np.errstate(over="ignore", invalid="ignore"):
                 slopes = task.loss.slope(task.y, f)
                 r = np.where(inside, 0.0, -task.weights[:, None] * slopes - alpha * a)
-                da = (r - reduced(np.where(inside, 0.0, K @ r))) / alpha
+                da = (r - apply_to_others(np.where(inside, 0.0, K @ r))) / alpha
                 if ones is not None:
                     db = (da.sum(axis=0) + a.sum(axis=0)) / ones.sum(axis=0)
                     da, b = da - ones * db, b + db
