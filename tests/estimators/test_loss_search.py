@@ -38,8 +38,12 @@ def test_scikit_learns_checks_are_passed(model):
     assert [name for name in failed if "sample_weight_equivalence" not in name] == []  # copies move rows to other folds
 
 
-@pytest.mark.parametrize("loss", ["huber", "expectile", "poisson", "gamma", "quantile"])
-@pytest.mark.parametrize("cv", [None, KFold(4)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "cv"),
+    [(loss, cv) for loss in ("huber", "expectile", "poisson", "gamma") for cv in (None, KFold(4))]
+    + [("quantile", KFold(4))],
+)
 def test_exact_scores_are_those_of_refitting(loss, cv):
     X, y = waves(40)
     y = {"poisson": np.round(np.exp(1.0 + y)), "gamma": np.exp(y)}.get(loss, y)
