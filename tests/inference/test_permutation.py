@@ -158,5 +158,5 @@ def test_ties_are_ties_whatever_rounding_says():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_scores_that_do_not_exist_are_an_error_and_no_evidence():
-    with pytest.raises(InputError, match="All scores of the targets as observed are NaN"):
+    with pytest.raises(InputError, match="All scores of the unpermuted targets are NaN"):
         permutation_test(KernelRidgeCV(KERNELS, ALPHAS, cv=5), X[:6], Y[:6], scoring="r2", permutations=9)

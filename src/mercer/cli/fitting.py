@@ -116,7 +116,9 @@ def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
     }
     for option, given in unwanted.items() if not name.startswith("Auto") else ():
         if given:
-            raise InputError(f"{option} is not supported for {name}. Remove {option}, or the options that chose it.")
+            raise InputError(
+                f"{option} is not supported for {name}. Remove {option}, or the options that selected {name}."
+            )
 
 
 def worth_telling(heard: list[warnings.WarningMessage], *, auto: bool = False) -> list[str]:

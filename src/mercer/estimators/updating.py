@@ -136,7 +136,7 @@ class Updatable(RidgeCore):
     def _more(self, X: Any, y: Any, what: str) -> tuple[Rows, Array]:
         """More rows and their targets (m x t), checked."""
         if self.kernel_.kind == "gram":
-            raise InputError(f"{what} does not support precomputed kernels: the kernel matrix has to grow, too.")
+            raise InputError(f"{what} does not support precomputed kernels. Fit again with the larger kernel matrix.")
         rows = self.check_rows(X)
         targets = self.fitted_.targets.shape[1]
         try:

@@ -149,7 +149,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     scores = np.array([np.ravel(result.scores) for result in results])
     count = scores.shape[1]
     if count < 2:
-        raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use fewer folds.")
+        raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use cv=5.")
     by_name = dict(zip(named, scores, strict=True))
     pairs = list(itertools.combinations(named, 2))
     differences = np.array([by_name[first] - by_name[second] for first, second in pairs])

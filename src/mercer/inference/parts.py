@@ -169,7 +169,8 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
         if model.in_cells:
             n = len(model.models_[0].X_fit_)
             raise InputError(
-                f"Effects and influence need one system of all rows; this model has {n} rows in cells. Fit fewer rows."
+                f"Effects and influence need one system of all rows; this model has {n} rows in cells. Fit at most "
+                "5000 rows."
             )
         weights = [float(member.weight) for member in model.members_]
         return weights, [each.fitted_ for each in model.models_], (float(start), float(scale))

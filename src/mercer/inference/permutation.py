@@ -394,6 +394,6 @@ class BestScores:
         known = np.where(np.isnan(scores), -np.inf, scores).max(axis=0)
         if not np.isfinite(known[0]) and self.first:
             why = f" ({failures[0]})" if failures else ""
-            raise InputError(f"All scores of the targets as observed are NaN{why}. Use another scoring or other folds.")
+            raise InputError(f"All scores of the unpermuted targets are NaN{why}. Use another scoring or other folds.")
         self.first = False
         return np.asarray(np.where(np.isfinite(known), known, np.inf))

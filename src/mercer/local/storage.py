@@ -230,7 +230,7 @@ def _join_leaves(leaves: list[_Leaf], splits: tuple[Array, Array], levels: int, 
     sizes = [size for leaf in leaves for size in leaf.sizes]
     if max(sizes) > _UNEVEN * core_rows:
         words = f"Too many rows have equal values: a cell of about {core_rows} rows would have {max(sizes)}."
-        raise InputError(f"{words} Fit the table in memory.")
+        raise InputError(f"{words} Load the table, and fit it without folder=.")
     nodes = [(leaf, slice(2**level - 1, 2 ** (level + 1) - 1)) for level in range(levels) for leaf in leaves]
     beside = np.concatenate([leaf.beside for leaf in leaves])
     centres, low, high = (np.concatenate([leaf.around[place] for leaf in leaves]) for place in range(3))
