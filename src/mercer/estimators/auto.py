@@ -351,7 +351,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,) or (n_rows, n_levels)
         """
-        levels = check_levels(type(self).__name__, q)
+        levels = check_levels(f"q of {type(self).__name__}.predict_quantiles", q)
         if np.ndim(self.centre_):
             raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")
         Z = self._rows(X)

@@ -135,7 +135,7 @@ class IntervalsMixin:
         """
         from mercer.estimators.search import KernelRidgeCV
 
-        model, levels = self._model_for(X), check_levels(type(self).__name__, q)
+        model, levels = self._model_for(X), check_levels(f"q of {type(self).__name__}.predict_quantiles", q)
         fitted, location = model.fitted_, model.predict(X)
         if location.ndim > 1:
             raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")

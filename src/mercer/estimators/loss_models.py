@@ -16,6 +16,7 @@ from mercer.errors import ConvergenceWarning, InputError, sentence, warn
 from mercer.estimators.base import KernelEstimator, store
 from mercer.estimators.inputs import as_sample_weight, width_of
 from mercer.estimators.parameters import validate
+from mercer.estimators.quantiles import check_levels
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.kernels import Kernel
@@ -54,10 +55,7 @@ def losses_of(estimator: Any, y: Array, weights: Array, K: Array) -> list[Loss]:
         return [Huber(_HUBER * noise_scale(y, K) if delta is None else float(delta))]
     if not isinstance(loss, Expectile | Pinball):
         return [loss]
-    levels = np.ravel(np.asarray(estimator.quantiles, dtype=np.float64))
-    if not (len(levels) and (levels > 0).all() and (levels < 1).all() and (np.diff(levels) > 0).all()):
-        must_be = "a number between 0 and 1, or several in ascending order"
-        raise InputError(sentence(f"quantiles of {owner}", must_be, repr(estimator.quantiles)))
+    levels = check_levels(f"quantiles of {owner}", estimator.quantiles)
     if isinstance(loss, Expectile):
         return [Expectile(float(level)) for level in levels]
     spread = [float(np.average(np.abs(y - Pinball(level).constant(y, weights)), weights=weights)) for level in levels]

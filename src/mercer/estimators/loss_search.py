@@ -6,15 +6,14 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from mercer.data.checks import KeywordHints
 from mercer.data.folds import draw
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, MercerWarning, sentence
-from mercer.estimators.base import listed_kernels, set_kernel_params, store
-from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, check_kernels, kernel_tags
+from mercer.estimators.base import store
+from mercer.estimators.inputs import as_sample_weight, check_kernels
 from mercer.estimators.loss_models import (
     KernelLogistic,
     KernelRegressor,
@@ -24,8 +23,8 @@ from mercer.estimators.loss_models import (
     targets_of,
     weights_of,
 )
-from mercer.estimators.parameters import takes_sparse, validate
-from mercer.estimators.search_core import keep_choice
+from mercer.estimators.parameters import validate
+from mercer.estimators.search_core import SearchInputs, keep_choice
 from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
@@ -42,12 +41,9 @@ from mercer.text import Text, counted
 _REPLAYED = 5  # splits of the best candidate that are refitted
 
 
-class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
+class LossSearch(SearchInputs):
     """What the searches of regressors and of logistic models share."""
 
-    set_params = set_kernel_params
-
-    kernels: Any
     alphas: Any
     cv: Any
     repeats: int
@@ -58,16 +54,6 @@ class LossSearch(KeywordHints, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     verbose: int
     best_estimator_: Any
-    best_kernel_: Any
-
-    def __sklearn_tags__(self) -> Any:
-        return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
-
-    def check_data(self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True) -> Any:
-        """X, or X and y, validated as scikit-learn does."""
-        listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
-        sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
-        return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array, Classes | None]:
         """Targets as the loss takes them, as given, weights, and labels."""

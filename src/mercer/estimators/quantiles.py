@@ -20,12 +20,12 @@ _ROWS = 3000  # rows that sizes are modelled on
 _FITTED: WeakKeyDictionary[Any, ResidualScale] = WeakKeyDictionary()
 
 
-def check_levels(owner: str, q: Any) -> Array:
-    """q as levels between 0 and 1, in ascending order."""
+def check_levels(what: str, q: Any) -> Array:
+    """q as levels between 0 and 1, in ascending order; `what` names the parameter."""
     levels = np.ravel(np.asarray(q, dtype=np.float64))
     if not (len(levels) and (levels > 0).all() and (levels < 1).all() and (np.diff(levels) > 0).all()):
         must_be = "a number between 0 and 1, or several in ascending order"
-        raise InputError(sentence(f"q of {owner}.predict_quantiles", must_be, repr(q)))
+        raise InputError(sentence(what, must_be, repr(q)))
     return levels
 
 

@@ -70,14 +70,13 @@ class DefaultLadders:
         return by_name and named, by_default
 
 
-class SearchCore(DefaultLadders, KeywordHints, BaseEstimator):  # type: ignore[misc]
-    """What the regressor and the classifier share: candidates, splits, the search, the choice."""
+class SearchInputs(KeywordHints, BaseEstimator):  # type: ignore[misc]
+    """The data of a search over `kernels`, checked as scikit-learn does."""
 
     set_params = set_kernel_params
 
-    tune: bool = False
-    alpha_per_target: bool = False
-    _model: ClassVar[Any]  # the class of the best candidate
+    kernels: Any
+    best_kernel_: Any
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(super().__sklearn_tags__(), listed_kernels(self.kernels))
@@ -87,6 +86,14 @@ class SearchCore(DefaultLadders, KeywordHints, BaseEstimator):  # type: ignore[m
         listed = listed_kernels(self.kernels) if reset else [self.best_kernel_]
         sparse = "csr" if all(takes_sparse(kernel) for kernel in listed) else False
         return check_input(self, listed, X, y, sparse=sparse, reset=reset, least=2 if reset else 1)
+
+
+class SearchCore(DefaultLadders, SearchInputs):
+    """What the regressor and the classifier share: candidates, splits, the search, the choice."""
+
+    tune: bool = False
+    alpha_per_target: bool = False
+    _model: ClassVar[Any]  # the class of the best candidate
 
     def prepare(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None

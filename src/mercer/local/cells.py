@@ -30,7 +30,7 @@ from mercer.solvers import DualSystem
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.dual import Eigendecomposition
 from mercer.solvers.gram import times
-from mercer.solvers.lapack import potrf, potri, potrs
+from mercer.solvers.lapack import potrf, potri, solve_columns
 from mercer.solvers.leave_out import Dual, Inverted, SingularError, Spectral
 from mercer.solvers.problem import Problem, taken
 
@@ -102,9 +102,7 @@ class TrailingBlock(Dual):
             raise SingularError
 
         def solve(B: Array) -> Array:
-            right = np.array(B.T, order="C")  # a copy, which is overwritten
-            potrs(A, right)
-            return right.T
+            return solve_columns(A, B)
 
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
         self._solve(problem, None, solve)

@@ -76,6 +76,13 @@ def potrs(U: Array, B: Array) -> None:
     lapack("dpotrs", b"L", len(U), len(B), U, leading(U), B, leading(B))
 
 
+def solve_columns(U: Array, B: Array) -> Array:
+    """(U'U)^-1 B, from the factor that `potrf` leaves, in a new array."""
+    right = np.array(B.T, order="C")  # a copy, which is overwritten
+    potrs(U, right)
+    return right.T
+
+
 def posv(A: Array, B: Array) -> bool:
     """A^-1 b over each row b of B, and the factor of A over A; False where A is not positive definite."""
     return lapack("dposv", b"L", len(A), len(B), A, leading(A), B, leading(B))

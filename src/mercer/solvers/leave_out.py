@@ -23,7 +23,7 @@ from mercer.kernels.tiles import blocks
 from mercer.runtime import promise
 from mercer.solvers.cholesky import FEW, Cholesky, equilibrium, estimated_condition, exact_condition
 from mercer.solvers.dual import Border
-from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, potrs
+from mercer.solvers.lapack import add_outer, mirror, posv, potrf, potri, solve_columns
 from mercer.solvers.plan import EPS, SINGULAR
 from mercer.solvers.problem import Problem
 
@@ -366,9 +366,7 @@ class Inverted(Dual):
         left.K, left.log_determinant = None if overwrite else K, 2.0 * float(np.log(np.diagonal(P)).sum())
 
         def solve(B: Array) -> Array:
-            right = np.array(B.T, order="C")  # a copy, which is overwritten
-            potrs(P, right)
-            return right.T
+            return solve_columns(P, B)
 
         left._solve(problem, new, solve)
         if exact is not None:

@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from mercer.data.rows import Array
 from mercer.errors import MercerError
 from mercer.kernels.tiles import blocks
-from mercer.solvers.lapack import mirror, potrf, potri, potrs
+from mercer.solvers.lapack import mirror, potrf, potri, solve_columns
 from mercer.solvers.losses import Loss, Softmax
 
 _STEPS, _HALVES = 500, 40  # of Newton's method, and of its line search
@@ -51,7 +51,7 @@ class Curvature:
 
     def apply(self, x: Array) -> Array:
         """A x, of columns (n, 1) or (n, m)."""
-        return self.root[:, None] * solve_by_factor(self.factor, self.root[:, None] * x)
+        return self.root[:, None] * solve_columns(self.factor, self.root[:, None] * x)
 
     def times_ones(self) -> Array:
         """A H (n, 1, 1), H the column of an intercept."""
@@ -108,7 +108,7 @@ class ClassCurvature:
     def apply(self, x: Array) -> Array:
         """A x, of one column per class (n, classes)."""
         own = np.hstack([member.matrix @ x[:, [c]] for c, member in enumerate(self.members)])
-        shared = solve_by_factor(self.total, own.sum(axis=1, keepdims=True))
+        shared = solve_columns(self.total, own.sum(axis=1, keepdims=True))
         return np.asarray(own - np.hstack([member.matrix @ shared for member in self.members]))
 
     def times_ones(self) -> Array:
@@ -163,13 +163,6 @@ def factorize(K: Array, root: Array, alpha: float) -> Array:
         if not potrf(B):
             raise MercerError("The system of this alpha is singular to rounding; use a larger alpha.")
     return B
-
-
-def solve_by_factor(factor: Array, right: Array) -> Array:
-    """(U'U)^-1 times columns."""
-    columns = np.array(right.T, order="C")
-    potrs(factor, columns)
-    return columns.T
 
 
 def half_solve(factor: Array, right: Array) -> Array:
