@@ -74,7 +74,7 @@ def python_terms(column: str) -> dict[str, str]:
         "grid": "Extend the grid, or use extend_grid=True",
         "kind": "TableEncoder(kinds={COLUMN: KIND})",
         "missing": "",
-        "new_sign": "Convert the column to numbers, or write them as in the training table",
+        "new_sign": "Write the numbers in this format, or convert the column to a number type",
         "others": "Extend the grid",
         "rows": "Save it with rows=True",
         "separator": "the parameter separator",

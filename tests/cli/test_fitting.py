@@ -133,7 +133,7 @@ def test_columns_are_what_they_are_said_to_be(run, folder):
     (folder / "t.csv").write_text(text)
     said = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=text", *FAST).stdout
     assert "code    category" in said
-    assert "note    text            0  set by the user; 12 runs of three letters that rows share" in said
+    assert "note    text            0  set by the user; 12 runs of three letters in two rows or more" in said
     assert load("model.mercer").kinds == {"code": "category", "note": "text", "x": "number"}
     run("predict", "model.mercer", "-", given="code,note,x\n1,n2m,2\n")
     auto = run("fit", "t.csv", "--target", "y", "--as", "code=category", "--as", "note=drop", "--folds", "2").stdout
@@ -173,8 +173,8 @@ def test_what_is_unlike_training_is_warned_of(run, houses_model):
     strange = "size,heating,sold,town\n900,coal,2020-02-01,A\n100,gas,,B\n"
     result = run("predict", "model.mercer", "-", given=strange)
     assert result.stderr == (
-        "Warning: column 'size', 2 values: 1 outside the training range.\nWarning: column 'heating', 2 values: 1 with "
-        "categories not seen in training ('coal').\nWarning: column 'sold', 2 values: 1 missing (no missing values in "
+        "Warning: column 'size': 1 of 2 values outside the training range.\nWarning: column 'heating': 1 of 2 values in "
+        "categories not seen in training ('coal').\nWarning: column 'sold': 1 of 2 values missing (never missing in "
         "training).\nPredictions for such rows are extrapolations.\n"
     )
     assert len(result.stdout.splitlines()) == 3

@@ -106,7 +106,7 @@ def test_advice_and_warnings_about_strange_columns_can_be_printed(run, folder):
     parquet.write_table(pa.table({**columns, name: [1e9] * 30}), "new.parquet")
     warned = run("predict", "model.mercer", "new.parquet").stderr
     assert warned.startswith(
-        "Warning: column '\\x1b]0;owned\\x07\\u202eprice\\ncopy', 30 values: 30 outside the training range."
+        "Warning: column '\\x1b]0;owned\\x07\\u202eprice\\ncopy': 30 of 30 values outside the training range."
     )
 
 

@@ -124,7 +124,7 @@ def test_a_column_of_texts_is_learned_from(run, folder):
     answer = run("predict", "model.mercer", "-", given="remark,x\nrenovated,0\nruined old door,0\nxyz,0\n")
     high, low, _ = map(float, answer.stdout.split()[1:])
     assert high > low + 50
-    assert "1 with categories not seen in training ('xyz')" in answer.stderr
+    assert "1 of 3 values in categories not seen in training ('xyz')" in answer.stderr
 
 
 # Many rows

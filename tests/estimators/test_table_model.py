@@ -117,7 +117,7 @@ def test_columns_that_the_model_does_not_know_are_left_alone():
 
 
 def test_columns_that_are_missing_or_unknown_are_named():
-    with pytest.raises(InputError, match=r"missing columns 'colour' and unknown columns 'colur'"):
+    with pytest.raises(InputError, match=r"Missing columns: 'colour'. Columns that are not in the model: 'colur'"):
         searched().predict({"size": [0.5], "colur": ["red"]})
 
 

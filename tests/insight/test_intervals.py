@@ -321,7 +321,7 @@ def test_coverage_counts_rows_inside_per_target():
     assert found.share.tolist() == [0.75, 0.75]
     assert found.width.tolist() == [2.0, 2.0]
     assert float(found) == 0.75
-    assert str(found) == "coverage 75.0 %, 75.0 % on 4 rows (nominal 90 %, cv+); mean width 2, 2"
+    assert str(found) == "coverage 75.0 %, 75.0 % on 4 rows (nominal 90 %, method cv+); mean width 2, 2"
     with pytest.raises(AttributeError):
         found.share = 1.0
 

@@ -43,7 +43,7 @@ def test_the_report_counts_what_is_unlike_training():
         ("b", 1, 2, 0),
         ("c", 0, 0, 1),
     ]
-    assert str(report).splitlines()[0] == "4 rows, 75% of them outside the training range"
+    assert str(report).splitlines()[0] == "3 of 4 rows with a value outside the training range"
     with pytest.warns(UnfamiliarRowsWarning) as caught:
         report.warn()
     assert tells(str(caught[0].message), "New rows", "'a'", "'b'")

@@ -49,7 +49,7 @@ def test_short_texts_are_taken_by_their_letters():
     column = encoder_of(["Anna", "Hanna", "Johanna", "Otto"]).columns_[0]
     assert column.parts.letters
     assert column.parts.known == ("ann", "han", "na ", "nna")
-    assert column.why == "set by the user; 4 runs of three letters that rows share"
+    assert column.why == "set by the user; 4 runs of three letters in two rows or more"
 
 
 def test_texts_of_models_saved_before_are_taken_as_they_were():

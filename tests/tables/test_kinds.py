@@ -43,7 +43,7 @@ def reason_of(values, **settings):
         (
             ["a good day", "no good day", "so so la"],
             "text",
-            "text, 3 words on average, 3 distinct in 3 rows; 2 words that rows share",
+            "text, 3 words on average, 3 distinct in 3 rows; 2 words in two rows or more",
         ),
         ([3, 3, 3], "constant", "every value is 3"),
         ([0.1 + 0.2, 0.3, 0.3], "constant", "every value is 0.3"),

@@ -399,14 +399,14 @@ def _print_warnings() -> Iterator[None]:
 
 def _tell_strangers(report: Any) -> None:
     for each in report.columns[:10]:
-        parts = [
-            f"{each.outside} outside the training range" if each.outside else "",
-            f"{each.unseen} with categories not seen in training ({each.example!r})" if each.unseen else "",
-            f"{each.missing} missing (no missing values in training)" if each.missing else "",
-        ]
-        said = "; ".join(part for part in parts if part)
-        words = f"column {each.name!r}, {counted(report.rows, 'value')}: {said}."
-        say(words, head="Warning:", colour="yellow", err=True)
+        parts = {
+            "outside the training range": each.outside,
+            f"in categories not seen in training ({each.example!r})": each.unseen,
+            "missing (never missing in training)": each.missing,
+        }
+        of = counted(report.rows, "value")
+        said = "; ".join(f"{count} of {of} {what}" for what, count in parts.items() if count)
+        say(f"column {each.name!r}: {said}.", head="Warning:", colour="yellow", err=True)
     if report.columns:
         say("Predictions for such rows are extrapolations.", err=True)
 

@@ -240,7 +240,7 @@ class IntervalsMixin:
         >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=560)
         >>> model = KernelRidge(alpha=0.1, kernel=Gaussian(width=1.0)).fit(X[:60], y[:60])
         >>> print(model.coverage(X[60:], y[60:]))
-        coverage 88.4 % on 500 rows (nominal 90 %, jackknife+); mean width 0.623
+        coverage 88.4 % on 500 rows (nominal 90 %, method jackknife+); mean width 0.623
         """
         bounds = self.predict_interval(X, confidence, method, cv=cv, random_state=random_state, diag=diag)
         return coverage_of(bounds, y, confidence, method)

@@ -156,9 +156,9 @@ class TableModel(Fixed):
             raise InputError(sentence("The table", must_be, type(table).__name__, "Columns are found by name."))
         gone, new = [name for name in self.kinds if name not in table], self.unknown_columns(table)
         if gone:
-            parts = [f"missing columns {quoted(gone)}"] + [f"unknown columns {quoted(new)}"] * bool(new)
-            hint = "Rename or add the missing columns."
-            raise InputError(f"The table does not match the model: {' and '.join(parts)}.", hint=hint)
+            unused = f" Columns that are not in the model: {quoted(new)}." * bool(new)
+            hint = "Add the missing columns, or rename columns to match."
+            raise InputError(f"The table does not match the model. Missing columns: {quoted(gone)}.{unused}", hint=hint)
         first = table[next(iter(self.kinds))]
         if not hasattr(first, "__len__") or isinstance(first, str):
             raise InputError(sentence("Every column of the table", "a list of values, one per row", repr(first)))

@@ -50,7 +50,7 @@ class Coverage(Shown):
     >>> from mercer.insight.intervals import Coverage
     >>> found = Coverage(share=0.92, width=3.1, confidence=0.9, method="jackknife+", rows=50)
     >>> print(found)
-    coverage 92.0 % on 50 rows (nominal 90 %, jackknife+); mean width 3.1
+    coverage 92.0 % on 50 rows (nominal 90 %, method jackknife+); mean width 3.1
     >>> float(found)
     0.92
     """
@@ -74,7 +74,7 @@ class Coverage(Shown):
     def __str__(self) -> str:
         shares = ", ".join(f"{100 * share:.1f} %" for share in np.atleast_1d(self.share))
         widths = ", ".join(f"{width:.3g}" for width in np.atleast_1d(self.width))
-        nominal = f"{100 * self.confidence:.4g} %, {self.method}"
+        nominal = f"{100 * self.confidence:.4g} %, method {self.method}"
         return f"coverage {shares} on {self.rows} rows (nominal {nominal}); mean width {widths}"
 
 
@@ -187,7 +187,7 @@ def covered(lower: Array, upper: Array, y: Array, confidence: float, method: str
     >>> import numpy as np
     >>> from mercer.insight.intervals import covered
     >>> print(covered(np.zeros(4), np.full(4, 2.0), np.array([0.0, 1.0, 2.0, 3.0]), 0.8, "gaussian"))
-    coverage 75.0 % on 4 rows (nominal 80 %, gaussian); mean width 2
+    coverage 75.0 % on 4 rows (nominal 80 %, method gaussian); mean width 2
     """
     share = ((lower <= y) & (y <= upper)).mean(axis=0)
     width = np.maximum(upper - lower, 0.0).mean(axis=0)

@@ -225,7 +225,7 @@ class Gaussian(Exponential):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is the limit of sums of products of scalar products (its power series)"
+    because: ClassVar[str] = "it is f(x) f(z) exp(x'z) for scaled rows, and the power series of exp has positive coefficients"
 
     per_dimension: bool = False
 

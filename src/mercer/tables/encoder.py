@@ -171,7 +171,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> from mercer import TableEncoder
         >>> encoder = TableEncoder().fit({"age": [20, 30, 40]})
         >>> print(encoder.encode({"age": [25, 99, None]}).report)
-        3 rows, 33% of them outside the training range
+        1 of 3 rows with a value outside the training range
         <BLANKLINE>
         column  newly missing  unseen category  out of range
         ------  -------------  ---------------  ------------

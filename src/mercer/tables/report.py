@@ -69,7 +69,7 @@ class EncoderReport(Shown):
         if not self.columns:
             return f"{self.rows} rows, all like the training rows"
         lines = [(each.name, each.missing, each.unseen, each.outside) for each in self.columns]
-        head = f"{self.rows} rows, {self.rows_outside / self.rows:.0%} of them outside the training range"
+        head = f"{self.rows_outside} of {counted(self.rows, 'row')} with a value outside the training range"
         return head + "\n\n" + text_table(["column", "newly missing", "unseen category", "out of range"], lines)
 
     def warn(self, usual: int | None = None) -> None:
