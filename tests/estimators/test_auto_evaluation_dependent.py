@@ -8,12 +8,12 @@ from mercer.errors import MercerWarning
 from mercer.estimators.auto_evaluation import (
     doubt,
     error_spread,
-    mean_with_error,
     paired,
     root_mean_square,
     tuning_factor,
 )
 from mercer.kernels import Gaussian
+from mercer.selection.table import mean_with_error
 from remembered import fitted
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,9 @@ from mercer.cli.choices import as_label
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_classifier import wrong_share
-from mercer.estimators.auto_evaluation import mean_with_error, root_mean_square
+from mercer.estimators.auto_evaluation import root_mean_square
 from mercer.estimators.table_model import TableModel
+from mercer.selection.table import mean_with_error
 from mercer.tables.cells import Writing, read_cells, text_cells
 from mercer.tables.kinds import meant
 from mercer.tables.reading import Reading

@@ -35,6 +35,7 @@ from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import is_whole
 from mercer.estimators.refitting import part_of
 from mercer.estimators.ridge import KernelRidge
+from mercer.kernels.base import Kernel
 from mercer.local.storage import check_folder
 from mercer.runtime import single_threaded_blas, thread_count
 from mercer.runtime.checkpoint import check_path
@@ -157,8 +158,10 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         found = in_order(times, folds + 1) - 1
         if found.max() < 0:
             most = int(np.bincount(times).max())
-            must_be = "spread over several times, with earlier and later rows"
-            raise InputError(sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} at one time"))
+            must_be = "such that there are earlier and later rows"
+            raise InputError(
+                sentence(f"time of {type(self).__name__}", must_be, f"{most} of {len(times)} with the same time")
+            )
         return found
 
     def _fit_committee(self, Z: Array, Y: Array, strata: Array | None, beside: Beside, extra: ExtraWork) -> Array:
@@ -189,7 +192,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             )
             self.members_ = self.committee_.members
         else:
-            self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
+            Y = self._fit_full_systems(table, folds, time_left, int(rng.integers(2**31)))
         self.__dict__.pop("extra_", None)  # of a fit before
         if self.extra:
             self.committee_, self.extra_ = extra.join(self.committee_, self.extra, Y, folds, self._weigh, self.verbose)
@@ -197,23 +200,36 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         self._Y = Y[self.rows_used_]
         return self.rows_used_
 
-    def _fit_full_systems(self, table: TrainingTable, folds: Array, time_left: float | None, seed: int) -> None:
-        """Tune and weigh members, and fit each to all rows."""
+    def _fit_full_systems(self, table: TrainingTable, folds: Array, time_left: float | None, seed: int) -> Array:
+        """Tune and weigh members, and fit each to all rows; returns what they are fitted to."""
         recipes = self._recipes if self.committee else self._recipes[:1]
+        deadline = math.inf if time_left is None else time.monotonic() + time_left
         self.committee_ = fit_committee(
             table, recipes, folds, weigh=self._weigh, time_budget=time_left, random_state=seed, verbose=self.verbose
         )
+        table = self._revise(table, deadline)
         self.members_, problem = self.committee_.members, table.problem
         progress = Progress("fitting members to all rows", len(self.members_), self.verbose)
+        self.models_ = [None] * len(self.members_)
         with warnings.catch_warnings():  # the summary says it: alpha was not chosen by the user
             warnings.simplefilter("ignore", IllConditionedWarning)
-            self.models_ = [KernelRidge(m.alpha, kernel=m.kernel, fit_intercept=True) for m in self.members_]
 
-            def fit(model: KernelRidge) -> None:
-                model.fit(table.rows.values, problem.Y, sample_weight=problem.weights)
+            def fit(place: int) -> None:
+                member = self.members_[place]
+                given = member.kernel, member.alpha, table.rows.values, problem.Y, problem.weights
+                self.models_[place] = self.member(*given)
                 progress.step()
 
-            each_on_all_cores(fit, self.models_, len(problem.Y))
+            each_on_all_cores(fit, range(len(self.members_)), len(problem.Y))
+        return problem.Y
+
+    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
+        """Put a committee of another loss in the place of `committee_`, if it predicts better; its table."""
+        return table
+
+    def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
+        """A member with these parameters, fitted to encoded rows."""
+        return KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(Z, Y, sample_weight=weights)
 
     def _losses(self, votes: Array, Y: Array) -> Array:
         """The loss of each row, from what the committee says and what it should (m x t)."""
@@ -232,7 +248,7 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         if later:
             warn(
                 f"{later} of {counted(len(Z), 'row')} are later than all training rows. error_ is estimated on rows "
-                "that follow their training rows directly; the error of later rows is probably larger.",
+                "that come directly after their training rows; the error of much later rows is probably larger.",
                 UnfamiliarRowsWarning,
             )
         return Z if Z.shape[1] else np.zeros((len(Z), 1))
@@ -294,12 +310,8 @@ class AutoCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
             tuned = committee.by_fold[fold] if committee.by_fold else [(m.kernel, m.alpha) for m in self.members_]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IllConditionedWarning)
-                models = [
-                    KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(
-                        Z[train], self._Y[train], sample_weight=part_of(weights, train)
-                    )
-                    for kernel, alpha in tuned
-                ]
+                given = Z[train], self._Y[train], part_of(weights, train)
+                models = [self.member(kernel, alpha, *given) for kernel, alpha in tuned]
 
             def losses(rows: Array, models: list[KernelRidge] = models, test: Array = test) -> Array:
                 votes = [np.reshape(model.predict(rows), (len(rows), -1)) for model in models]
@@ -463,7 +475,7 @@ def time_for_tuning(name: str, n: int, budget: float | None) -> float | None:
     needed = fixed_seconds(n) * (_slowness() if n > _PROBE else 1.0)
     if n > _PROBE and needed > _LATE * budget + 1.0:
         raise InputError(
-            f"{name} may need {duration(needed)} for {n} rows beside tuning, more than the time budget. Use a "
+            f"{name} may need {duration(needed)} for {n} rows in addition to tuning, more than the time budget. Use a "
             "larger time budget, or fewer rows."
         )
     return max(budget - needed, 0.0)

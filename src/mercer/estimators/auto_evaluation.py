@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
+from mercer.selection.table import mean_with_error
 from mercer.text import Shown
 from mercer.tuning.committee import Committee
 
@@ -102,28 +103,6 @@ def doubt(error: str, baseline: str, y: Array | None = None, predicted: Array | 
         "columns do tell something: a few large targets dominate the squared error."
     )
     return f"{words} Fit the logarithm of the target." if (y > 0).all() else words
-
-
-def mean_with_error(values: Array, clusters: Array | None = None) -> tuple[Array, Array]:
-    """Mean of each column and its standard error, which takes the rows of a cluster as dependent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.estimators.auto_evaluation import mean_with_error
-    >>> values = np.repeat([[0.0], [1.0], [2.0]], 4, axis=0)  # three groups of four equal rows
-    >>> [float(mean_with_error(values, clusters)[1][0].round(2)) for clusters in (None, np.repeat([0, 1, 2], 4))]
-    [0.25, 0.58]
-    """
-    n, mean = len(values), values.mean(axis=0)
-    off = values - mean
-    if clusters is not None:
-        numbers = np.unique(clusters, return_inverse=True)[1].ravel()
-        off = np.stack([np.bincount(numbers, column) for column in off.T], axis=1)
-    count = len(off)
-    if count < 2:
-        return mean, np.full(mean.shape, np.nan)
-    return mean, np.sqrt(np.sum(off**2, axis=0) * count / (count - 1)) / n
 
 
 def root_mean_square(residuals: Array, clusters: Array | None = None) -> tuple[Array, Array]:

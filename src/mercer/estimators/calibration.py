@@ -30,6 +30,8 @@ class Temperature:
         Inverse temperature, not negative.
     shifts : tuple of float, default=()
         Added to the logarithms of the odds, one number for each class; empty for none.
+    logistic : bool, default=False
+        Whether decision values are logarithms of odds already, as those of logistic regression are.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Temperature:
 
     scale: float
     shifts: tuple[float, ...] = ()
+    logistic: bool = False
 
     @staticmethod
     def fitted(values: Array, numbers: Array, weights: Array | None = None) -> Temperature:
@@ -95,6 +98,8 @@ class Temperature:
 
     def logits(self, values: Array) -> Array:
         """Logarithms of the odds up to a constant, one column per class."""
+        if self.logistic:
+            return _by_class(values)
         return self.scale * _held(values) + (np.array(self.shifts) if self.shifts else 0.0)
 
     def probabilities(self, values: Array) -> Array:
@@ -104,8 +109,8 @@ class Temperature:
     def odds(self, f: Array) -> tuple[Array, Array]:
         """Logarithm of the odds of the second of two classes at decision values, and its derivative."""
         logits = self.logits(f[:, None])
-        inside = np.abs(f) <= 1.0
-        return logits[:, 1] - logits[:, 0], self.scale * np.where(inside, 1.0, _BEYOND)
+        slope = np.ones_like(f) if self.logistic else self.scale * np.where(np.abs(f) <= 1.0, 1.0, _BEYOND)
+        return logits[:, 1] - logits[:, 0], slope
 
 
 def _classes(values: Array) -> int:
@@ -145,8 +150,12 @@ def _held(values: Array) -> Array:
     """Decision values as one column per class, held (all but) within the labels' own range."""
     low = -1.0 if values.shape[1] == 1 else 0.0
     inside = np.clip(values, low, 1.0)
-    held = inside + _BEYOND * (values - inside)
-    return np.hstack([-held, held]) / 2.0 if values.shape[1] == 1 else held
+    return _by_class(inside + _BEYOND * (values - inside))
+
+
+def _by_class(values: Array) -> Array:
+    """One column per class, from one column for two classes or from one column per class."""
+    return np.hstack([-values, values]) / 2.0 if values.shape[1] == 1 else values
 
 
 @underflow_is_zero

@@ -23,7 +23,7 @@ from mercer.kernels import Kernel
 from mercer.runtime import promise
 from mercer.runtime.threads import blas_for
 from mercer.solvers.gram import times, training_matrix
-from mercer.solvers.losses import LOSSES, Expectile, Huber, Logistic, Loss, Pinball, Softmax
+from mercer.solvers.losses import LOSSES, Expectile, Huber, Loss, Pinball, label_loss
 from mercer.solvers.newton import Optimum, Task
 
 _HUBER = 1.345  # standard deviations of normal noise that give 95 % of the efficiency of least squares
@@ -47,7 +47,7 @@ def losses_of(estimator: Any, y: Array, weights: Array, K: Array) -> list[Loss]:
         raise InputError(sentence(f"loss of {owner}", f"one of {', '.join(map(repr, LOSSES))}", repr(name)))
     loss = LOSSES[name]()
     if not loss.fits(y):
-        raise InputError(sentence(f"y of {owner} with loss={name!r}", loss.needs, f"{y.min():g} as the least"))
+        raise InputError(sentence(f"y of {owner} with loss={name!r}", loss.needs, f"{y.min():g}"))
     if isinstance(loss, Huber):
         delta = estimator.delta
         if delta is not None and not (isinstance(delta, int | float) and 0 < delta < math.inf):
@@ -396,11 +396,6 @@ class KernelLogistic(LabelsMixin, LossModel):
         values = self._values(X)
         numbers = (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
-
-
-def label_loss(classes: int, numbers: Array) -> tuple[Loss, Array]:
-    """The loss of so many classes, and class numbers as it takes them."""
-    return (Logistic(), numbers.astype(np.float64)) if classes == 2 else (Softmax(classes), numbers)
 
 
 def probabilities(loss: Loss, values: Array) -> Array:

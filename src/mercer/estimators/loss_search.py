@@ -17,7 +17,6 @@ from mercer.estimators.inputs import as_sample_weight, check_kernels
 from mercer.estimators.loss_models import (
     KernelLogistic,
     KernelRegressor,
-    label_loss,
     losses_of,
     minimize,
     targets_of,
@@ -34,7 +33,7 @@ from mercer.selection.removals import Removals
 from mercer.selection.scoring import Classes, Scoring, Truth, resolve_scoring
 from mercer.selection.table import SearchTable
 from mercer.solvers.gram import training_matrix
-from mercer.solvers.losses import Loss, Pinball
+from mercer.solvers.losses import Loss, Pinball, label_loss
 from mercer.solvers.newton import LEVERAGE, Optimum, Task
 from mercer.text import Text, counted
 

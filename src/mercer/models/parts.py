@@ -163,7 +163,8 @@ _PLAIN: dict[str, tuple[type, dict[str, Check]]] = {
     "Choice": (SolverChoice, {"name": lambda v: v in _ROUTES, "reason": is_text, "bytes": is_whole}),
     "Temperature": (
         Temperature,
-        {"scale": is_positive, "shifts": lambda v: type(v) is tuple and all(map(is_finite, v))},
+        {"scale": is_positive, "shifts": lambda v: type(v) is tuple and all(map(is_finite, v)),
+         "logistic": lambda v: type(v) is bool},
     ),
     "Member": (
         Member,

@@ -13,7 +13,6 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, sentence
 from mercer.estimators.auto_evaluation import SIGNAL, Evaluation
-from mercer.estimators.calibration import Temperature
 from mercer.estimators.evaluation import AsError, cross_validate
 from mercer.estimators.nesting import NestedCrossValidation, nested_cross_validate
 from mercer.report.subject import Subject
@@ -157,7 +156,7 @@ def _labels(model: Any, votes: Array, y: Array) -> Array:
     found = np.empty(len(y), dtype=np.intp)
     for fold in range(int(folds.max()) + 1):
         rest, own = folds != fold, folds == fold
-        found[own] = model.weighted(Temperature.leaning(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
+        found[own] = model.weighted(model.calibrate(votes[rest], numbers[rest]), votes[own]).argmax(axis=1)
     return np.asarray(model.classes_[found])
 
 

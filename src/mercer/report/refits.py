@@ -19,7 +19,6 @@ from mercer.errors import IllConditionedWarning
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.leakage import share_alone, some_rows
 from mercer.estimators.refitting import part_of
-from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
@@ -124,10 +123,7 @@ def _refit(subject: Subject, train: Array, test: Array) -> Refit:
         if subject.classifier
         else model.fitted_to(y)
     )
-    members = [
-        (member.weight, KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=True).fit(Z, Y))
-        for member in model.members_
-    ]
+    members = [(member.weight, model.member(member.kernel, member.alpha, Z, Y)) for member in model.members_]
     return Refit(test, members, subject)
 
 

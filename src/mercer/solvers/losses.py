@@ -291,6 +291,11 @@ class Softmax(Loss):
         return np.asarray(logs - logs.mean())
 
 
+def label_loss(classes: int, numbers: Array) -> tuple[Loss, Array]:
+    """The loss of so many classes, and class numbers as it takes them."""
+    return (Logistic(), numbers.astype(np.float64)) if classes == 2 else (Softmax(classes), numbers)
+
+
 def weighted_quantile(y: Array, weights: Array, level: float) -> float:
     """The least y with at least this share of the weight at or below it."""
     order = np.argsort(y, kind="stable")

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer.data.rows import Array
-from mercer.errors import MercerError
+from mercer.errors import InputError, MercerError
 from mercer.kernels.tiles import blocks
 from mercer.solvers.lapack import mirror, potrf, potri, solve_columns
 from mercer.solvers.losses import Loss, Softmax
@@ -158,10 +158,7 @@ def factorize(K: Array, root: Array, alpha: float) -> Array:
     B = root[:, None] * K * root
     B.flat[:: len(B) + 1] += alpha
     if not potrf(B):
-        B = root[:, None] * K * root
-        B.flat[:: len(B) + 1] += alpha + 1e-12 * float(np.abs(np.diagonal(B)).max(initial=0.0))
-        if not potrf(B):
-            raise MercerError("The system of this alpha is singular to rounding; use a larger alpha.")
+        raise InputError(f"alpha = {alpha:.3g} is lost in rounding beside the kernel matrix. Use a larger alpha.")
     return B
 
 
@@ -212,8 +209,11 @@ class Task:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(self.weights @ self.loss.rows(self.y, f) + 0.5 * alpha * np.sum(a * Ka))
 
-    def minimize(self, alpha: float, start: Array | None = None) -> Optimum:
-        """Newton's method with a line search, from the best constant or, if they are better, values f (n, outputs)."""
+    def minimize(self, alpha: float, start: Array | None = None, enough: float = _ENOUGH) -> Optimum:
+        """Newton's method with a line search, from the best constant or, if they are better, values f (n, outputs).
+
+        `enough`: the decrease of the objective, over its size, that is the last one.
+        """
         a, Ka, b, value = self._start(alpha, start)
         f, steps, done = Ka + b, 0, False
         while steps < _STEPS and not done:
@@ -224,12 +224,12 @@ class Task:
             for _ in range(_HALVES):
                 trial = a + size * da, Ka + size * Kda, b + size * db
                 new = self.objective(trial[1] + trial[2], trial[0], trial[1], alpha)
-                if new <= value - 1e-4 * size * gain or gain <= _ENOUGH * max(abs(value), 1e-300):
+                if new <= value - 1e-4 * size * gain or gain <= enough * max(abs(value), 1e-300):
                     break
                 size /= 2
             else:
                 break  # no decrease that rounding would show
-            done = gain <= _ENOUGH * max(abs(value), 1e-300)
+            done = gain <= enough * max(abs(value), 1e-300)
             if not done or new <= value:
                 (a, Ka, b), value = trial, new
                 f = Ka + b

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.selection.removals import label_numbers
+from mercer.solvers.losses import Loss
 
 
 def convex_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Array:
@@ -88,3 +90,34 @@ def log_loss_weights(held_out: Array, Y: Array, rows: Array | None = None) -> Ar
     v = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x[:count]
     total = float(v.sum())
     return np.asarray(v / total) if total > 0 else np.full(count, 1.0 / count)
+
+
+def loss_weights(
+    read: Callable[[Array], tuple[Loss, Array]], held_out: Array, Y: Array, rows: Array | None = None
+) -> Array:
+    """Non-negative weights of sum one for which the weighted values have the least mean loss.
+
+    Parameters
+    ----------
+    read : callable
+        The loss and its targets, from targets Y.
+    held_out : ndarray of shape (members, n, outputs)
+        Values of the members.
+    Y : ndarray of shape (n, t)
+        Targets.
+    rows : ndarray of shape (n,), default=None
+        Sample weights.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import softmax
+
+    loss, y = read(Y)
+    each = np.full(len(y), 1.0 / len(y)) if rows is None else rows / rows.sum()
+
+    def mean_loss(u: Array) -> tuple[float, Array]:
+        shares = softmax(u)
+        values = np.tensordot(shares, held_out, axes=1)
+        gradient = np.tensordot(held_out, each[:, None] * loss.slope(y, values), axes=2)
+        return float(each @ loss.rows(y, values)), shares * (gradient - shares @ gradient)
+
+    return np.asarray(softmax(minimize(mean_loss, np.zeros(len(held_out)), jac=True, method="L-BFGS-B").x))
