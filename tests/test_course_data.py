@@ -80,7 +80,7 @@ def changed(**arrays):
         (changed(X=np.ones((20, 23, 3))), "X of 'qm7.mat' must be molecules x atoms x atoms; got shape (20, 23, 3)."),
         (
             changed(X=np.arange(20 * ATOMS**2).reshape(20, ATOMS, ATOMS)),
-            "X of 'qm7.mat' must be symmetric matrices; got a matrix that is not, number 0.",
+            "X of 'qm7.mat' must be symmetric matrices; got an asymmetric matrix (number 0).",
         ),
         (
             changed(T=np.ones((1, 19))),

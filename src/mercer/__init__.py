@@ -1,4 +1,4 @@
-"""Kernel ridge regression with exact cross-validation, including nested, for about the price of one fit per candidate.
+"""Kernel ridge regression with exact cross-validation and nested cross-validation, in about the time of one fit each.
 
 The names below are loaded when they are first used, so that importing mercer costs next to nothing.
 

@@ -152,7 +152,7 @@ def load_qm7(path: str | os.PathLike[str]) -> Qm7:
         raise InputError(sentence(f"X of {file.name!r}", "molecules x atoms x atoms", f"shape {X.shape}", _PUBLISHED))
     lopsided = ~np.isclose(X, X.transpose(0, 2, 1), rtol=1e-4).all(axis=(1, 2))
     if lopsided.any():
-        got = f"a matrix that is not, number {int(lopsided.argmax())}"
+        got = f"an asymmetric matrix (number {int(lopsided.argmax())})"
         raise InputError(sentence(f"X of {file.name!r}", "symmetric matrices", got, _PUBLISHED))
     if T.shape != (1, len(X)):
         must_be = f"one energy for each molecule, of shape {(1, len(X))}"

@@ -173,8 +173,8 @@ def test_what_is_unlike_training_is_warned_of(run, houses_model):
     strange = "size,heating,sold,town\n900,coal,2020-02-01,A\n100,gas,,B\n"
     result = run("predict", "model.mercer", "-", given=strange)
     assert result.stderr == (
-        "Warning: column 'size': 1 of 2 values outside the training range.\nWarning: column 'heating': 1 of 2 values in "
-        "categories not seen in training ('coal').\nWarning: column 'sold': 1 of 2 values missing (never missing in "
+        "Warning: column 'size': 1 of 2 values outside the training range.\nWarning: column 'heating': 1 of 2 values "
+        "in categories not seen in training ('coal').\nWarning: column 'sold': 1 of 2 values missing (never missing in "
         "training).\nPredictions for such rows are extrapolations.\n"
     )
     assert len(result.stdout.splitlines()) == 3

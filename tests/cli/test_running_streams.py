@@ -149,8 +149,8 @@ def test_ctrl_c_says_what_was_written(run, folder, monkeypatch):
     assert said == "mercer: Stopped; nothing was written.\n"
     said = run(*given, "--checkpoint", "kept", code=1).stderr
     assert said == (
-        "mercer: Stopped; written: the checkpoint kept; not written: the model model.mercer, the report r.html. The "
-        "same command goes on from the checkpoint.\n"
+        "mercer: Stopped; written: the checkpoint kept; not written: the model model.mercer, the report r.html. Run "
+        "the same command again to continue from the checkpoint.\n"
     )
 
 

@@ -82,7 +82,7 @@ def test_what_needs_one_system_of_all_rows_is_refused(in_cells):
         with pytest.raises(InputError) as refused:
             model.predict_interval(X, method=method)
         assert tells(str(refused.value), "method of AutoRegressor.predict_interval", "'residuals'", method)
-    with pytest.raises(InputError, match="400 rows in cells"):
+    with pytest.raises(InputError, match="400 rows into cells"):
         marginal_effects(model)
 
 

@@ -25,7 +25,7 @@ def test_a_budget_that_cannot_be_kept_is_refused_at_once(make):
     X = np.random.default_rng(0).normal(size=(6000, 2))
     y = (X[:, 0] > 0).astype(int)
 
-    said = f"{make.__name__} may need .* for 6000 rows beside tuning, more than the time budget. Use a larger"
+    said = f"{make.__name__} may need .* for 6000 rows in addition to tuning, more than the time budget. Use a larger"
     with pytest.raises(InputError, match=said):
         make(time_budget=0.1).fit(X, y)
 

@@ -395,5 +395,5 @@ def test_tuned_kernels_without_an_intercept_reach_targets_far_from_zero(offset):
 
 @pytest.mark.parametrize("family", [NystroemRidgeCV, NystroemRidgeClassifierCV, LocalRidgeCV])
 def test_tuned_stands_by_itself(family):
-    with pytest.raises(InputError, match='"tuned" by itself'):
+    with pytest.raises(InputError, match='either "tuned" alone'):
         family(["tuned", Gaussian(1.0)]).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

@@ -75,10 +75,10 @@ def test_a_gram_matrix_loses_rows_and_columns():
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (20, "rows of without must be between 0 and 19; got 20"),
-        (0.5, "rows of without must be row numbers"),
-        ([], "rows of without must be row numbers"),
-        (np.arange(20), "without cannot leave out all 20 rows"),
+        (20, "rows of without() must be between 0 and 19; got 20"),
+        (0.5, "rows of without() must be row numbers"),
+        ([], "rows of without() must be row numbers"),
+        (np.arange(20), "without() cannot leave out all 20 rows"),
     ],
 )
 def test_rows_that_are_refused(rows, said):

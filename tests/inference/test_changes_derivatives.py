@@ -110,7 +110,9 @@ def test_numbers_of_columns_are_those_of_the_table():
     table = pd.DataFrame({"t": pd.date_range("2020", periods=60), "a": X[:, 0], "b": X[:, 1]})
     model = fitted(AutoRegressor(), table, Y)
     assert marginal_effects(model, columns=[1]).names == [column_effect(model, table, Y, 1).column] == ["a"]
-    with pytest.raises(InputError, match="Column 't' has no effect: it is left out, or holds dates"):
+    with pytest.raises(
+        InputError, match="Column 't' has no marginal effect: the model does not use it, or it holds dates"
+    ):
         marginal_effects(model, columns=["t"])
 
 

@@ -75,7 +75,7 @@ def test_what_is_refused(given):
 
 
 def test_scores_of_different_kinds_are_refused():
-    with pytest.raises(InputError, match="The models of compare must be of one scoring"):
+    with pytest.raises(InputError, match="The models of compare must be fitted with the same scoring"):
         compare([SEARCH, KernelRidgeCV(SEARCH.kernels, SEARCH.alphas, scoring="r2", cv=5)], X, Y, cv=5)
 
 

@@ -181,8 +181,8 @@ def test_frames_lists_and_sparse_matrices_are_matrices():
         (
             distance,
             (
-                "K must be a square matrix of real numbers; got function. Of a kernel, use its matrix, kernel(X); "
-                "wrap a function f(X, Z) as mercer.kernels.Custom(function)."
+                "K must be a square matrix of real numbers; got function. Pass the matrix of a kernel, "
+                "kernel(X), or of a function f(X, Z), mercer.kernels.Custom(f)(X)."
             ),
         ),
         (

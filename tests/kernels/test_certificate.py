@@ -130,7 +130,7 @@ def test_a_certificate_prints_as_an_indented_argument():
         "  unknown: Gaussian(width=2.0) + SquaredDistance()",
         "    because the rule needs Mercer kernels, and not every part is known to be one",
         "    valid: Gaussian(width=2.0)",
-        "      because it is f(x) f(z) exp(x'z) for scaled rows, and the power series of exp has positive coefficients",
+        f"      because {Gaussian.because}",
         "    not valid: SquaredDistance()",
         f"      because {SquaredDistance.because}",
         "      witness: the rows [0] and [1] with v = (0.7071, -0.7071): v'Kv = -1",

@@ -129,13 +129,13 @@ def test_questions_that_are_refused(change, said):
 
 def test_other_questions_that_are_refused():
     for row in (-1, 30, "4", True, None):
-        with pytest.raises(InputError, match="row must be a point between 0 and 29"):
+        with pytest.raises(InputError, match="row must be the number of a point, from 0 to 29"):
             answer("without", question(row=row))
     with pytest.raises(InputError, match="draws must be at most 50"):
         answer("draws", question(draws=[]))
     with pytest.raises(InputError, match="This kernel has no width"):
         answer("surface", question() | {"kernel": "Linear()"})
-    with pytest.raises(InputError, match="A question must be an object"):
+    with pytest.raises(InputError, match="The request must be an object"):
         answer("fit", [1])
     with pytest.raises(KeyError):
         answer("other", {})

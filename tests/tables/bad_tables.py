@@ -74,7 +74,7 @@ def _same(cell, value, column, decimal, grouped):
 
 
 def slow_number(cell, decimal, grouped, around):
-    """The number that a cell is, with its sign before the currency or the number itself; None if it is none."""
+    """The number that a cell is, with its sign before the currency or the number itself; None if it is not one."""
     minus = cell.startswith("-")
     bare = cell.removeprefix("-" if minus else "+").strip()
     bare = bare.removeprefix(around.before).removesuffix(around.after).strip()

@@ -118,7 +118,7 @@ def test_durations_are_numbers_of_days():
     ("cells", "words"),
     [
         ([f"{1 + i % 28}.{1 + i % 12}.{20 + i // 28}" for i in range(40)], "looks like dates"),
-        ([f"{i}.5" if i % 3 else f"about {i}" for i in range(40)], "looks like numbers"),
+        ([f"{i}.5" if i % 3 else f"about {i}" for i in range(40)], "look like numbers"),
         (list(range(1, 41)), "counts the rows"),
     ],
 )

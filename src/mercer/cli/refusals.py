@@ -178,7 +178,7 @@ def _stopped(paths: dict[str, str], written: set[str]) -> str:
         return "Stopped; nothing was written."
     done, open_ = ([f"{what} {path}" for what, path in paths.items() if (what in written) == is_] for is_ in (1, 0))
     said = f"Stopped; written: {', '.join(done)}" + (f"; not written: {', '.join(open_)}." if open_ else ".")
-    again = " The same command goes on from the checkpoint."
+    again = " Run the same command again to continue from the checkpoint."
     return said + (again if "the checkpoint" in written and open_ else "")
 
 

@@ -454,7 +454,7 @@ def run_lab(table: str | None, port: int, *, browser: bool, folder: str | None) 
 
     if folder is not None:
         if table is not None:
-            raise InputError("The page for a web site has no table of yours. Remove TABLE or --export.")
+            raise InputError("The page that --export writes cannot contain your own table. Remove TABLE or --export.")
         written = write_static(Path(folder))
         say(f"Wrote {', '.join(written)} to {folder}. Open index.html in a browser, or publish the folder.")
         return

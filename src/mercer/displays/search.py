@@ -77,7 +77,9 @@ class SearchDisplay(Display):
         check_is_fitted(search, "table_")
         found = search.table_
         if not hasattr(found, "mean"):
-            raise InputError("SearchDisplay needs all scores of a search; model files do not hold them. Fit it again.")
+            raise InputError(
+                "SearchDisplay needs all scores of a search, which model files do not hold. Fit the search again."
+            )
         mean, error = found.mean.mean(axis=2), found.standard_error(search.folds_).mean(axis=2)
         best = np.unravel_index(np.nanargmax(mean), mean.shape)
         close = mean >= mean[best] - np.nan_to_num(error[best])

@@ -319,7 +319,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         confidence, method = check_confidence(confidence), check_auto_method(method)
         Z = self._rows(X)
         if self.in_cells and method != "residuals":
-            must_be, got = "'residuals' for members in cells, beyond 5000 rows", repr(method)
+            must_be, got = "'residuals' for a model of more than 5000 rows", repr(method)
             raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
         if method != "residuals":
             refuse_extra(self, f"method={method!r} of predict_interval")

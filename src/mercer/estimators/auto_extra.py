@@ -159,8 +159,8 @@ def _in_words(what: str, estimator: Any) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise InputError(
-            f"{what}: {reason} It gets the table as it is given; for columns that it does not take, use "
-            f"make_pipeline(TableEncoder(), {_name(estimator)}(...))."
+            f"{what}: {reason} Estimators in extra receive the table unchanged; for columns that it does not support, "
+            f"use make_pipeline(TableEncoder(), {_name(estimator)}(...))."
         ) from error
 
 

@@ -47,7 +47,7 @@ def is_tuned(estimator: Any) -> bool:
     """Whether the kernels of a search are tuned on a sample of rows; "tuned" beside other kernels is an error."""
     named = [kernel for kernel in listed_kernels(estimator.kernels) if isinstance(kernel, str) and kernel == "tuned"]
     if named and not isinstance(estimator.kernels, str):
-        must_be = '"tuned" by itself, or kernels'
+        must_be = 'either "tuned" alone or kernels'
         raise InputError(sentence(f"kernels of {type(estimator).__name__}", must_be, repr(estimator.kernels)[:60]))
     return bool(named)
 

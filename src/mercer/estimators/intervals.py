@@ -311,7 +311,7 @@ def _refuse_uncovered(fitted: FittedRidge) -> None:
     if (fitted.alphas <= 0).any():
         raise InputError(sentence("alpha for full conformal sets", "above 0", fitted.alphas.min(), WAY_OUT))
     if fitted.kernel.verdict()[0] is False:
-        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is none. {WAY_OUT}")
+        raise InputError(f"Full conformal sets need a Mercer kernel; {fitted.kernel!r} is not one. {WAY_OUT}")
 
 
 def _refuse_search(search: Any, fitted: FittedRidge) -> None:

@@ -272,7 +272,7 @@ def _encoded_blocks(estimator: Any, X: Any, encoder: TableEncoder) -> Iterator[A
         yield from encode_new(str(table_path(os.fspath(X))), encoder)
         return
     if not isinstance(X, Mapping) and is_stream(X):
-        what, must_be = f"X of {type(estimator).__name__}", "a path, a DataFrame or a dict of columns, as it was fitted"
+        what, must_be = f"X of {type(estimator).__name__}", "a path, a DataFrame or a dict of columns, as in fit,"
         raise InputError(sentence(what, f"{must_be} to a file of mixed columns", type(X).__name__))
     yield encoder.transform(columns_for(encoder, X))
 

@@ -138,7 +138,7 @@ def _bound(model: Any, method: str, X: Any = None) -> tuple[Any, Any]:
     else:
         last, rows = model, X
     if not hasattr(last, method):
-        raise InputError(sentence(f"The model of {method}", f"one with the method {method}", type(last).__name__))
+        raise InputError(sentence(f"The model of {method}", f"one that has a method {method}", type(last).__name__))
     return getattr(last, method), rows
 
 

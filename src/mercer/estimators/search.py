@@ -179,7 +179,7 @@ class KernelRidgeCV(IntervalsMixin, MultiOutputMixin, RegressorMixin, SearchCore
 
     def _again(self, X: Any, Y: Array, weights: Array | None) -> Self:
         if "group" in self.folds_.label.lower():
-            raise InputError("without and with_rows do not support groups. Fit the search again with its groups.")
+            raise InputError("without() and with_rows() do not support groups. Fit the search again with its groups.")
         y = self.best_estimator_.as_given(Y)
         found: Self = clone(self).fit(like_training(self, X), y, sample_weight=weights)
         ladders = [

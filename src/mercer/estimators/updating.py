@@ -158,13 +158,13 @@ def check_numbers(rows: Any, n: int) -> Array:
     if found.dtype == bool and found.shape == (n,):
         found = np.flatnonzero(found)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise InputError(sentence("rows of without", "row numbers, or True and False for every row", repr(rows)))
+        raise InputError(sentence("rows of without()", "row numbers, or True and False for every row", repr(rows)))
     found = np.where(found < 0, found + n, found)
     if found.min() < 0 or found.max() >= n:
-        raise InputError(sentence("rows of without", f"between 0 and {n - 1}", repr(rows)))
+        raise InputError(sentence("rows of without()", f"between 0 and {n - 1}", repr(rows)))
     found = np.unique(found)
     if len(found) == n:
-        raise InputError(f"without cannot leave out all {n} rows.")
+        raise InputError(f"without() cannot leave out all {n} rows.")
     return found
 
 
@@ -177,7 +177,7 @@ def remove_rows(model: Model, rows: Any) -> Model:
     kept = np.setdiff1d(np.arange(n), numbers)
     places = np.flatnonzero(np.isin(fitted.numbers, numbers))
     if len(places) == len(fitted.numbers):
-        raise InputError("without cannot leave out all rows of positive weight.")
+        raise InputError("without() cannot leave out all rows of positive weight.")
     weights = None if fitted.weights is None else fitted.weights[kept]
     rest = replace(fitted, X=fitted.rows(kept).values, weights=weights, targets=fitted.targets[kept])
     if fitted.route.singular or (fitted.alphas <= 0).any():

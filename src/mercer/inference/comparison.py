@@ -137,7 +137,7 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
     if len(splits) < 2:
         raise InputError(sentence("cv of compare", "at least two splits", len(splits)))
     if nested and not (folds.partition and min(map(len, folds.repeats)) > 2):
-        must_be = "at least 3 disjoint folds that cover every row, because searches choose on the other folds"
+        must_be = "at least 3 disjoint folds that cover every row, because searches select by the other folds"
         raise InputError(sentence("cv of compare", must_be, folds.label, "Use cv=3 or more."))
     results = []
     for each in named.values():
@@ -145,11 +145,13 @@ def compare(models: Any, X: Any, y: Any, *, cv: Any = 10, repeats: int = 1, rand
         results.append(judge(each, X, y, cv=cv, repeats=repeats, random_state=seed))
     scorings = {result.scoring for result in results}
     if len(scorings) > 1:
-        raise InputError(sentence("The models of compare", "of one scoring", ", ".join(sorted(scorings))))
+        raise InputError(sentence("The models of compare", "fitted with the same scoring", ", ".join(sorted(scorings))))
     scores = np.array([np.ravel(result.scores) for result in results])
     count = scores.shape[1]
     if count < 2:
-        raise InputError("compare needs a score for every fold; this scoring has one for all of them. Use cv=5.")
+        raise InputError(
+            "compare needs a score for every fold; this scoring gives one score for all folds together. Use cv=5."
+        )
     by_name = dict(zip(named, scores, strict=True))
     pairs = list(itertools.combinations(named, 2))
     differences = np.array([by_name[first] - by_name[second] for first, second in pairs])

@@ -358,7 +358,9 @@ def _wanted(found: WeightedSum, columns: Any) -> list[Change]:
         raise InputError("columns of marginal_effects must name at least one column.")
     known = {change.column for change in found.changes}
     if lacking := [name for name in chosen if name not in known]:
-        raise InputError(f"Column {lacking[0]!r} has no effect: it is left out, or holds dates or texts.")
+        raise InputError(
+            f"Column {lacking[0]!r} has no marginal effect: the model does not use it, or it holds dates or texts."
+        )
     return [change for name in chosen for change in found.changes if change.column == name]
 
 

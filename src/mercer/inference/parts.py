@@ -131,7 +131,7 @@ def as_sum(model: Any, X: Any, of: str) -> WeightedSum:
     first = fitted[0]
     Z, n = np.asarray(first.X, dtype=np.float64), len(first.targets)
     if n < 2:
-        raise InputError(sentence("The model of marginal_effects", "of at least 2 rows", n))
+        raise InputError(sentence("The model of marginal_effects", "fitted to at least 2 rows", n))
     promise(8 * n * n * (2 + 2 * len(fitted)), f"marginal_effects of {n} rows", "Use fewer rows.")
     own, columns = X is None, []
     if transformers is not None and encoder is None:
@@ -169,8 +169,8 @@ def parts_of(model: Any) -> tuple[list[float], list[FittedRidge], tuple[float, f
         if model.in_cells:
             n = len(model.models_[0].X_fit_)
             raise InputError(
-                f"Effects and influence need one system of all rows; this model has {n} rows in cells. Fit at most "
-                "5000 rows."
+                f"Effects and influence need one system of all rows; this model divides its {n} rows into cells. "
+                "Fit at most 5000 rows."
             )
         weights = [float(member.weight) for member in model.members_]
         return weights, [each.fitted_ for each in model.models_], (float(start), float(scale))

@@ -294,7 +294,9 @@ def check_search(given: Any, X: Any, scoring: Any = None) -> Any:
                 f"Use {name}=False."
             )
     if getattr(found, "class_weight", None) is not None:
-        raise InputError("permutation_test does not support class_weight: weights would follow the labels. Remove it.")
+        raise InputError(
+            "permutation_test does not support class_weight: weights would change with the labels. Remove it."
+        )
     if found.rule != "best":
         must_be = "'best': the score of a permutation is that of its best candidate"
         raise InputError(sentence("rule of permutation_test", must_be, repr(found.rule)))

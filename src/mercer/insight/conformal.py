@@ -258,8 +258,8 @@ def conformal_sets(
             sets.append(ends + centre + 2 * EPS * (np.abs(ends) + abs(centre)) * np.array([-1.0, 1.0]))
     if worst > _WORTH_A_WORD:
         warn(
-            f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct; they "
-            "are rounded outwards. Use a larger alpha, or scale the columns of X.",
+            f"About {abs(math.log10(min(worst, 1.0))):.0f} digits of the ends of full conformal sets are correct; the "
+            "ends are rounded outwards. Use a larger alpha, or scale the columns of X.",
             IllConditionedWarning,
         )
     return sets

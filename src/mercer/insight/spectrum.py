@@ -41,7 +41,7 @@ def as_matrix(K: Any) -> tuple[Array, float]:
     except (TypeError, ValueError, OverflowError):
         kind, table = np.dtype(object), None
     if table is None:
-        way_out = "Of a kernel, use its matrix, kernel(X); wrap a function f(X, Z) as mercer.kernels.Custom(function)."
+        way_out = "Pass the matrix of a kernel, kernel(X), or of a function f(X, Z), mercer.kernels.Custom(f)(X)."
         got = f"{type(K).__name__}" if kind.kind == "O" else f"values of type {kind}"
         raise InputError(sentence("K", "a square matrix of real numbers", got, way_out if callable(K) else ""))
     if table.ndim != 2 or not table.size:

@@ -344,7 +344,7 @@ class Kernel(Value):
         valid: Gaussian(width=1.0) + 2.0 * Linear()
           because a sum of Mercer kernels is a Mercer kernel (its feature map: both feature maps, concatenated)
           valid: Gaussian(width=1.0)
-            because it is f(x) f(z) exp(x'z) for scaled rows, and the power series of exp has positive coefficients
+            because with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients
           valid: 2.0 * Linear()
             because a non-negative multiple of a Mercer kernel is a Mercer kernel (its feature map: multiplied by ...
             valid: Linear()

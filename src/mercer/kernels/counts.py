@@ -231,8 +231,8 @@ class Jaccard(Counts):
     """
 
     because: ClassVar[str] = (
-        "the size of the intersection is a scalar product, and 1 / (size of the union) is a power series with positive "
-        "coefficients in the number of elements that are in neither set"
+        "the size of the intersection is a scalar product, and 1 / (size of the union) is a power series in the number "
+        "of elements outside both sets, with positive coefficients"
     )
     finite: ClassVar[bool] = False
 

@@ -225,7 +225,9 @@ class Gaussian(Exponential):
     """
 
     mercer: ClassVar[bool | None] = True
-    because: ClassVar[str] = "it is f(x) f(z) exp(x'z) for scaled rows, and the power series of exp has positive coefficients"
+    because: ClassVar[str] = (
+        "with rows divided by the width it is f(x) f(z) exp(x'z); the series of exp has positive coefficients"
+    )
 
     per_dimension: bool = False
 

@@ -49,8 +49,8 @@ class Subsequence(ObjectKernel):
     """
 
     because: ClassVar[str] = (
-        "it is a scalar product of explicit features: for each sequence of letters, the sum over its occurrences of "
-        "decay^(length of the text it spans)"
+        "it is a scalar product of explicit features: for each sequence of letters, the sum of decay^(length of the "
+        "spanned text) over all its occurrences"
     )
 
     length: int = 3

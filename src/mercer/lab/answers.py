@@ -110,7 +110,7 @@ def without(asked: Any) -> dict[str, Any]:
     question, row = read_question(asked), asked.get("row")
     n = len(question.points.y)
     if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
-        raise InputError(f"row must be a point between 0 and {n - 1}.")
+        raise InputError(f"row must be the number of a point, from 0 to {n - 1}.")
     return {"curve": _ridge(question).without(row).predict(question.at) if len(question.at) else []}
 
 
@@ -135,7 +135,7 @@ def surface(asked: Any) -> dict[str, Any]:
     question = read_question(asked)
     kernels = around(question.kernel)
     if len(kernels) == 1:
-        raise InputError("This kernel has no width, so there is no surface.")
+        raise InputError("This kernel has no width, so there is no surface of errors.")
     return {"factors": WIDTHS, "alphas": ALPHAS, "errors": _errors(question, kernels)}
 
 

@@ -55,7 +55,7 @@ def report_page(_question: Question, job: Job | None, folder: Path | None) -> by
         raise InputError("There is no report before a search is done. Run the search first.")
     points = job.question.points
     if points.words:
-        raise InputError("Reports are about tables of numbers, not about words.")
+        raise InputError("A report needs rows of numbers; these points are words.")
     X, search, nested = np.asarray(points.X), job.search, job.nested
     return _through_file(folder, lambda path: write_report(search, X, points.y, path, evaluation=nested, target="y"))
 

@@ -60,7 +60,7 @@ class Question:
 def read_question(asked: Any) -> Question:
     """The question, or an `InputError` in a sentence."""
     if not isinstance(asked, Mapping):
-        raise InputError(sentence("A question", "an object with points, kernel and alpha", type(asked).__name__))
+        raise InputError(sentence("The request", "an object with points, kernel and alpha", type(asked).__name__))
     points = read_points(asked.get("points"))
     alpha = _number(asked.get("alpha", 1.0), "alpha")
     if not 0 < alpha <= 1e12:

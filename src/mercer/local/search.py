@@ -269,5 +269,5 @@ class LocalPlan(Shown):
     def __str__(self) -> str:
         return (
             f"{self.rows} rows in {self.cells} cells, systems of {self.system_rows} rows: roughly "
-            f"{duration(self.seconds)} beside tuning, {readable(self.bytes)} of memory."
+            f"{duration(self.seconds)} in addition to tuning, {readable(self.bytes)} of memory."
         )

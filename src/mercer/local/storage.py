@@ -102,7 +102,10 @@ def check_folder(path: Any, mark: str, what: str = "folder") -> Path:
         if not held:
             write_whole(stamp, [mark.encode("ascii")], what)
         if not stamp.exists() or stamp.read_bytes() != mark.encode("ascii"):
-            must_be, got = "empty, or that of a fit of the same table with the same settings", f"{held[0]!r} in it"
+            must_be, got = (
+                "empty, or belong to an earlier fit of the same table with the same settings",
+                f"{held[0]!r} in it",
+            )
             raise InputError(sentence(f"The {what} {str(folder)!r}", must_be, got, f"Use another {what}."))
     except OSError as problem:
         raise InputError(f"The {what} {str(folder)!r} cannot be used: {problem.strerror or problem}.") from None
@@ -216,7 +219,7 @@ def _sort_leaf(table: Array, source: Source, scale: Array, levels: int, file: An
     """Split the rows of a leaf by rank into 2^levels cores, and write them in the order of these."""
     width = source.width
     if len(table) < 2**levels:
-        must_be, got = "spread enough to be split into cells by value", "too many equal values"
+        must_be, got = "different enough to be split into cells by value", "too many equal values"
         raise InputError(sentence(f"The columns of {source.what}", must_be, got, "Fit the table in memory."))
     points = table[:, :width] * scale
     cores, columns, thresholds = split(points, levels)

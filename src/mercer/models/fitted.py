@@ -151,7 +151,7 @@ def _search(model: Any, winner: type) -> None:
     need(type(model.best_estimator_) is winner, f"best_estimator_ must be a {winner.__name__}")
     best, held = model.best_estimator_, vars(model)
     for name in ("n_features_in_", "feature_names_in_"):
-        need(_same(held.get(name), vars(best).get(name)), f"{name} must equal that of best_estimator_")
+        need(_same(held.get(name), vars(best).get(name)), f"{name} must equal best_estimator_.{name}")
     need(is_kernel(model.best_kernel_), "best_kernel_ must be a kernel")
     need(
         is_positive(model.alpha_) or is_finite_array(model.alpha_, best.fitted_.dual.shape[1]), "alpha_ must be finite"
@@ -232,7 +232,7 @@ def _auto_regressor(model: AutoRegressor) -> None:
     by_fold = vars(model).get("fold_errors_")
     need(by_fold is None or is_finite_array(by_fold, None, t), "the errors of folds must be finite")
     factor = vars(model).get("log_factor_")
-    need((factor is None or _positive(factor, several)), "the factor of exponentials must be finite")
+    need((factor is None or _positive(factor, several)), "log_factor_ must be finite and not negative")
 
 
 def _positive(value: Any, shape: tuple[int, ...]) -> bool:

@@ -66,7 +66,7 @@ def _search(model: Any, winner: type) -> None:
     for name in ("n_features_in_", "feature_names_in_"):
         mine, other = vars(model).get(name), vars(model.best_estimator_).get(name)
         need(
-            mine is None if other is None else np.array_equal(mine, other), f"{name} must equal that of best_estimator_"
+            mine is None if other is None else np.array_equal(mine, other), f"{name} must equal best_estimator_.{name}"
         )
     need(
         is_kernel(model.best_kernel_) and is_positive(model.alpha_), "best_kernel_ must be a kernel and alpha_ a number"

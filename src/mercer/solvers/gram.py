@@ -296,7 +296,7 @@ def nearest_rows(kernel: Kernel, x: Rows, z: Rows, diagonal: Array, count: int) 
     if undecided.any():
         warn(
             f"For {int(undecided.sum())} of {len(x)} rows, {kernel!r} underflows to 0 for some of the nearest "
-            "neighbours, so these cannot be ranked; those that come first in the training rows were used. Use a "
+            "neighbours, so these neighbours cannot be ranked; the first of them in the training rows were used. Use a "
             "larger width.",
             MercerWarning,
         )

@@ -145,7 +145,9 @@ def _learn_texts(column: Column, cells: Cells) -> Column:
     if parts is None:
         return replace(column, why=f"{column.why}; no {several} tell rows apart")
     count = len(parts.known)
-    return replace(column, parts=parts, why=f"{column.why}; {count} {one if count == 1 else several} in two rows or more")
+    return replace(
+        column, parts=parts, why=f"{column.why}; {count} {one if count == 1 else several} in two rows or more"
+    )
 
 
 def _number_scale(values: Array) -> Scale:

@@ -403,8 +403,8 @@ def warn_of_left_out(column: Any, cells: Cells) -> None:
     elif looks_like_dates(cells.levels):
         what, hint = "it looks like dates in a format that is not known", "Set $date_format, or use $as_text."
     elif 2 * sum(map(_looks_like_a_number, cells.levels)) > len(cells.levels):
-        what = "most of it looks like numbers"
-        hint = "If it is a number, correct the other values; to keep it as it is, use $as_text."
+        what = "most of its values look like numbers"
+        hint = "If the column is numeric, correct the other values; to keep it as text, use $as_text."
     else:
         return
     warning = LeftOutWarning(f"Column {column.name!r} was left out: {what}.", hint=hint, column=column.name)

@@ -150,7 +150,7 @@ def _group_blocks(
     reading = f"Reading the texts of a row group of {what}"
     sizes = [chunk.total_uncompressed_size for chunk in chunks.values()]
     if sizes and max(sizes) > _LARGEST:
-        must_be = f"less than {readable(_LARGEST)} of texts in each column"
+        must_be = f"one with less than {readable(_LARGEST)} of text in each column"
         raise InputError(sentence(f"A row group of {what}", must_be, readable(max(sizes)), _SMALLER))
     promise(_PER_BYTE * sum(sizes), reading, _SMALLER)
     texts = [name for name in names if name in chunks]

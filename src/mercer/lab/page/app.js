@@ -228,7 +228,7 @@ class App {
     const box = document.querySelector("#panel-surface .plot");
     const tree = this.play.tree();
     if (tree && !hasWidth(tree)) {
-      box.textContent = "This kernel has no width, so there is no surface.";
+      box.textContent = "This kernel has no width, so there is no surface of errors.";
       return;
     }
     try {

@@ -175,7 +175,7 @@ const pause = () => new Promise((done) => { setTimeout(done, 0); });
 
 async function surface(question) {
   const node = kernelOf(question);
-  if (!hasWidth(node)) throw new Error("This kernel has no width, so there is no surface.");
+  if (!hasWidth(node)) throw new Error("This kernel has no width, so there is no surface of errors.");
   const errors = [];
   for (const by of WIDTHS) {
     errors.push(errorsOf(wider(node, by), question));
