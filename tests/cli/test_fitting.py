@@ -260,17 +260,17 @@ def test_the_logarithm_of_a_positive_target_is_offered_where_predictions_are_neg
     y = np.exp(1.2 * X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=300))
     lines = [f"{a:.3f},{b:.3f},{price:.3f}" for (a, b), price in zip(X, y, strict=True)]
     (folder / "prices.csv").write_text("a,b,price\n" + "\n".join(lines) + "\n")
-    said = run("fit", "prices.csv", "--target", "price").stderr
-    assert "held-out predictions are negative, but every target is positive. --log-target fits the logarithm" in said
-    result = run("fit", "prices.csv", "--target", "price", "--log-target")
-    assert "AutoRegressor (the default; with --log-target)" in result.stdout
+    said = run("fit", "prices.csv", "--target", "price", "--loss", "squared").stderr
+    assert "held-out predictions are negative, but every target is positive. --loss log fits the logarithm" in said
+    result = run("fit", "prices.csv", "--target", "price", "--loss", "log")
+    assert "AutoRegressor (the default; with --loss log)" in result.stdout
     assert "negative" not in result.stderr
     predicted = table_of(run("predict", "model.mercer", "prices.csv", "--interval", "0.9").stdout)
     assert min(float(each) for name in ("prediction", "lower") for each in predicted[name]) > 0
-    refused = run("fit", "prices.csv", "--target", "price", "--log-target", "--kernel", "gaussian", code=2).stderr
-    assert "--log-target is not supported for KernelRidgeCV" in refused
-    refused = run("explain", "prices.csv", "--target", "a", "--log-target", code=2).stderr
-    assert "The target must be positive numbers for --log-target; got -" in refused
+    refused = run("fit", "prices.csv", "--target", "price", "--loss", "log", "--kernel", "gaussian", code=2).stderr
+    assert "--loss is not supported for KernelRidgeCV" in refused
+    refused = run("explain", "prices.csv", "--target", "a", "--loss", "log", code=2).stderr
+    assert "The target must be positive with loss='log'; got -" in refused
 
 
 def test_copies_of_rows_are_told_by_every_model(run, folder):
@@ -305,6 +305,6 @@ def test_a_skewed_target_is_tried_with_its_logarithm_after_the_fit(run, folder, 
     lines = [",".join(f"{cell:.4f}" for cell in row) for row in np.column_stack([x, y])]
     (folder / "skewed.csv").write_text("\n".join(["a,b,c,y", *lines]))
     said = run("fit", "skewed.csv", "--target", "y").stdout
-    assert tells(said, "Out-of-sample error", "Hint: the target is positive and skewed. --log-target", "Written to")
-    assert "--log-target, which" not in run("fit", "skewed.csv", "--target", "y", "--log-target").stdout
-    assert "--log-target" not in run("fit", "skewed.csv", "--target", "y", *FAST).stdout
+    assert tells(said, "Out-of-sample error", "Hint: the target is positive and skewed. --loss log", "Written to")
+    assert "--loss log, which" not in run("fit", "skewed.csv", "--target", "y", "--loss", "log").stdout
+    assert "--loss log" not in run("fit", "skewed.csv", "--target", "y", *FAST).stdout

@@ -168,7 +168,7 @@ def test_the_logarithm_of_a_skewed_target_is_hinted_at_where_it_lowers_the_error
     plainly, by_log = errors_with_logarithm(skewed)
     assert by_log < plainly
     (hint,) = log_hint(skewed)
-    assert tells(hint, "--log-target", f"{by_log:.3g}", f"{plainly:.3g}")
+    assert tells(hint, "--loss", "log", f"{by_log:.3g}", f"{plainly:.3g}")
 
 
 def test_no_logarithm_is_hinted_at_where_it_raises_the_error(table, rng, tmp_path):

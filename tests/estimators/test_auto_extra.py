@@ -122,7 +122,7 @@ def test_estimators_see_the_table_as_given_with_weights_groups_time_and_several_
     for fitted in (grouped, ordered):
         assert fitted.extra_[0].weight > 0.7
         assert fitted.predict_interval(X)[0].shape == (80,)
-    logs = AutoRegressor(extra=[LinearRegression()], log_target=True).fit(X, np.exp(noisy))
+    logs = AutoRegressor(extra=[LinearRegression()], loss="log").fit(X, np.exp(noisy))
     assert np.abs(np.log(logs.predict(X)) - noisy).mean() < 0.15
 
 

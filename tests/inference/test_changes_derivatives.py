@@ -70,11 +70,11 @@ def test_offsets_of_columns_lose_no_digits(offset):
     assert np.allclose(quick.average, whole.average, rtol=1e-7)
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_homogeneous_errors_of_a_committee_scale_with_the_target(log):
+@pytest.mark.parametrize("loss", ["squared", "log"])
+def test_homogeneous_errors_of_a_committee_scale_with_the_target(loss):
     y = np.exp(0.3 * Y)
     one, other = (
-        marginal_effects(AutoRegressor(log_target=log).fit(X, by * y), errors="homogeneous") for by in (1.0, 1000.0)
+        marginal_effects(AutoRegressor(loss=loss).fit(X, by * y), errors="homogeneous") for by in (1.0, 1000.0)
     )
     assert np.allclose(other.standard_error, 1000.0 * one.standard_error, rtol=1e-4)
     assert np.allclose(other.average, 1000.0 * one.average, rtol=1e-4)

@@ -30,9 +30,9 @@ def moved(predict, rows, column, step):
     return (predict(ends[0]) - predict(ends[1])) / (2 * step)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["plain", "log"])
+@pytest.fixture(scope="module", params=["squared", "log"], ids=["plain", "log"])
 def regressor(request):
-    return AutoRegressor(log_target=request.param).fit(TABLE, TARGET)
+    return AutoRegressor(loss=request.param).fit(TABLE, TARGET)
 
 
 @pytest.fixture(scope="module")

@@ -322,14 +322,14 @@ def test_without_an_outer_loop_coverage_comes_from_refits(auto):
     assert "the interval widths were computed from all rows" in how
 
 
-@pytest.mark.parametrize("log_target", [False, True, None])
-def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_target(log_target, rng):
+@pytest.mark.parametrize("loss", ["squared", "log", None])
+def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_target(loss, rng):
     X = rng.uniform(0.0, 3.0, size=(150, 1))
     y = np.exp(X[:, 0] + 0.4 * rng.normal(size=150))
-    if log_target is None:
+    if loss is None:
         model = mercer.KernelRidgeCV([Gaussian(1.0)], [0.1, 1.0], cv=5, random_state=0).fit(X, y)
     else:
-        model = mercer.AutoRegressor(committee=False, log_target=log_target, time_budget=5.0).fit(X, y)
+        model = mercer.AutoRegressor(committee=False, loss=loss, time_budget=5.0).fit(X, y)
     subject = subject_of(model, X, y, target="price")
     refits, judged = refitted(subject), judge(subject)
     found, by_size, _ = coverages(subject, refits, judged)
@@ -340,7 +340,7 @@ def test_intervals_by_size_of_the_prediction_show_noise_that_grows_with_the_targ
     assert float(at.width) == pytest.approx(np.mean([each.width for each in by_size]))
     told = " ".join(coverage_words(gather(subject, None, Origin())))
     assert tells(told, "smallest third", f"{100 * float(small):.0f}", "largest third")
-    if log_target:
+    if loss == "log":
         assert small.width < middle.width < large.width
         assert float(large) > 0.8
         assert "logarithm" not in told

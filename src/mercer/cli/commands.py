@@ -109,8 +109,9 @@ _COLUMNS = _options(
         "too many of them to be chance.",
     ),
     click.option(
-        "--log-target", is_flag=True,
-        help="Fit the logarithm of a positive target: predictions are positive, and relative errors count.",
+        "--loss", type=click.Choice(["auto", "squared", "log", "poisson", "gamma"]), default="auto", show_default=True,
+        help="What the automatic model minimizes: squared errors of the target, or of its logarithm (log); Poisson loss for "
+        "counts, gamma loss for positive targets. auto: Poisson or gamma loss, if it is better.",
     ),
     *_file_options(),
 )  # fmt: skip

@@ -17,12 +17,12 @@ from mercer.cli.refusals import flags
 from mercer.data.folds import Copies
 from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning, InputError, LeakageWarning, LeftOutWarning, MercerWarning, sentence
+from mercer.estimators.auto_losses import check_loss
 from mercer.estimators.evaluation import AsError
 from mercer.kernels import Kernel, parse
 from mercer.report.judging import Judgement, baseline_score, dummy_score, judge, judged_search
 from mercer.report.subject import subject_of
 from mercer.tables import TableEncoder
-from mercer.text import plain
 
 _FAMILIES = ["gaussian", "laplacian"]  # where a search is asked for and no kernel is named
 _FINITE = ["linear", "polynomial(degree=2)"]  # the same, where no training row may be kept
@@ -49,7 +49,7 @@ class FitOptions:
     dask: str | None = None
     without_data: bool = False
     class_weight: str | None = None
-    log_target: bool = False
+    loss: str = "auto"
     copies: str | None = None
     begun: float = field(default_factory=lambda: clock.pop("begun", time.monotonic()))
 
@@ -68,7 +68,9 @@ def fit(table: Prepared, asked: FitOptions) -> Fitted:
     """Fit what the settings ask for, and judge it."""
     task, rows = table.target.task, len(table.target.values)
     name, why = choose_model(task, vars(asked), rows, streamed=table.stream is not None)
-    why += "; with --class-weight balanced" * bool(asked.class_weight) + "; with --log-target" * asked.log_target
+    why += "; with --class-weight balanced" * bool(asked.class_weight) + f"; with --loss {asked.loss}" * (
+        asked.loss != "auto"
+    )
     refuse_unsupported(table, asked, name)
     make = _fit_auto if name.startswith("Auto") else _fit_landmarks if name.startswith("Nystroem") else _fit_search
     with warnings.catch_warnings(record=True) as heard:
@@ -98,20 +100,21 @@ def _below_zero(table: Prepared, judged: Judgement) -> list[str]:
         return []
     below, known = int(np.sum(predicted < 0)), int(np.sum(np.isfinite(predicted)))
     said = f"{below} of {known} held-out predictions are negative, but every target is positive."
-    return [f"{said} --log-target fits the logarithm, so that predictions are positive."] if below else []
+    return [f"{said} --loss log fits the logarithm, so that predictions are positive."] if below else []
 
 
 def refuse_unsupported(table: Prepared, asked: FitOptions, name: str) -> None:
     """Refuse options that this target or this model does not have."""
     if asked.class_weight and table.target.task == "regression":
         raise InputError("--class-weight needs labels; this target is numeric. Remove --class-weight.")
-    if asked.log_target and (table.target.task == "classification" or not (table.target.values > 0).all()):
-        got = "labels" if table.target.task == "classification" else plain(table.target.values.min())
-        raise InputError(sentence("The target", "positive numbers for --log-target", got, "Remove --log-target."))
+    if asked.loss != "auto" and table.target.task == "classification":
+        raise InputError("--loss needs a numeric target; this target has labels. Remove --loss.")
+    if table.target.task == "regression":
+        check_loss(asked.loss, table.target.values, "The target", ordered=table.times is not None)
     unwanted = {
         "--time": table.times is not None,
         "--class-weight": asked.class_weight and name.startswith("Nystroem"),
-        "--log-target": asked.log_target,
+        "--loss": asked.loss != "auto",
         "--copies": asked.copies is not None,
     }
     for option, given in unwanted.items() if not name.startswith("Auto") else ():
@@ -156,7 +159,7 @@ def _fit_auto(name: str, table: Prepared, asked: FitOptions) -> tuple[Any, Judge
         "verbose": asked.verbose,
     }
     how |= {"class_weight": asked.class_weight} if asked.class_weight else {}
-    how |= {"log_target": True} if asked.log_target else {}
+    how |= {"loss": asked.loss} if asked.loss != "auto" else {}
     how |= {"copies": asked.copies == "together"} if asked.copies else {}
     beside = {"sample_weight": table.weights, "groups": table.groups, "time": table.times}
     model = getattr(mercer, name)(**how).fit(table.features, y, **beside)

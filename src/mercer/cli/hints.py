@@ -299,14 +299,14 @@ def log_hint(table: Prepared) -> list[str]:
         return []
     tried = f"{plain(by_log, 3)} in place of {plain(plainly, 3)}, tried with one kernel on at most {_TRIED_ON} rows"
     gain = f"lowers the error ({tried}) and gives intervals that grow with the prediction"
-    return [f"Hint: the target is positive and skewed. --log-target, which fits its logarithm, {gain}."]
+    return [f"Hint: the target is positive and skewed. --loss log, which fits its logarithm, {gain}."]
 
 
 def errors_with_logarithm(table: Prepared) -> tuple[float, float]:
     """Root mean squared held-out errors, in units of the target, of a Gaussian kernel without and with the logarithm.
 
     By the exact cross-validation of `KernelRidgeCV`, on at most 500 rows. Exponentials are multiplied by one factor, so
-    that their sum is that of the targets, as `AutoRegressor(log_target=True)` has it.
+    that their sum is that of the targets, as `AutoRegressor(loss='log')` has it.
     """
     from mercer.estimators.search import KernelRidgeCV
 

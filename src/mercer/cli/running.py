@@ -79,10 +79,10 @@ def _tell(table: Prepared, found: Fitted, whole: Any, options: dict[str, Any]) -
     if speak:
         say(choice_words(found))
         y, weighted = table.target.values, bool(options["class_weight"])
-        say(error_words(found.judgement, options["target"], y, logs=bool(options["log_target"])))
+        say(error_words(found.judgement, options["target"], y, logs=options["loss"] == "log"))
         labels, columns = label_words(found.model, y, weighted=weighted), importance_words(whole, table)
         copies = getattr(found.model, "copies_", "")
-        tried = log_hint(table) if hasattr(found.model, "committee_") and not options["log_target"] else []
+        tried = log_hint(table) if hasattr(found.model, "committee_") and options["loss"] == "auto" else []
         for line in filter(None, (copies, unstable_words(found.model), labels, columns, *tried)):
             say(line)
     _warn(found.warned)
@@ -216,7 +216,7 @@ def _asked(options: dict[str, Any], verbose: int = 1) -> FitOptions:
             hint = hint if hint.startswith("Did") else "Use a scikit-learn scorer name, such as r2."
             raise InputError(f"Unknown scoring {scoring!r}. {hint}")
     names = ("kernel", "rule", "folds", "repeats", "time_budget", "checkpoint", "seed", "dask", "without_data")
-    given = {name: options[name] for name in (*names, "class_weight", "copies", "log_target")}
+    given = {name: options[name] for name in (*names, "class_weight", "copies", "loss")}
     return FitOptions(**given, scoring=scoring, alphas=_numbers(options["alphas"]), verbose=verbose)
 
 

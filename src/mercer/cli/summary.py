@@ -16,7 +16,6 @@ import numpy as np
 from mercer.cli.fitting import Fitted
 from mercer.cli.preparing import Prepared
 from mercer.estimators.auto_evaluation import doubt, stability_words
-from mercer.estimators.intervals import by_residuals
 from mercer.estimators.table_model import TableModel
 from mercer.models import ModelFile
 from mercer.report.judging import WEIGHTED_SHARE, Judgement
@@ -279,10 +278,8 @@ def as_json(table: Prepared, fitted: Fitted, target: str, seconds: float) -> dic
     if held is not None:
         numbers["half_off_by"], numbers["nine_in_ten_off_by"] = held.half, held.most
     told: dict[str, Any] = {}
-    if hasattr(model, "held_out_residuals"):
-        out_of_fold, corrected = model.held_out_residuals()
-        half = by_residuals(np.zeros(1), out_of_fold, corrected, 0.9)[1]  # of the default intervals
-        told["intervals"] = {"confidence": 0.9, "held": float(np.mean(np.abs(out_of_fold) <= half))}
+    if hasattr(model, "share_inside"):
+        told["intervals"] = {"confidence": 0.9, "held": model.share_inside(0.9)}
     writing = table.reading.columns[target].writing
     if writing.before or writing.after:
         told["target_writing"] = [writing.before, writing.after]

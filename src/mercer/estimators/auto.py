@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.checks import check_size, keyword_hints
-from mercer.data.rows import Array, File
+from mercer.data.rows import Array, File, Rows
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import AutoCore
 from mercer.estimators.auto_evaluation import (
@@ -27,26 +29,37 @@ from mercer.estimators.auto_evaluation import (
     tuning_factor,
 )
 from mercer.estimators.auto_extra import ExtraWork, refuse_extra
+from mercer.estimators.auto_losses import (
+    WORDS,
+    candidate_loss,
+    check_loss,
+    logarithms,
+    lowers_loss,
+    without_zeros,
+)
 from mercer.estimators.base import store
 from mercer.estimators.inputs import check_targets, coverage_of, refuse_names
 from mercer.estimators.intervals import (
     by_folds,
     by_jackknife,
-    by_residuals,
     check_auto_method,
     moments,
+    residual_half_width,
 )
 from mercer.estimators.local import LocalRidge
 from mercer.estimators.parameters import validate
 from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.refitting import part_of
+from mercer.estimators.ridge import KernelRidge
 from mercer.insight.intervals import Coverage, check_confidence, gaussian_bounds
 from mercer.kernels import Kernel
 from mercer.selection.table import standard_error
+from mercer.solvers.losses import LOSSES, Loss
 from mercer.solvers.problem import Problem
 from mercer.tables import TableEncoder
 from mercer.text import Text
-from mercer.tuning.committee import REGRESSION
+from mercer.tuning.committee import REGRESSION, TrainingTable
+from mercer.tuning.generalized import as_ridge, generalized_committee
 
 _TRUSTED = 200  # rows from which on intervals take the factor of `error_` as it is
 
@@ -60,6 +73,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     least squared error. `summary` shows what was tried and
     chosen; `evaluate` repeats all of it in an outer cross-validation.
 
+    Counts with zeros, and positive targets whose standard deviation is more than half of their mean, are also fitted
+    with Poisson and gamma loss, up to 2000 rows. These models take the place of the others if they lower the held-out
+    loss by more than one standard error.
+
     Parameters
     ----------
     committee : bool, default=True
@@ -67,10 +84,11 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
     time_budget : float, default=None
         Seconds that `fit` may take: tuning stops early enough for the steps after it. If these steps alone take longer,
         there is an error at the start.
-    log_target : bool, default=False
-        True fits the logarithm of the targets, which must be positive; predictions are positive, too. They are
-        exponentials times a factor with which the sum of out-of-fold predictions equals that of the targets, so that
-        they estimate the mean and not the median.
+    loss : {"auto", "squared", "log", "poisson", "gamma"}, default="auto"
+        `log` fits the logarithm of positive targets by squared errors. Predictions are exponentials times a factor with
+        which the sum of out-of-fold predictions equals that of the targets, so that they estimate the mean and not the
+        median. `poisson`, for counts, and `gamma`, for positive targets, minimize that loss of a model of the
+        logarithm of the mean. `auto` tries one of these two where it fits the targets, and `squared` neither.
     copies : bool, default=None
         Whether rows that are identical in all columns and the target are kept in one fold. None does so where they
         cannot be chance: more than one row in a hundred is a copy, although a column or the target has mostly distinct
@@ -95,6 +113,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         The kind of each column, and how it becomes numbers.
     members_, models_ : list of Member, list of KernelRidge
         The committee.
+    loss_ : str
+        The loss that was used: `squared`, `log`, `poisson` or `gamma`.
     extra_ : list of ExtraMember
         Name, fitted model, weight and out-of-fold error of each estimator in `extra`.
     error_, error_standard_error_ : float, or ndarray of shape (n_targets,)
@@ -106,9 +126,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         value of the rows before it, whichever errs less.
     signal_ : float, or ndarray of shape (n_targets,)
         z of the paired difference between the squared errors of the baseline and of the out-of-fold predictions; above
-        2 the model is better than the baseline. With `log_target`, that of the logarithms.
+        2 the model is better than the baseline. Where logarithms are fitted, those of the logarithms.
     log_factor_ : float, or ndarray of shape (n_targets,)
-        Factor of the exponentials; only with `log_target`.
+        Factor of the exponentials; only where logarithms are fitted.
 
     Examples
     --------
@@ -131,7 +151,7 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         *,
         committee: bool = True,
         time_budget: float | None = None,
-        log_target: bool = False,
+        loss: str = "auto",
         copies: bool | None = None,
         encoder: TableEncoder | None = None,
         extra: Any = None,
@@ -173,36 +193,35 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         table, Z, y, beside = self._prepare(X, y, sample_weight, groups, time)
         Y = y.reshape(len(y), -1)
         check_size(f"y of {type(self).__name__}", Y)
+        how = {"ordered": beside.times is not None, "extra": bool(self.extra)}
+        check_loss(self.loss, y, f"y of {type(self).__name__}", **how)
         self.baseline_ = self._one(Y.std(axis=0), y)
-        if self.log_target:
-            if not (Y > 0).all():
-                must_be = "positive with log_target=True"
-                raise InputError(sentence(f"y of {type(self).__name__}", must_be, f"{Y.min():g}"))
-            Y = np.log(Y)
+        self.__dict__.pop("log_factor_", None)  # of the fit before
+        self.loss_ = "log" if self.loss == "log" else "squared"  # before `_revise`
+        targets = logarithms(y, self.loss_) if self.loss_ == "log" else y
+        Y = targets.reshape(len(y), -1)
         spread = Y.std(axis=0)
         self.centre_, self.scale_ = self._one(Y.mean(axis=0), y), self._one(np.where(spread > 0, spread, 1.0), y)
-        targets = np.log(y) if self.log_target else y
         extra = ExtraWork(table, targets, beside.weights, self._extra_votes)
         self._fit_committee(Z, (Y - self.centre_) / self.scale_, None, beside, extra)
         committee = self.committee_
         held, truth, clusters = committee.held_out, self._Y, committee.clusters
         factor = np.broadcast_to(growth(self.committee_), Y.shape[1:])
-        self.__dict__.pop("log_factor_", None)  # of the fit before
-        if self.log_target:
+        if self.loss_ == "log":
             sums = (np.exp(self.centre_ + self.scale_ * each).sum(axis=0) for each in (truth, held))
             self.log_factor_ = self._one(np.divide(*sums), y)
-            residuals = self.in_units(held) - self._targets(truth)
-        else:
-            residuals = self.scale_ * (held - truth)
+        residuals = (
+            self.scale_ * (held - truth) if self.loss_ == "squared" else self.in_units(held) - self._truth(truth)
+        )
         error, spread = (factor * each for each in root_mean_square(residuals, clusters))
         self.fold_errors_ = fold_errors(residuals, committee)
-        if committee.base is not None and not self.log_target:
+        if committee.base is not None and self.loss_ == "squared":
             self.baseline_ = self._one(self.scale_ * np.sqrt(np.mean(committee.base**2, axis=0)), y)
         factor_of_few = tuning_factor(len(held), clusters, ordered=committee.base is not None)
         spread = error_spread(spread, self.fold_errors_, factor_of_few)
         self.error_, self.error_standard_error_ = self._one(error, y), self._one(spread, y)
         trusted = min(1.0, len(held) / _TRUSTED)  # of few rows the factor itself is uncertain
-        self._residuals = self._out(factor**trusted * self.scale_ * (held - truth))
+        self._residuals = self._out(factor**trusted * self.scale_ * self._even_residuals())
         return self
 
     @property
@@ -212,10 +231,49 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         found = signal(self.committee_, self._Y)
         return found if np.ndim(self.centre_) else float(found[0])
 
+    def _revise(self, table: TrainingTable, deadline: float) -> TrainingTable:
+        """Take Poisson or gamma regression with the same kernels, if it was asked for or predicts better."""
+        Y, committee = table.problem.Y, self.committee_
+        y = np.asarray(self.centre_ + self.scale_ * Y)
+        asked = self.loss not in ("auto", "squared", "log")
+        y = np.rint(y) if np.allclose(y, np.rint(y), rtol=1e-9, atol=1e-9) else y  # counts without rounding
+        name = self.loss if asked else candidate_loss(y[:, 0] if Y.shape[1] == 1 else y)
+        if self.loss not in ("auto", name) or name is None:
+            return table
+        if not asked and (self.extra or committee.base is not None or signal(committee, Y)[0] <= SIGNAL):
+            return table
+        before = (self.centre_ + self.scale_ * committee.held_out)[:, 0]
+        plain, self.loss_ = (self.centre_, self.scale_), str(name)
+        self.centre_, self.scale_, self.log_factor_ = math.log(float(y.mean())), 1.0, 1.0
+        coded = replace(table, problem=Problem(self.fitted_to(y), table.problem.weights, intercept=True))
+        how: Any = {"single": not self.committee, "limited": not asked, "deadline": deadline}
+        found = generalized_committee(coded, committee, self._read, **how)
+        if found is None and asked:
+            raise InputError(f"time_budget of {type(self).__name__} is too short for loss={name!r}. Use a larger one.")
+        if found is not None:
+            after = self.in_units(found.held_out)[:, 0]
+            if asked or lowers_loss(self.loss_, y[:, 0], before, after, committee.clusters):
+                self.committee_ = found
+                return coded
+        self.loss_, (self.centre_, self.scale_) = "squared", plain
+        del self.log_factor_
+        return table
+
+    def _read(self, Y: Array) -> tuple[Loss, Array]:
+        """The Poisson or gamma loss, and targets of mean one, from the targets of the committee."""
+        scale = math.exp(self.centre_)
+        return LOSSES[self.loss_](), self._truth(Y)[:, 0] / scale
+
+    def member(self, kernel: Kernel, alpha: float, Z: Array, Y: Array, weights: Array | None = None) -> KernelRidge:
+        """A member with these parameters, fitted to encoded rows; with another loss as its last Newton step."""
+        if self.loss_ in LOSSES and self.loss_ != "squared":
+            (alpha, Y), weights = as_ridge(self._read, kernel, alpha, Rows(Z), Y, weights), None
+        return super().member(kernel, alpha, Z, Y, weights)
+
     def _losses(self, votes: Array, Y: Array) -> Array:
         if np.ndim(self.centre_):
             return np.asarray(np.mean((votes - Y) ** 2, axis=1))
-        return np.asarray((self.in_units(votes) - self._targets(Y))[:, 0] ** 2)
+        return np.asarray((self.in_units(votes) - self._truth(Y))[:, 0] ** 2)
 
     def _extra_votes(self, model: Any, X: Any) -> Array:
         values = np.asarray(model.predict(X), dtype=np.float64)
@@ -236,7 +294,8 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
 
     def fitted_to(self, y: Array) -> Array:
         """Targets as the members are fitted to them: of mean 0 and standard deviation 1, or their logarithms."""
-        return np.asarray(((np.log(y) if hasattr(self, "log_factor_") else y) - self.centre_) / self.scale_)
+        logs = hasattr(self, "log_factor_")
+        return np.asarray(((logarithms(y, self.loss_) if logs else y) - self.centre_) / self.scale_)
 
     def in_units(self, votes: Array) -> Array:
         """Predictions, in units of y, from values of the committee (m x t)."""
@@ -247,6 +306,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         """Targets, or ends of intervals, from what members are fitted to: the inverse of `fitted_to`."""
         values = self.centre_ + self.scale_ * fitted
         return np.asarray(np.exp(values) if hasattr(self, "log_factor_") else values)
+
+    def _truth(self, fitted: Array) -> Array:
+        """Targets y from what members are fitted to."""
+        return without_zeros(self._targets(fitted), self.loss_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict, as the committee votes.
@@ -291,9 +354,11 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         ============== ==========================================================================================
         method         what it rests on
         ============== ==========================================================================================
-        `residuals`    One width for all rows: the geometric mean of the quantiles of the absolute out-of-fold
-                       residuals, which are too large, and of these times the factor of `error_` (for n < 200 rows,
-                       its power n / 200).
+        `residuals`    The geometric mean of the quantiles of the absolute out-of-fold residuals, which are too large,
+                       and of these times the factor of `error_` (for n < 200 rows, its power n / 200). One width for
+                       all rows, or in proportion to a predicted size of the residual, if that lowers the pinball loss
+                       of held-out rows by more than one standard error. The only method with Poisson and gamma
+                       loss; the ends are whole numbers for counts.
         `jackknife+`   The members without each row in turn, in closed form; widths were tuned on all rows.
         `cv+`          The members as tuned and fitted without each fold; slightly too wide, because they are fitted to
                        a part of the rows. Only the weights of the members depend on the held-out rows.
@@ -323,6 +388,9 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, got))
         if method != "residuals":
             refuse_extra(self, f"method={method!r} of predict_interval")
+            if self.loss_ in ("poisson", "gamma"):
+                must_be = f"'residuals' with {self.loss_} loss"
+                raise InputError(sentence(f"method of {type(self).__name__}.predict_interval", must_be, repr(method)))
         if method == "gaussian":
             bounds = gaussian_bounds(*moments(self.members_, self.models_, Z), confidence)
         elif method == "jackknife+":
@@ -333,9 +401,10 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
             problem = Problem(self._Y, weights, intercept=True)
             bounds = by_folds(self.committee_, fitted, problem, Z, confidence)
         else:
-            bounds = by_residuals(self._votes(Z, X), *self.held_out_residuals(), confidence)
-        lower, upper = (self._out(self._targets(end)) for end in bounds)
-        return lower, upper
+            middle, half = self.to_even_scale(self._votes(Z, X)), self.half_widths(Z, confidence)
+            bounds = middle - half, middle + half
+        lower, upper = (self._out(self.from_even_scale(end)) for end in bounds)
+        return (np.ceil(lower), np.floor(upper)) if self.loss_ == "poisson" else (lower, upper)
 
     def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target of new rows, whose spread follows the noise; from out-of-fold residuals.
@@ -355,22 +424,50 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         if np.ndim(self.centre_):
             raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")
         Z = self._rows(X)
+        location = self.to_even_scale(self._votes(Z, X))[:, 0]
+        values = self.from_even_scale(self._residual_scale().quantiles(Z, location, levels))
+        return values[:, 0] if np.ndim(q) == 0 else values
 
-        def out_of_fold() -> tuple[Kernel, Array, Array]:
+    def _residual_scale(self) -> ResidualScale:
+        """The model of the size of residuals, of one target."""
+
+        def corrected() -> tuple[Kernel, Array, Array]:
             smooth = [member for member in self.members_ if "linear" not in member.name] or self.members_
             rows = getattr(self, "rows_used_", np.arange(len(self._Y)))
             kernel = max(smooth, key=lambda member: member.weight).kernel
             return kernel, self.models_[0].X_fit_[rows], -np.ravel(self._residuals) / self.scale_
 
-        scale = ResidualScale.of(self.committee_, out_of_fold)
-        values = self._targets(scale.quantiles(Z, self._votes(Z, X)[:, 0], levels))
-        return values[:, 0] if np.ndim(q) == 0 else values
+        return ResidualScale.of(self.committee_, corrected)
 
-    def held_out_residuals(self) -> tuple[Array, Array]:
-        """Standardized out-of-fold residuals (n x t), and residuals that are corrected for models of fewer rows."""
-        check_is_fitted(self, "models_")
+    def to_even_scale(self, votes: Array) -> Array:
+        """Values on the scale on which residuals are about equally large: the committee's; of counts, square roots."""
+        return 2.0 * np.sqrt(self.in_units(votes)) if self.loss_ == "poisson" else votes
+
+    def from_even_scale(self, values: Array) -> Array:
+        """Ends of intervals, or quantiles, in units of y."""
+        return (np.maximum(values, 0.0) / 2.0) ** 2 if self.loss_ == "poisson" else self._targets(values)
+
+    def _even_residuals(self) -> Array:
+        """Out-of-fold residuals f - y on that scale (n x t)."""
+        if self.loss_ == "poisson":
+            return np.asarray(self.to_even_scale(self.committee_.held_out) - 2.0 * np.sqrt(self._truth(self._Y)))
+        return self.committee_.held_out - self._Y
+
+    def half_widths(self, Z: Array | None, confidence: float) -> Array:
+        """Half-widths of intervals by residuals at encoded rows, on the even scale (m x t, or 1 x t if all are equal).
+
+        None stands for the training rows, with sizes that were predicted without each of them.
+        """
         corrected = self._residuals.reshape(len(self._residuals), -1) / self.scale_
-        return self.committee_.held_out - self._Y, corrected
+        sizes, new = np.ones((1, 1)), np.ones((1, 1))
+        if not np.ndim(self.centre_) and self._residual_scale().lowers_loss(self.committee_.clusters):
+            sizes = self._residual_scale().sizes[:, None]
+            new = sizes if Z is None else self._residual_scale().predict(Z)[:, None]
+        return new * residual_half_width(self._even_residuals() / sizes, corrected / sizes, confidence)
+
+    def share_inside(self, confidence: float) -> float:
+        """Share of out-of-fold residuals inside the intervals by residuals."""
+        return float(np.mean(np.abs(self._even_residuals()) <= self.half_widths(None, confidence)))
 
     @keyword_hints
     def coverage(self, X: Any, y: Any, confidence: float = 0.9, method: str = "residuals") -> Coverage:
@@ -401,15 +498,14 @@ class AutoRegressor(RegressorMixin, AutoCore):  # type: ignore[misc]
         n, tuned = len(self.models_[0].X_fit_), self.committee_.tuned_on
         error = f"{said(self.error_)} +- {said(self.error_standard_error_, 2)}"
         lines = [
-            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows."
-            + " The logarithm of the target is fitted." * hasattr(self, "log_factor_"),
+            f"{n} rows, {self.n_features_in_} columns; widths tuned on {tuned} rows." + WORDS[self.loss_],
             self._member_table(),
             f"Estimated error {error} ({self.how_judged()}); baseline {said(self.baseline_)}.",
         ]
         poor = np.atleast_1d(self.signal_) <= SIGNAL
         if poor.all():
             one = not np.ndim(self.centre_)
-            held = (self._targets(self._Y)[:, 0], self.in_units(self.committee_.held_out)[:, 0]) if one else ()
+            held = (self._truth(self._Y)[:, 0], self.in_units(self.committee_.held_out)[:, 0]) if one else ()
             lines.append(doubt(error, said(self.baseline_), *held))
         elif poor.any():
             lines.append(

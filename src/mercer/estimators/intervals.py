@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -388,10 +389,10 @@ def moments(members: Sequence[Member], models: Sequence[Any], Z: Array) -> tuple
     return votes, spread, weights @ np.array(noises)
 
 
-def by_residuals(votes: Array, out_of_fold: Array, left_out: Array, confidence: float) -> tuple[Array, Array]:
-    """Intervals of half-width the geometric mean of the two residual quantiles."""
-    half = np.sqrt(_quantiles(np.abs(out_of_fold), confidence) * _quantiles(np.abs(left_out), confidence))
-    return votes - half, votes + half
+def residual_half_width(out_of_fold: Array, corrected: Array, confidence: float) -> Array:
+    """For each target the geometric mean of the quantiles of both kinds of absolute residuals (n x t)."""
+    sizes = (_quantiles(np.abs(residuals), confidence) for residuals in (out_of_fold, corrected))
+    return np.asarray(np.sqrt(math.prod(sizes)))
 
 
 def _quantiles(sizes: Array, confidence: float) -> Array:

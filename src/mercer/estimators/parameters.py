@@ -70,7 +70,6 @@ ALLOWED = {
     "exact": _FLAG,
     "extend_grid": _FLAG,
     "fit_intercept": _FLAG,
-    "log_target": _FLAG,
     "mix": Allowed("an integer above 0", lambda value: is_whole(value, 1)),
     "nested": _FLAG,
     "rule": Allowed("'best' or 'one_se'", lambda value: isinstance(value, str) and value in ("best", "one_se")),

@@ -167,7 +167,7 @@ def marginal_effects(
     of : {"prediction", "probability"}, default="prediction"
         `probability`: effects on the probability of the second class. `prediction` of a classifier is its decision
         value. Errors of effects on probabilities, on the logarithm of the odds of AutoClassifier and on predictions of
-        AutoRegressor(log_target=True) are those of the delta method, to first order in the targets.
+        AutoRegressor(loss='log') are those of the delta method, to first order in the targets.
     interactions : bool or sequence of pairs of columns, default=False
         Also by how much the effect of one column changes per unit of another, the mean cross derivative or the
         difference of differences; True for all pairs of `columns`.

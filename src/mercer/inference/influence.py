@@ -128,7 +128,7 @@ def influence(model: Any, X: Any = None, *, effects: bool = False, verbose: int 
     model : KernelRidge, KernelRidgeCV, AutoRegressor, or a Pipeline that ends in one
         Fitted to one target without sample weights. Of a search that was made by leave-one-out with squared errors, all
         candidates are scored again without every row; others are taken with the winner alone, and a committee with its
-        kernels, alphas and weights as they are. With log_target=True all numbers are about logarithms.
+        kernels, alphas and weights as they are. With loss='log' all numbers are about logarithms.
     X : array-like of shape (m, n_features), default=None
         Rows at which changes of predictions are wanted.
     effects : bool, default=False

@@ -23,6 +23,7 @@ from mercer.estimators import (
     LocalRidgeCV,
     NystroemRidge,
 )
+from mercer.estimators.auto_losses import WORDS
 from mercer.estimators.calibration import Temperature
 from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
 from mercer.local.cells import LocalFit
@@ -116,7 +117,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 # Parameters that the first files do not name; they are named where they are not as usual.
 YOUNGER: dict[str, tuple[str, ...]] = {
-    "AutoRegressor": ("copies", "encoder", "extra", "checkpoint", "log_target"),
+    "AutoRegressor": ("copies", "encoder", "extra", "checkpoint", "loss"),
     "AutoClassifier": ("copies", "encoder", "extra", "checkpoint", "class_weight"),
     "TableModel": ("style",),
 }
@@ -129,6 +130,7 @@ MAY = (
     "_part_used",
     "costs_",
     "log_factor_",
+    "loss_",
     "fold_errors_",
     "copies_",
     "_latest",
@@ -232,6 +234,8 @@ def _auto_regressor(model: AutoRegressor) -> None:
     by_fold = vars(model).get("fold_errors_")
     need(by_fold is None or is_finite_array(by_fold, None, t), "the errors of folds must be finite")
     factor = vars(model).get("log_factor_")
+    model.loss_ = getattr(model, "loss_", "squared" if factor is None else "log")
+    need(model.loss_ in WORDS, "loss_ must be the name of a loss")
     need((factor is None or _positive(factor, several)), "log_factor_ must be finite and not negative")
 
 

@@ -18,7 +18,6 @@ from mercer.data.rows import Array
 from mercer.errors import IllConditionedWarning
 from mercer.estimators.auto_evaluation import HeldOutPart, rises
 from mercer.estimators.leakage import share_alone, some_rows
-from mercer.estimators.refitting import part_of
 from mercer.insight.intervals import Coverage
 from mercer.report.judging import Judgement
 from mercer.report.subject import Subject
@@ -198,27 +197,23 @@ HeldOutIntervals: TypeAlias = tuple[Array, Callable[[float], tuple[Array, Array]
 def _of_auto(subject: Subject, refits: list[Refit], judged: Judgement) -> HeldOutIntervals:
     model = subject.model
     if judged.outer:
-        predicted, truth = np.asarray(judged.predicted, dtype=np.float64), subject.y
+        predicted, rows = np.asarray(judged.predicted, dtype=np.float64), np.arange(len(subject.y))
         how = "the model's intervals around the predictions of the outer cross-validation"
     else:
         predicted = np.concatenate([each.predict(subject.Z[each.test]) for each in refits])
-        truth = subject.y[np.concatenate([each.test for each in refits])]
+        rows = np.concatenate([each.test for each in refits])
         part = share_of(len(refits))
         how = (
             f"the model's intervals around predictions of its kernels refitted without {part} of the rows at a time; "
             "the interval widths were computed from all rows, so the coverage of new rows may be slightly lower"
         )
-    there = np.isfinite(predicted)
-    predicted, truth, logs = predicted[there], truth[there], hasattr(model, "log_factor_")
-    if logs:  # intervals of logarithms all have one width
-        predicted, truth = np.log(predicted / model.log_factor_), np.log(truth)
-    residual, one = np.abs(predicted - truth), part_of(subject.rows, np.arange(1))
+    rows, predicted = rows[np.isfinite(predicted)], predicted[np.isfinite(predicted)]
+    middle = model.to_even_scale(model.fitted_to(predicted / getattr(model, "log_factor_", 1.0)))
 
     def intervals(confidence: float) -> tuple[Array, Array]:
-        ends = [float(end[0]) for end in model.predict_interval(one, confidence)]
-        half = 0.5 * (np.log(ends[1] / ends[0]) if logs else ends[1] - ends[0])
-        width = 2 * np.exp(predicted) * np.sinh(half) if logs else np.full(len(predicted), 2 * half)
-        return residual <= half, width
+        half = model.half_widths(subject.Z[rows], confidence)[:, 0]
+        lower, upper = (model.from_even_scale(end) for end in (middle - half, middle + half))
+        return (lower <= subject.y[rows]) & (subject.y[rows] <= upper), upper - lower
 
     return predicted, intervals, how
 
