@@ -67,8 +67,7 @@ def report_page(_question: Question, job: Job | None, folder: Path | None) -> by
 def python_lines(question: Question, _job: Job | None, _folder: Path | None) -> bytes:
     """Lines of Python that fit the same model to the same points."""
     points, (kind, settings) = question.points, estimator_of(question)
-    given = ({"fit_intercept": question.intercept} | settings).items()
-    more = ", ".join(f"{name}={value!r}" for name, value in given)
+    more = ", ".join(f"{name}={value!r}" for name, value in ({"fit_intercept": question.intercept} | settings).items())
     x = points.X if points.words else np.asarray(points.X).tolist()
     lines = [
         "import numpy as np",

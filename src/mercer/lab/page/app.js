@@ -201,7 +201,7 @@ class App {
       const fit = await this.engine.ask("fit", this.question({ at: layout.at }));
       if (version !== this.version) return;
       Object.assign(this, { fit, layout });
-      this.play.failed("");
+      this.play.failed(fit.converged === false ? "Newton's method has not converged. Use a larger alpha." : "");
       byId("stage").classList.remove("stale");
       this.draw();
       if (this.chosen < 0) this.hand.describe(-1);

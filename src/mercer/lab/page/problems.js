@@ -18,7 +18,7 @@ export function random(seed) {
 
 const tidy = (value) => Number(value.toPrecision(6));
 
-const around = (spread) => (n, noise, seed) => {
+const sineWith = (spread) => (n, noise, seed) => {
   const { uniform, normal } = random(seed);
   const x = Array.from({ length: n }, () => [tidy(6 * uniform())]).sort((a, b) => a[0] - b[0]);
   return { x, y: x.map(([each]) => tidy(Math.sin(each) + spread(each) * noise * normal())) };
@@ -72,12 +72,12 @@ export const PROBLEMS = {
   sinusoid: {
     title: "Sinusoid",
     about: "Points around sin(x), between 0 and 6; the dashed curve is the truth.",
-    draw: around(same), n: 40, noise: 0.3, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
+    draw: sineWith(same), n: 40, noise: 0.3, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
   },
   growing: {
     title: "Noise that grows",
     about: "Points around sin(x), between 0 and 6, whose noise grows with x; the dashed curve is the truth.",
-    draw: around(growing), spread: growing, n: 100, noise: 0.4, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
+    draw: sineWith(growing), spread: growing, n: 100, noise: 0.4, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
   },
   motorcycle: {
     title: "Motorcycle accidents",
@@ -102,7 +102,7 @@ export const PROBLEMS = {
   groups: {
     title: "Two groups",
     about: "Two round groups beside one another; colours and shapes are the labels.",
-    draw: groups, n: 40, noise: 0.6, labels: ["blue", "orange"], kernel: "Linear()", alpha: 0.1, names: ["x1", "x2"],
+    draw: groups, n: 40, noise: 0.6, labels: ["blue", "orange"], kernel: "Linear()", alpha: 0.1, range: [[-5, 5], [-2.5, 2.5]], names: ["x1", "x2"],
   },
   rings: {
     title: "Two rings",

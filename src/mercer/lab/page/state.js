@@ -9,10 +9,10 @@ const LONGEST_WORD = 40;
 
 // What is minimized, the mean of which over points is an error.
 export const LOSSES = {
-  squared: { title: "squared" },
+  squared: { title: "squared", short: "Squared" },
   huber: { title: "Huber", error: "mean Huber loss" },
-  quantile: { title: "quantiles (5, 50, 95 %)", error: "mean pinball loss" },
-  logistic: { title: "logistic", error: "log loss" },
+  quantile: { title: "quantiles (5, 50, 95 %)", short: "Quantiles", error: "mean pinball loss" },
+  logistic: { title: "logistic", short: "Logistic", error: "log loss" },
 };
 export const lossesOf = (labels) => (labels ? ["squared", "logistic"] : ["squared", "huber", "quantile"]);
 

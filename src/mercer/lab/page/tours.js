@@ -2,7 +2,7 @@
 
 import { axes, byId, esc, fixed, path, scale, shown, svg } from "./draw.js";
 import { pointsOf, random, targetsAgain } from "./problems.js";
-import { fresh } from "./state.js";
+import { LOSSES, fresh } from "./state.js";
 
 const base = (problem, more = {}) => ({ ...fresh(problem), ...more });
 
@@ -63,9 +63,9 @@ export const TOURS = {
     title: "What the loss does to an outlier",
     steps: [
       { text: "Thirty points around a sine, and one far off: the red one. The squared loss of an error of 4 is sixteen times that of an error of 1, so the curve bends towards the red point. Drag the red point down to the dashed curve and up again, and watch the curve.", marked: 0, state: farOff("squared") },
-      { text: "The same points with the Huber loss. It is squared for small errors and linear for large ones, so how far off a point is hardly matters. The curve follows the other points. Drag the red point up and down: the curve moves only when the red point comes near it.", marked: 0, state: farOff("huber") },
-      { text: "Here the noise grows from left to right. The pinball loss fits quantiles: the curve is the median, and the band reaches from the 5 % to the 95 % quantile. The band widens with the noise. Choose the squared loss under Loss: its band has nearly the same width everywhere.", state: base("growing", { loss: "quantile", alpha: 0.3 }) },
-      { text: "Two groups of labels, and one wrong label: the orange point with a red ring. It turns the line, and with the squared loss it turns it further: choose squared under Loss, then logistic again. Now drag the ringed point to the right edge, where its label is correct. With the squared loss the line still turns, because a prediction of 4 for a label of 1 counts as an error; with the logistic loss it does not.", marked: 0, state: withOne("groups", [-5, 1.5], 1, { loss: "logistic" }) },
+      { text: "The same points with the Huber loss. It is squared for small errors and linear for large ones, so it matters little how far off a point is. The curve follows the other points. Drag the red point up and down: the curve moves only when the red point comes near it.", marked: 0, state: farOff("huber") },
+      { text: "Here the noise grows from left to right. The pinball loss fits quantiles: the curve is the median, and the band reaches from the 5 % to the 95 % quantile. The band widens with the noise. Press Squared: the band of the squared loss has nearly the same width everywhere.", losses: ["quantile", "squared"], state: base("growing", { loss: "quantile", alpha: 0.3 }) },
+      { text: "Two groups of labels, and one wrong label: the orange point with a red ring. The line turns towards it, with the squared loss about twice as far as with the logistic loss: press Squared and Logistic. Now drag the ringed point to the upper right corner, where its label is correct. With the squared loss the line still turns, because a prediction above 1 for a label of 1 counts as an error; with the logistic loss it does not.", losses: ["logistic", "squared"], marked: 0, state: withOne("groups", [-4.7, 1.5], 1, { loss: "logistic" }) },
     ],
   },
   nested: {
@@ -97,7 +97,8 @@ export class Tours {
     this.extra = byId("extra");
     this.curves = null;
     this.box.addEventListener("click", (event) => {
-      const { tour, go } = event.target.dataset;
+      const { tour, go, loss } = event.target.dataset;
+      if (loss) this.app.change({ loss }, true);
       if (tour) this.go(tour, 0);
       if (go !== undefined) this.go(this.app.state.tour, Number(go));
       if (event.target.dataset.list !== undefined) this.app.change({ tour: "", step: 0 }, true);
@@ -123,6 +124,11 @@ export class Tours {
   }
 
   sync() {
+    this.show();
+    for (const each of this.box.querySelectorAll("[data-loss]")) each.setAttribute("aria-pressed", String(each.dataset.loss === this.app.state.loss));
+  }
+
+  show() {
     const { state } = this.app;
     const { tour } = this;
     const key = `${state.tab}/${state.tour}/${state.step}`;
@@ -138,7 +144,9 @@ export class Tours {
     }
     const step = Math.min(state.step, tour.steps.length - 1);
     const move = (to, words, on) => `<button data-go="${to}"${on ? "" : " disabled"}>${words}</button>`;
-    this.box.innerHTML = `<h2 tabindex="-1">${esc(tour.title)}</h2><p>${esc(tour.steps[step].text)}</p><p class="hint">Step ${step + 1} of ${tour.steps.length}. The controls below stay yours.</p><p class="row">${move(step - 1, "Back", step > 0)}${move(step + 1, "Next", step + 1 < tour.steps.length)}<button data-list>All tours</button></p>`;
+    const { text, losses = [] } = tour.steps[step];
+    const choices = losses.map((name) => `<button data-loss="${name}">${LOSSES[name].short}</button>`).join("");
+    this.box.innerHTML = `<h2 tabindex="-1">${esc(tour.title)}</h2><p>${esc(text)}</p>${choices && `<p class="row" role="group" aria-label="Loss">${choices}</p>`}<p class="hint">Step ${step + 1} of ${tour.steps.length}. The controls below stay yours.</p><p class="row">${move(step - 1, "Back", step > 0)}${move(step + 1, "Next", step + 1 < tour.steps.length)}<button data-list>All tours</button></p>`;
     this.showExtra(tour, step);
   }
 
