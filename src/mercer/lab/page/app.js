@@ -304,7 +304,7 @@ class App {
     const other = LOSSES[this.state.loss].error;
     const how = other ?? (data.labels ? "share of wrong labels" : "root mean squared error");
     const error = (value) => errorText(value, data.labels && !other);
-    const left = !other ? how : fit.left_out === null ? "not shown for quantiles, since it takes refits" : `${other}, by one Newton step`;
+    const left = !other ? how : fit.left_out === null ? "not computed for quantiles, since it takes refits" : `${other}, approximate (one Newton step)`;
     const list = [
       ["training", "Training error", fit.training, error, how],
       ["left-out", "Leave-one-out error", fit.left_out, error, left],
