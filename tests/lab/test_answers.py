@@ -8,10 +8,11 @@ import base64
 import numpy as np
 import pytest
 
-from mercer import KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV, influence
+from mercer import KernelLogistic, KernelRegressor, KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV, influence
 from mercer.errors import InputError
 from mercer.kernels import parse
 from mercer.lab.answers import ALPHAS, WIDTHS, answer, plain, wider
+from mercer.solvers.newton import Task
 
 RNG = np.random.default_rng(0)
 X = np.sort(RNG.uniform(0.0, 6.0, size=(30, 1)), axis=0)
@@ -45,6 +46,66 @@ def test_labels_have_probabilities_and_shares_of_wrong_labels():
     assert found["left_out"] == pytest.approx(1 - search.best_score_)
     assert found["training"] == np.mean(search.predict(X) != y)
     assert np.allclose(found["decision"], search.decision_function(AT))
+
+
+SQUARED_ALONE = ("leverage", "error_without", "degrees", "digits")
+
+
+def test_the_squared_loss_is_the_default():
+    found, named = answer("fit", question()), answer("fit", question(loss="squared"))
+    assert plain(found) == plain(named)
+    assert "converged" not in found
+
+
+def test_a_huber_fit_is_that_of_the_library():
+    found = answer("fit", question(loss="huber"))
+    model = KernelRegressor(0.3, loss="huber", kernel=parse(TEXT), fit_intercept=True).fit(X, Y)
+    assert np.array_equal(found["curve"], model.predict(AT))
+    (loss,) = model.losses_
+    assert found["training"] == pytest.approx(loss.rows(Y, model.predict(X)[:, None]).mean())
+    left = []
+    for i in range(len(Y)):
+        rest = np.arange(len(Y)) != i
+        other = KernelRegressor(0.3, loss="huber", delta=loss.delta, kernel=parse(TEXT), fit_intercept=True)
+        left.append(other.fit(X[rest], Y[rest]).predict(X[[i]]))
+    assert found["left_out"] == pytest.approx(loss.rows(Y, np.array(left)).mean(), rel=0.05)
+    assert np.allclose(found["residuals"], Y - np.ravel(left), atol=0.1)
+    assert "lower" not in found
+    assert [found[name] for name in SQUARED_ALONE] == [None] * 4
+
+
+def test_quantiles_are_those_of_the_library():
+    found, levels = answer("fit", question(loss="quantile")), (0.05, 0.5, 0.95)
+    model = KernelRegressor(0.3, loss="quantile", quantiles=levels, kernel=parse(TEXT), fit_intercept=True).fit(X, Y)
+    assert np.array_equal(np.column_stack([found[name] for name in ("lower", "curve", "upper")]), model.predict(AT))
+    r, level = Y[:, None] - model.predict(X), np.array(levels)
+    assert found["training"] == pytest.approx(np.maximum(level * r, (level - 1) * r).mean(), rel=1e-3)
+    assert [found[name] for name in ("left_out", "residuals", *SQUARED_ALONE)] == [None] * 6
+
+
+def test_a_logistic_fit_is_that_of_the_library():
+    found, y = answer("fit", question(labels=True, loss="logistic")), np.where(Y > 0, 1.0, -1.0)
+    model = KernelLogistic(0.3, kernel=parse(TEXT), fit_intercept=True).fit(X, y)
+    assert np.allclose(found["curve"], model.predict_proba(AT)[:, 1])
+    assert np.array_equal(found["decision"], model.decision_function(AT))
+    assert found["training"] == pytest.approx(np.log1p(np.exp(-y * model.decision_function(X))).mean())
+    optimum = Task(parse(TEXT)(X), (y + 1) / 2, np.ones(30), model.losses_[0], True).minimize(0.3)
+    left = np.ravel(optimum.leave_out([np.array([i]) for i in range(30)])[0])
+    assert found["left_out"] == pytest.approx(np.log1p(np.exp(-y * left)).mean())
+    assert [found[name] for name in ("residuals", *SQUARED_ALONE)] == [None] * 5
+
+
+def test_fits_of_a_loss_need_no_places_and_take_words():
+    assert answer("fit", question(loss="quantile", at=[]))["curve"] == []
+    points = {"x": ["hello", "welcome", "hallo", "willkommen"], "y": [1, 1, -1, -1]}
+    asked = {"points": points, "kernel": "Spectrum(length=2)", "alpha": 0.1, "at": ["hullo"], "loss": "huber"}
+    model = KernelRegressor(0.1, loss="huber", kernel=parse("Spectrum(length=2)")).fit(points["x"], points["y"])
+    assert np.array_equal(answer("fit", asked)["curve"], model.predict(["hullo"]))
+
+
+@pytest.mark.parametrize("what", ["overview", "surface"])
+def test_errors_of_all_alphas_stay_those_of_the_squared_loss(what):
+    assert plain(answer(what, question(loss="huber"))) == plain(answer(what, question()))
 
 
 def test_the_curve_without_a_point_is_that_of_a_refit():
@@ -117,6 +178,11 @@ def test_widths_of_all_parts_are_multiplied():
         ({"points": {"x": ["a", 5], "y": [1, 2]}}, "list of at most 60 texts"),
         ({"points": {"x": ["a" * 300, "b"], "y": [1, 2]}}, "at most 40 letters"),
         ({"points": [1, 2]}, "points must be an object"),
+        ({"loss": "absolute"}, "The loss of numbers must be one of 'squared', 'huber', 'quantile'; got 'absolute'"),
+        ({"loss": "logistic"}, "The loss of numbers must be one of"),
+        ({"loss": ["huber"]}, "The loss of numbers must be one of"),
+        ({"loss": None}, "The loss of numbers must be one of"),
+        ({"loss": "huber", "kernel": "Sigmoid()"}, "kernel of KernelRegressor must be a Mercer kernel"),
         ({"at": [[1.0, 2.0]]}, "places must have 1 numbers each"),
         ({"at": [[1.0]] * 5000}, "at most 4096"),
         ({"at": [[1e300]]}, "not be larger than 1e100"),
@@ -125,6 +191,11 @@ def test_widths_of_all_parts_are_multiplied():
 def test_questions_that_are_refused(change, said):
     with pytest.raises(InputError, match=said):
         answer("fit", question() | change)
+
+
+def test_losses_of_numbers_are_refused_for_labels():
+    with pytest.raises(InputError, match="The loss of labels must be one of 'squared', 'logistic'; got 'huber'"):
+        answer("fit", question(labels=True, loss="huber"))
 
 
 def test_other_questions_that_are_refused():

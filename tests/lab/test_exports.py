@@ -40,6 +40,29 @@ def test_the_lines_of_python_make_the_same_model(labels, capsys):
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("loss", "model"),
+    [
+        ("huber", mercer.KernelRegressor(0.1, loss="huber", fit_intercept=True)),
+        ("quantile", mercer.KernelRegressor(0.1, loss="quantile", quantiles=(0.05, 0.5, 0.95), fit_intercept=True)),
+        ("logistic", mercer.KernelLogistic(0.1, fit_intercept=True)),
+    ],
+)
+def test_the_lines_of_python_have_the_loss(loss, model):
+    labels = loss == "logistic"
+    y = np.where(Y > 0, 1.0, -1.0) if labels else Y
+    asked = question(points={"x": X.tolist(), "y": y.tolist(), "labels": labels}, loss=loss)
+    space = {}
+    exec(export("python", asked, None).decode(), space)  # noqa: S102 - what a person would run
+    model.set_params(kernel=mercer.kernels.Gaussian(1.5)).fit(X, y)
+    assert np.array_equal(space["model"].predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("what", ["model", "report"])
+def test_model_files_and_reports_of_other_losses_are_refused(what):
+    assert tells(refusal(export, what, question(loss="huber"), None), "model files and reports", "'huber'", "Python")
+
+
 def test_words_have_lines_too():
     asked = question(points={"x": ["hello", "hallo"], "y": [1, -1]}, kernel="Spectrum(length=2)", intercept=False)
     space = {}

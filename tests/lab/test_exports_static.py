@@ -78,6 +78,46 @@ def test_numbers_of_the_browser_are_those_of_the_library(static, text, labels):
         same(asked(static, "draws", draws)["curves"], answer("draws", draws)["curves"])
 
 
+@pytest.mark.parametrize("loss", ["huber", "quantile", "logistic"])
+@pytest.mark.parametrize("text", [KERNELS[i] for i in (0, 3, 7, 8, 9, 11)])
+def test_losses_of_the_browser_are_those_of_the_library(static, text, loss):
+    rng = np.random.default_rng(len(text))
+    for n, alpha, intercept in ((12, 0.1, True), (60, 1e-3, False), (25, 10.0, True), (80, 1.0, True)):
+        X = rng.normal(size=(n, 2)).round(4)
+        y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=n)
+        y[::9] += 5.0
+        y = np.where(y > 0.3, 1.0, -1.0) if loss == "logistic" else y
+        points = {"x": X.tolist(), "y": y.tolist(), "labels": loss == "logistic"}
+        question = {"points": points, "kernel": text, "alpha": alpha, "intercept": intercept, "loss": loss}
+        question["at"] = rng.normal(size=(9, 2)).tolist()
+        found, expected = asked(static, "fit", question), answer("fit", question)
+        assert found.keys() == expected.keys()
+        if alpha >= 0.1:  # for smaller ones rounding decides
+            assert found["converged"] is expected["converged"] is True
+        for name in expected.keys() - {"converged"}:
+            if expected[name] is None:
+                assert found[name] is None
+            else:
+                same(found[name], expected[name])
+
+
+def test_words_have_losses_in_the_browser_too(static):
+    points = {"x": ["good morning", "good night", "guten morgen", "gute nacht"], "y": [1.0, 1.0, -1.0, -1.0]}
+    for loss in ("huber", "quantile"):
+        question = {"points": points, "kernel": WORDS[1], "alpha": 0.1, "intercept": True, "at": ["good day"]}
+        found, expected = (ask("fit", question | {"loss": loss}) for ask in (lambda *q: asked(static, *q), answer))
+        same(found["curve"], expected["curve"], 1.0)
+
+
+def test_kernels_that_are_not_mercer_kernels_have_no_other_loss_in_the_browser(static):
+    points = {"x": [[0.0], [1.0], [2.0]], "y": [0.0, 1.0, 0.0]}
+    question = {"points": points, "kernel": "Sigmoid()", "alpha": 1.0, "intercept": True, "at": [], "loss": "huber"}
+    refused = static.evaluate(
+        "(question) => mercerLab.engine.ask('fit', question).then(() => '', (error) => error.message)", question
+    )
+    assert refused == "The kernel of this loss must be a Mercer kernel."
+
+
 @pytest.mark.parametrize("text", [KERNELS[i] for i in (0, 2, 7, 11, 15)])
 def test_errors_of_all_alphas_and_eigenvalues_are_those_of_the_library(static, text):
     rng = np.random.default_rng(3)

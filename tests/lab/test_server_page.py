@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from mercer import KernelRidge, KernelRidgeCV, influence, load
+from mercer import KernelRegressor, KernelRidge, KernelRidgeCV, influence, load
 from mercer.kernels import parse
 
 pytestmark = [
@@ -103,6 +103,127 @@ def test_points_are_dragged_added_removed_and_looked_at(watched):
     page.click("#restore")
     watched.settled()
     assert page.evaluate("mercerLab.data.points.y.length") == 20
+
+
+def test_a_loss_is_chosen_and_the_page_says_which_errors_it_shows(watched):
+    page = watched.open("#problem=sinusoid&n=30&noise=0.15&seed=3")
+    assert "loss=" not in page.url
+    squared = page.get_attribute("#plot .curve", "d")
+    page.select_option("#loss", "huber")
+    watched.settled()
+    assert page.get_attribute("#plot .curve", "d") != squared
+    assert page.locator("#plot .band").count() == 0
+    state = page.evaluate("({points: mercerLab.data.points, at: mercerLab.layout.at, curve: mercerLab.fit.curve})")
+    model = KernelRegressor(0.1, loss="huber", kernel=parse("Gaussian(width=1)"), fit_intercept=True)
+    model.fit(np.array(state["points"]["x"]), np.array(state["points"]["y"]))
+    assert np.allclose(state["curve"], model.predict(np.array(state["at"])), rtol=1e-9)
+    assert page.inner_text("#number-training").endswith("mean Huber loss")
+    assert page.locator("#numbers dt").count() == 2
+    for name in ("panel-alpha", "panel-surface"):
+        assert page.is_hidden(f"#{name}")
+    assert page.inner_text("#panels-note").endswith("for the squared loss only.")
+    page.click("#take-model")
+    watched.until("document.getElementById('export-error').textContent.includes('squared')")
+    assert "loss=huber" in page.url
+    page.reload()
+    watched.until("document.documentElement.dataset.panels !== undefined")
+    watched.settled()
+    assert page.input_value("#loss") == "huber"
+    page.select_option("#problem", "motorcycle")  # numbers again
+    watched.settled()
+    assert page.input_value("#loss") == "huber"
+    page.select_option("#loss", "quantile")
+    watched.settled()
+    assert page.locator("#plot .band").count() == 1
+    assert page.get_attribute("#number-left-out", "data-value") == "null"
+    page.select_option("#problem", "moons")
+    watched.settled()
+    assert page.input_value("#loss") == "squared"
+    assert page.is_visible("#panel-alpha")
+    page.select_option("#loss", "logistic")
+    watched.settled()
+    assert page.inner_text("#number-left-out").endswith("log loss, approximate (one Newton step)")
+    page.go_back()
+    watched.settled()
+    assert page.input_value("#loss") == "squared"
+
+
+def test_the_tour_of_losses_shows_what_it_says(watched):
+    page = watched.open("#tab=tours")
+    page.click("[data-tour=loss]")
+    watched.settled()
+    miss = "Math.max(...mercerLab.layout.xs.map((x, i) => Math.abs(mercerLab.fit.curve[i] - Math.sin(x))))"
+    assert page.evaluate(miss) > 0.5  # bent
+    assert page.locator("#plot .marked").count() == 1
+    following = page.locator("#tours button", has_text="Next")
+    following.click()
+    watched.settled()
+    assert page.evaluate(miss) < 0.4
+    page.locator("#plot").scroll_into_view_if_needed()
+    box = page.locator("#plot .marked").bounding_box()
+    before = page.evaluate("mercerLab.fit.curve")
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 5, box["y"] + 80, steps=5)
+    page.mouse.up()
+    watched.settled()
+    assert page.evaluate("mercerLab.data.points.y[0]") < 3.5
+    assert np.allclose(page.evaluate("mercerLab.fit.curve"), before, atol=0.02)
+    following.click()
+    watched.settled()
+    width = "[0, 160].map((i) => mercerLab.fit.upper[i] - mercerLab.fit.lower[i])"
+    narrow, wide = page.evaluate(width)
+    assert wide > 2.5 * narrow
+    page.click("#tours [data-loss=squared]")
+    watched.settled()
+    narrow, wide = page.evaluate(width)
+    assert wide < 1.5 * narrow
+    following.click()
+    watched.settled()
+    assert page.locator("#plot .ring").count() == 1
+    for loss in ("squared", "logistic"):
+        page.click(f"#tours [data-loss={loss}]")
+        watched.settled()
+        assert page.get_attribute(f"#tours [data-loss={loss}]", "aria-pressed") == "true"
+        assert page.input_value("#loss") == loss
+    assert following.is_disabled()
+
+
+def test_a_wrong_label_turns_the_line_less_and_a_far_one_not_at_all_with_the_logistic_loss(watched):
+    page = watched.open("#tab=tours")
+    page.click("[data-tour=loss]")
+    for _ in range(3):
+        watched.settled()
+        page.locator("#tours button", has_text="Next").click()
+    watched.settled()
+    points = page.evaluate("mercerLab.state.edited")
+
+    def angle(loss, first):
+        x, y = [*([first] if first else []), *points["x"][1:]], points["y"][0 if first else 1 :]
+        page.evaluate("(patch) => { mercerLab.change(patch); }", {"loss": loss, "edited": {"x": x, "y": y}})
+        watched.settled()
+        at, f = (np.array(page.evaluate(f"mercerLab.{name}")) for name in ("layout.at", "fit.decision"))
+        w = np.linalg.lstsq(np.column_stack([at, np.ones(len(at))]), f, rcond=None)[0]
+        return np.degrees(np.arctan2(w[1], w[0]))
+
+    wrong, far = (
+        {loss: abs(angle(loss, place) - angle(loss, None)) for loss in ("squared", "logistic")}
+        for place in (points["x"][0], [4.5, 2.0])
+    )
+    assert wrong["squared"] > 1.5 * wrong["logistic"]
+    assert far["squared"] > 5.0
+    assert far["logistic"] < 1.0
+
+
+@pytest.mark.parametrize(("problem", "loss"), [("sinusoid", "huber"), ("sinusoid", "quantile"), ("moons", "logistic")])
+def test_the_ends_of_the_alpha_slider_have_a_picture_with_each_loss(watched, problem, loss):
+    page = watched.open(f"#problem={problem}&loss={loss}")
+    for end in (-8, 3):
+        slide(page, "alpha", end)
+        watched.settled()
+        assert page.evaluate("document.querySelector('#stage.stale')") is None
+        assert page.inner_text("#kernel-error") in ("", "Newton's method has not converged. Use a larger alpha.")
+        assert np.isfinite(page.evaluate("mercerLab.fit.curve")).all()
 
 
 def test_a_wrong_kernel_is_said_beside_its_field_and_the_picture_stays(watched):
@@ -229,6 +350,8 @@ HOSTILE = [
     "#problem=greetings&points=a%25_1~b_2~c_3",
     "#problem=sinusoid&points=1_2_3~1_2_3~1_2_3",
     "#problem=moons&points=1_2_7~1_2_1~1_2_-1",
+    "#problem=moons&loss=huber",
+    "#problem=sinusoid&loss=toString",
 ]
 
 

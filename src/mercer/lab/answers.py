@@ -12,15 +12,24 @@ import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, MercerWarning
-from mercer.estimators import KernelRidge, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators import (
+    KernelLogistic,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+)
 from mercer.inference.influence import influence
 from mercer.kernels import Kernel
 from mercer.lab.questions import Question, read_kernel, read_points, read_question
 from mercer.runtime import threads
+from mercer.solvers.newton import Task
 
 ALPHAS = np.geomspace(1e-8, 1e3, 23)
 WIDTHS = np.geomspace(1 / 16, 16.0, 13)  # times the widths of the kernel
 _CONFIDENCE = 0.9
+_LEVELS = (0.05, 0.5, 0.95)  # of quantiles
 _MOST_DRAWS = 50
 
 
@@ -60,6 +69,8 @@ quiet = Quiet()
 def fitted(asked: Any) -> dict[str, Any]:
     """Predictions with a band, errors in the sample and left out, degrees of freedom, and what each point changes."""
     question = read_question(asked)
+    if question.loss != "squared":
+        return _loss_fitted(question)
     return _labels_fitted(question) if question.points.labels else _numbers_fitted(question)
 
 
@@ -85,6 +96,45 @@ def _labels_fitted(question: Question) -> dict[str, Any]:
         "curve": search.predict_proba(question.at)[:, 1] if len(question.at) else [],
         "decision": model.predict(question.at) if len(question.at) else [],
     }
+
+
+def _loss_fitted(question: Question) -> dict[str, Any]:
+    """Predictions, outer quantiles and mean losses; what only squared errors have is None."""
+    points, (kind, settings) = question.points, estimator_of(question)
+    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
+    model.fit(points.X, points.y)
+    y, loss = np.maximum(points.y, 0.0) if points.labels else points.y, model.losses_[0]
+
+    def columns(rows: Any) -> Array:
+        found = model.decision_function(rows) if points.labels else model.predict(rows)
+        return np.reshape(found, (len(rows), -1)).T
+
+    inside = zip(model.losses_, columns(points.X), strict=True)
+    told = dict.fromkeys(("left_out", "residuals", "leverage", "error_without", "degrees", "digits")) | {
+        "training": float(np.mean([each.rows(y, f[:, None]) for each, f in inside])),
+        "converged": model.converged_,
+        "curve": [],
+    }
+    if question.loss != "quantile":
+        task = Task(question.kernel(points.X), y, np.ones(len(y)), loss, question.intercept)
+        left = np.vstack(task.minimize(question.alpha).leave_out(list(np.arange(len(y))[:, None]))[0])
+        told["left_out"] = float(np.mean(loss.rows(y, left)))
+        told["residuals"] = None if points.labels else y - left[:, 0]
+    if len(question.at):
+        found = columns(question.at)
+        told["curve"] = loss.mean(found[len(found) // 2])
+        told |= {"decision": found[0]} if points.labels else {}
+        told |= {"lower": found[0], "upper": found[-1]} if len(found) > 1 else {}
+    return told
+
+
+def estimator_of(question: Question) -> tuple[Any, dict[str, Any]]:
+    """The estimator of the loss, and its parameters beside alpha, kernel and intercept."""
+    if question.loss == "squared":
+        return KernelRidgeClassifier if question.points.labels else KernelRidge, {}
+    if question.loss == "logistic":
+        return KernelLogistic, {}
+    return KernelRegressor, {"loss": question.loss} | ({"quantiles": _LEVELS} if question.loss == "quantile" else {})
 
 
 def _left_out(question: Question, model: KernelRidge) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mercer import models
-from mercer.errors import InputError
-from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.errors import InputError, sentence
+from mercer.lab.answers import estimator_of
 from mercer.lab.jobs import Job
 from mercer.lab.questions import Question, read_question
 from mercer.report import write_report
@@ -22,8 +22,8 @@ from mercer.runtime.disk import write_whole
 
 # The modules of the page, each after those that it imports.
 MODULES = (
-    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "systems.js", "local.js", "draw.js",
-    "views.js", "hand.js", "play.js", "select.js", "tours.js", "app.js",
+    "samples.js", "problems.js", "state.js", "kernels.js", "algebra.js", "systems.js", "losses.js", "local.js",
+    "draw.js", "views.js", "hand.js", "play.js", "select.js", "tours.js", "app.js",
 )  # fmt: skip
 _LINKED = re.compile(r"^import [^;]*;\n|^export (?=const|class|function|async)", re.MULTILINE)
 _SCRIPT = '<script type="module" src="app.js"></script>'
@@ -31,7 +31,11 @@ _SCRIPT = '<script type="module" src="app.js"></script>'
 
 def export(what: str, asked: Any, job: Job | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
-    return EXPORTS[what](read_question(asked), job, folder)
+    question = read_question(asked)
+    if what != "python" and question.loss != "squared":
+        way = "Choose the squared loss, or take the lines of Python."
+        raise InputError(sentence("The loss of model files and reports", "'squared'", repr(question.loss), way))
+    return EXPORTS[what](question, job, folder)
 
 
 def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
@@ -43,8 +47,8 @@ def _through_file(folder: Path | None, write: Callable[[Path], None]) -> bytes:
 
 def model_file(question: Question, _job: Job | None, folder: Path | None) -> bytes:
     """The model of the sliders, as `mercer.save` writes it."""
-    kind: Any = KernelRidgeClassifier if question.points.labels else KernelRidge
-    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept)
+    kind, settings = estimator_of(question)
+    model = kind(question.alpha, kernel=question.kernel, fit_intercept=question.intercept, **settings)
     model.fit(question.points.X, question.points.y)
     return _through_file(folder, lambda path: models.save(model, path))
 
@@ -62,18 +66,18 @@ def report_page(_question: Question, job: Job | None, folder: Path | None) -> by
 
 def python_lines(question: Question, _job: Job | None, _folder: Path | None) -> bytes:
     """Lines of Python that fit the same model to the same points."""
-    points = question.points
-    kind = "KernelRidgeClassifier" if points.labels else "KernelRidge"
+    points, (kind, settings) = question.points, estimator_of(question)
+    more = ", ".join(f"{name}={value!r}" for name, value in ({"fit_intercept": question.intercept} | settings).items())
     x = points.X if points.words else np.asarray(points.X).tolist()
     lines = [
         "import numpy as np",
-        f"from mercer import {kind}",
+        f"from mercer import {kind.__name__}",
         "from mercer.kernels import parse",
         "",
         f"X = {x!r}" if points.words else f"X = np.array({x!r})",
         f"y = np.array({points.y.tolist()!r})",
         f"kernel = parse({repr(question.kernel)!r})",
-        f"model = {kind}({question.alpha!r}, kernel=kernel, fit_intercept={question.intercept}).fit(X, y)",
+        f"model = {kind.__name__}({question.alpha!r}, kernel=kernel, {more}).fit(X, y)",
         "print(model.predict(X))",
         "",
     ]

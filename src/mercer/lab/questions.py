@@ -1,4 +1,4 @@
-"""What the page may ask: points, a kernel and alpha, checked before anything is done with them."""
+"""What the page may ask: points, a kernel, alpha and a loss, checked before anything is done with them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _MOST_PARTS = 12  # of a kernel
 _MOST_COLUMNS = 8
 _LONGEST = 2000  # letters of a kernel
 _LONGEST_WORD = 40
+_LOSSES = {False: ("squared", "huber", "quantile"), True: ("squared", "logistic")}  # of numbers, of labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +49,14 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Points, a kernel, alpha, whether there is an intercept, and where predictions are wanted."""
+    """Points, a kernel, alpha, whether there is an intercept, where predictions are wanted, and the loss."""
 
     points: Points
     kernel: Kernel
     alpha: float
     intercept: bool
     at: Any
+    loss: str = "squared"
 
 
 def read_question(asked: Any) -> Question:
@@ -69,7 +71,11 @@ def read_question(asked: Any) -> Question:
     at = (
         _words(at, 2 * _MOST_WORDS) if points.words else _rows(at, MOST_PLACES, "places", np.asarray(points.X).shape[1])
     )
-    return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at)
+    loss, known = asked.get("loss", "squared"), _LOSSES[points.labels]
+    if loss not in known:
+        kind = "labels" if points.labels else "numbers"
+        raise InputError(sentence(f"The loss of {kind}", f"one of {', '.join(map(repr, known))}", repr(loss)[:40]))
+    return Question(points, read_kernel(asked.get("kernel")), alpha, asked.get("intercept") is True, at, loss)
 
 
 def read_kernel(text: Any) -> Kernel:

@@ -8,18 +8,19 @@ import { Play } from "./play.js";
 import { PROBLEMS, pointsOf } from "./problems.js";
 import { remoteEngine } from "./remote.js";
 import { Select } from "./select.js";
-import { fresh, fromHash, toHash } from "./state.js";
+import { LOSSES, fresh, fromHash, lossesOf, toHash } from "./state.js";
 import { Tours } from "./tours.js";
 import { alphaPanel, dots, frame, gone, gramPanel, ground, layoutOf, lines, scalesOf, spectrumPanel, surfacePanel } from "./views.js";
 
 const REST = 350; // milliseconds without a change before the surface is drawn
 
-function legendOf(layout, data) {
+function legendOf(layout, data, loss) {
   const others = data.points.x[0].length > (data.axes ?? 9) ? " The other columns are at their medians." : "";
   if (layout.kind === "words") return "";
   if (data.labels) return `■ ${data.labels[0]}, ● ${data.labels[1]}. ${layout.kind === "map" ? "Colours are probabilities; on the line both labels are equally likely." : "The curve is a probability."}${others}`;
   if (layout.kind === "map") return `Colours are targets, of points and predicted: dark is small, yellow is large.${others}`;
-  return `Blue: the fit, with a band that holds about 90 % of new points (jackknife+).${data.problem?.truth && data.points.y.length > 3 ? " Dashed: the truth." : ""}${others}`;
+  const blue = { squared: "the fit, with a band that holds about 90 % of new points (jackknife+)", huber: "the fit", quantile: "the median, with a band from the 5 % to the 95 % quantile" };
+  return `Blue: ${blue[loss]}.${data.problem?.truth && data.points.y.length > 3 ? " Dashed: the truth." : ""}${others}`;
 }
 
 class App {
@@ -106,8 +107,15 @@ class App {
     }, 250);
   }
 
-  // The points of the state; false if it has changed while a table was asked for them.
+  // Take over the points of the state, and the squared loss where another one does not apply to them; false if the state
+  // has changed while a table was asked for.
   async loadPoints(before = null) {
+    const loaded = await this.readPoints(before);
+    if (loaded && !lossesOf(this.data.labels).includes(this.state.loss)) this.state = { ...this.state, loss: "squared" };
+    return loaded;
+  }
+
+  async readPoints(before) {
     const { state } = this;
     const said = byId("data-error");
     said.textContent = "";
@@ -142,12 +150,14 @@ class App {
     const { state, data } = this;
     return {
       points: { x: data.points.x, y: data.points.y, labels: Boolean(data.labels) },
-      kernel: state.kernel, alpha: state.alpha, intercept: state.intercept, ...more,
+      kernel: state.kernel, alpha: state.alpha, intercept: state.intercept, loss: state.loss, ...more,
     };
   }
 
   sync() {
-    const { tab } = this.state;
+    const { tab, loss } = this.state;
+    for (const id of ["panel-alpha", "panel-surface"]) byId(id).hidden = loss !== "squared";
+    for (const id of ["panels-note", "select-loss"]) byId(id).hidden = loss === "squared";
     document.body.dataset.tab = tab;
     for (const each of document.querySelectorAll("[role=tab]")) {
       each.setAttribute("aria-selected", String(each.dataset.tab === tab));
@@ -191,7 +201,7 @@ class App {
       const fit = await this.engine.ask("fit", this.question({ at: layout.at }));
       if (version !== this.version) return;
       Object.assign(this, { fit, layout });
-      this.play.failed("");
+      this.play.failed(fit.converged === false ? "Newton's method has not converged. Use a larger alpha." : "");
       byId("stage").classList.remove("stale");
       this.draw();
       if (this.chosen < 0) this.hand.describe(-1);
@@ -223,7 +233,7 @@ class App {
   }
 
   async surfaceNow() {
-    if (this.surface || !this.fit) return;
+    if (this.surface || !this.fit || this.state.loss !== "squared") return;
     const version = this.version;
     const box = document.querySelector("#panel-surface .plot");
     const tree = this.play.tree();
@@ -261,9 +271,9 @@ class App {
     second.innerHTML = map ? "" : below;
     line.innerHTML = lines(layout, data, s, fit) + this.tours.over(layout, s);
     without.innerHTML = this.withoutCurve && this.chosen >= 0 ? gone(layout, data, s, this.withoutCurve) : "";
-    points.innerHTML = dots(layout, data, s, this.chosen);
+    points.innerHTML = dots(layout, data, s, this.chosen, this.tours.marked);
     this.drawNumbers();
-    byId("legend").textContent = legendOf(layout, data);
+    byId("legend").textContent = legendOf(layout, data, this.state.loss);
     const page = document.documentElement.dataset;
     page.drawn = String(Number(page.drawn ?? 0) + 1);
     if (this.overview) this.drawPanels();
@@ -291,14 +301,16 @@ class App {
 
   drawNumbers() {
     const { fit, data } = this;
-    const how = data.labels ? "share of wrong labels" : "root mean squared error";
-    const error = (value) => errorText(value, data.labels);
+    const other = LOSSES[this.state.loss].error;
+    const how = other ?? (data.labels ? "share of wrong labels" : "root mean squared error");
+    const error = (value) => errorText(value, data.labels && !other);
+    const left = !other ? how : fit.left_out === null ? "not computed for quantiles, since it takes refits" : `${other}, approximate (one Newton step)`;
     const list = [
       ["training", "Training error", fit.training, error, how],
-      ["left-out", "Leave-one-out error", fit.left_out, error, how],
+      ["left-out", "Leave-one-out error", fit.left_out, error, left],
       ["degrees", "Effective degrees of freedom", fit.degrees, (value) => shown(value, 4), `of ${data.points.y.length} points`],
       ["digits", "Correct digits", fit.digits, (value) => String(Math.floor(value)), "of about 15, in predictions"],
-    ];
+    ].slice(0, other ? 2 : 4); // the others are of squared errors
     byId("numbers").innerHTML = list.map(([id, name, value, say, more]) => `<div><dt>${name}</dt><dd id="number-${id}" data-value="${value}">${say(value)} <span class="hint">${more}</span></dd></div>`).join("");
   }
 }

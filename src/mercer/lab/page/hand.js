@@ -152,7 +152,7 @@ export class Hand {
     app.withoutCurve = null;
     app.draw();
     this.describe(row);
-    if (row < 0) return;
+    if (row < 0 || app.state.loss !== "squared") return; // leaving one out takes a refit for other losses
     const version = app.version;
     try {
       const { curve } = await app.engine.ask("without", app.question({ at: app.layout.at, row }));
@@ -167,11 +167,12 @@ export class Hand {
   // What a point is and changes; without one, what the hand can do.
   describe(row) {
     const { fit, data } = this.app;
+    const squared = this.app.state.loss === "squared";
     if (row < 0 || !fit?.residuals || row >= fit.residuals.length) {
       const how = data.labels && this.editable ? " (with Shift one of the other label)" : "";
       byId("said").textContent = this.editable && typeof data.points.x[0] !== "string"
-        ? `Click to add a point${how}, drag to move one, double-click to remove it; hover to see the fit without it.`
-        : "Hover over a point to see the fit without it.";
+        ? `Click to add a point${how}, drag to move one, double-click to remove it${squared ? "; hover to see the fit without it" : ""}.`
+        : squared ? "Hover over a point to see the fit without it." : "";
       return;
     }
     const x = data.points.x[row];
@@ -180,7 +181,7 @@ export class Hand {
     const parts = [`Point ${row + 1} ${place}: the others miss it by ${shown(Math.abs(fit.residuals[row]), 3)}`];
     if (fit.leverage) parts.push(`its own share in the fit there (leverage) is ${shown(fit.leverage[row], 2)}`);
     if (fit.error_without) parts.push(`without it the leave-one-out error is ${shown(fit.error_without[row], 4)}`);
-    byId("said").textContent = `${parts.join("; ")}. Orange dashes: the fit without it.`;
+    byId("said").textContent = `${parts.join("; ")}.${squared ? " Orange dashes: the fit without it." : ""}`;
   }
 
   key(event) {

@@ -1,7 +1,8 @@
 // The answers of the static edition, worked out in the browser: the same questions and numbers as the server's.
 
-import { eigen } from "./algebra.js";
+import { dotOf, eigen } from "./algebra.js";
 import { certify, forWords, hasWidth, kernelFunction, partsOf, readKernel, wider, writeKernel } from "./kernels.js";
+import { LEVELS, leftOut, minima } from "./losses.js";
 import { leaveOneOut, matrix, mean, systemOf } from "./systems.js";
 
 export const ALPHAS = Array.from({ length: 23 }, (_, i) => 10 ** (-8 + i / 2));
@@ -41,6 +42,7 @@ function modelOf(question) {
 const wrongShare = (decisions, y) => mean(decisions.map((each, i) => Number(each > 0 !== y[i] > 0)));
 
 function fit(question) {
+  if ((question.loss ?? "squared") !== "squared") return fitLoss(question);
   const model = modelOf(question);
   const { system, solved, residuals, decisions } = model;
   const { x: X, y, labels } = question.points;
@@ -66,6 +68,34 @@ function fit(question) {
   told.error_without = solved.singular ? null : withoutEach(y.map((_, i) => solved.row(i)), model.fit.a);
   told.curve = values;
   [told.lower, told.upper] = bands(model, rows, values);
+  return told;
+}
+
+// Another loss than the squared one: predictions, outer quantiles and mean losses.
+function fitLoss(question) {
+  const { alpha, intercept, loss } = question;
+  const { x: X, y: given, labels } = question.points;
+  const node = kernelOf(question);
+  if (certify(node).valid === false) throw new Error("The kernel of this loss must be a Mercer kernel.");
+  const k = kernelFunction(node);
+  const y = given.map((each) => (labels ? Number(each > 0) : each));
+  const problem = { K: matrix(k, X, X), y, alpha, intercept };
+  const found = minima(loss, problem);
+  const ordered = (values) => (found.length > 1 ? [...values].sort((a, b) => a - b) : values); // quantiles do not cross
+  const mine = (rows, level) => mean(Array.from(rows, (f, i) => found[level].loss.rows(y[i], f)));
+  const inside = y.map((_, i) => ordered(found.map((each) => each.f[i])));
+  const at = matrix(k, question.at, X).map((row) => ordered(found.map((each) => each.b + dotOf(row, each.a))));
+  const told = { left_out: null, residuals: null, leverage: null, error_without: null, degrees: null, digits: null };
+  told.training = mean(found.map((_, level) => mine(inside.map((each) => each[level]), level)));
+  told.converged = found.every((each) => each.converged);
+  if (loss !== "quantile") {
+    const left = leftOut(problem, found[0]);
+    told.left_out = mine(left, 0);
+    told.residuals = labels ? null : y.map((each, i) => each - left[i]);
+  }
+  told.curve = at.map((each) => (labels ? 1 / (1 + Math.exp(-each[0])) : each[found.length >> 1]));
+  if (labels) told.decision = at.map(([each]) => each);
+  if (found.length > 1) [told.lower, told.upper] = [0, LEVELS.length - 1].map((level) => at.map((each) => each[level]));
   return told;
 }
 

@@ -3,7 +3,7 @@
 import { byId, esc, shown } from "./draw.js";
 import { KERNELS, forWords, readKernel, slidersOf, writeKernel } from "./kernels.js";
 import { PROBLEMS } from "./problems.js";
-import { fresh } from "./state.js";
+import { LOSSES, fresh, lossesOf } from "./state.js";
 
 
 export class Play {
@@ -16,6 +16,7 @@ export class Play {
     byId("redraw").addEventListener("click", () => app.change({ seed: app.state.seed + 1, edited: null }, true));
     byId("restore").addEventListener("click", () => app.change({ edited: null }, true));
     byId("alpha").addEventListener("input", (event) => app.change({ alpha: 10 ** Number(event.target.value) }));
+    byId("loss").addEventListener("change", (event) => app.change({ loss: event.target.value }, true));
     byId("intercept").addEventListener("change", (event) => app.change({ intercept: event.target.checked }, true));
     byId("word").addEventListener("input", (event) => app.change({ words: event.target.value }));
     byId("kernel").addEventListener("input", (event) => this.typed(event.target.value));
@@ -28,7 +29,7 @@ export class Play {
   choose(problem) {
     const table = this.tables.find((each) => each.key === problem);
     if (table) this.useTable(table);
-    else this.app.change({ ...fresh(problem), tab: this.app.state.tab, tour: "", step: 0 }, true);
+    else this.app.change({ ...fresh(problem), loss: this.app.state.loss, tab: this.app.state.tab, tour: "", step: 0 }, true);
   }
 
   // -- kernel ---------------------------------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ export class Play {
     const target = all[all.length - 1];
     const axes = table.columns.filter((each) => each !== target).slice(0, 2);
     const chosen = axes.length ? { axes, target } : { axes: table.columns.slice(0, 1), target: all.find((each) => each !== table.columns[0]) };
-    await this.app.change({ ...fresh(), tab: this.app.state.tab, problem: "table", kernel: "Gaussian(width=1)", alpha: 1, table: { key: table.key, others: false, ...chosen } }, true);
+    await this.app.change({ ...fresh(), loss: this.app.state.loss, tab: this.app.state.tab, problem: "table", kernel: "Gaussian(width=1)", alpha: 1, table: { key: table.key, others: false, ...chosen } }, true);
   }
 
   columns() {
@@ -242,6 +243,7 @@ export class Play {
     if (document.activeElement !== byId("alpha")) byId("alpha").value = Math.log10(state.alpha);
     byId("alpha-out").textContent = shown(state.alpha, 3);
     byId("alpha").setAttribute("aria-valuetext", shown(state.alpha, 3));
+    byId("loss").innerHTML = lossesOf(data.labels).map((name) => `<option value="${name}"${name === state.loss ? " selected" : ""}>${LOSSES[name].title}</option>`).join("");
     byId("intercept").checked = state.intercept;
     const words = typeof data.points.x[0] === "string";
     for (const tile of document.querySelectorAll(".tile")) tile.hidden = Boolean(KERNELS[tile.dataset.name].words) !== words;

@@ -18,10 +18,18 @@ export function random(seed) {
 
 const tidy = (value) => Number(value.toPrecision(6));
 
-function sinusoid(n, noise, seed) {
+const sineWith = (spread) => (n, noise, seed) => {
   const { uniform, normal } = random(seed);
   const x = Array.from({ length: n }, () => [tidy(6 * uniform())]).sort((a, b) => a[0] - b[0]);
-  return { x, y: x.map(([each]) => tidy(Math.sin(each) + noise * normal())) };
+  return { x, y: x.map(([each]) => tidy(Math.sin(each) + spread(each) * noise * normal())) };
+};
+const same = () => 1;
+const growing = (x) => 0.1 + 0.3 * x;
+
+function groups(n, noise, seed) {
+  const { normal } = random(seed);
+  const y = Array.from({ length: n }, (_, i) => (i % 2 ? 1 : -1));
+  return { x: y.map((each) => [tidy(each + noise * normal()), tidy(noise * normal())]), y };
 }
 
 function moons(n, noise, seed) {
@@ -64,7 +72,12 @@ export const PROBLEMS = {
   sinusoid: {
     title: "Sinusoid",
     about: "Points around sin(x), between 0 and 6; the dashed curve is the truth.",
-    draw: sinusoid, n: 40, noise: 0.3, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
+    draw: sineWith(same), n: 40, noise: 0.3, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
+  },
+  growing: {
+    title: "Noise that grows",
+    about: "Points around sin(x), between 0 and 6, whose noise grows with x; the dashed curve is the truth.",
+    draw: sineWith(growing), spread: growing, n: 100, noise: 0.4, truth: Math.sin, kernel: "Gaussian(width=1)", alpha: 0.1, range: [[0, 6]], names: ["x", "y"],
   },
   motorcycle: {
     title: "Motorcycle accidents",
@@ -86,6 +99,11 @@ export const PROBLEMS = {
     about: "Two classes in the plane, 200 points of a benchmark set (Raetsch, Onoda and Mueller 2001).",
     points: { x: SAMPLES.banana.x, y: SAMPLES.banana.y }, labels: ["blue", "orange"], kernel: "Gaussian(width=0.5)", alpha: 0.3, names: ["x1", "x2"],
   },
+  groups: {
+    title: "Two groups",
+    about: "Two round groups beside one another; colours and shapes are the labels.",
+    draw: groups, n: 40, noise: 0.6, labels: ["blue", "orange"], kernel: "Linear()", alpha: 0.1, range: [[-5, 5], [-2.5, 2.5]], names: ["x1", "x2"],
+  },
   rings: {
     title: "Two rings",
     about: "One ring inside another: no line separates them.",
@@ -105,7 +123,7 @@ export const PROBLEMS = {
 
 export const targetsAgain = (problem, x, noise, seed) => {
   const { normal } = random(seed);
-  return x.map(([each]) => tidy(PROBLEMS[problem].truth(each) + noise * normal()));
+  return x.map(([each]) => tidy(PROBLEMS[problem].truth(each) + (PROBLEMS[problem].spread ?? same)(each) * noise * normal()));
 };
 
 export function pointsOf(problem, n, noise, seed) {

@@ -7,13 +7,22 @@ const MOST_POINTS = 300;
 const MOST_WORDS = 60;
 const LONGEST_WORD = 40;
 
+// What is minimized, the mean of which over points is an error.
+export const LOSSES = {
+  squared: { title: "squared", short: "Squared" },
+  huber: { title: "Huber", error: "mean Huber loss" },
+  quantile: { title: "quantiles (5, 50, 95 %)", short: "Quantiles", error: "mean pinball loss" },
+  logistic: { title: "logistic", short: "Logistic", error: "log loss" },
+};
+export const lossesOf = (labels) => (labels ? ["squared", "logistic"] : ["squared", "huber", "quantile"]);
+
 const digits = (value) => String(Number(value.toPrecision(5)));
 
 export function fresh(problem = "sinusoid") {
   const found = PROBLEMS[problem];
   return {
     tab: "play", tour: "", step: 0, problem, n: found.n ?? 0, noise: found.noise ?? 0, seed: 3, kernel: found.kernel,
-    alpha: found.alpha, intercept: true, edited: null, words: found.words ?? "", table: null,
+    alpha: found.alpha, loss: "squared", intercept: true, edited: null, words: found.words ?? "", table: null,
   };
 }
 
@@ -29,6 +38,7 @@ export function toHash(state) {
   }
   found.set("kernel", state.kernel);
   found.set("alpha", digits(state.alpha));
+  if (state.loss !== "squared") found.set("loss", state.loss);
   if (!state.intercept) found.set("constant", "no");
   if (state.words && state.words !== PROBLEMS[state.problem]?.words) found.set("words", state.words);
   if (state.table) found.set("table", JSON.stringify(state.table));
@@ -93,6 +103,7 @@ export function fromHash(hash) {
   }
   state.kernel = (found.get("kernel") ?? state.kernel).slice(0, 2000);
   state.alpha = number(found.get("alpha"), 1e-8, 1e3, state.alpha);
+  if (Object.hasOwn(LOSSES, found.get("loss") ?? "")) state.loss = found.get("loss");
   state.intercept = found.get("constant") !== "no";
   state.words = (found.get("words") ?? state.words).slice(0, 200);
   state.edited = problem === "table" ? null : editedPoints(found.get("points"), problem === "greetings", PROBLEMS[problem].names.length - (PROBLEMS[problem].labels ? 0 : 1), Boolean(PROBLEMS[problem].labels));

@@ -2,9 +2,17 @@
 
 import { axes, byId, esc, fixed, path, scale, shown, svg } from "./draw.js";
 import { pointsOf, random, targetsAgain } from "./problems.js";
-import { fresh } from "./state.js";
+import { LOSSES, fresh } from "./state.js";
 
 const base = (problem, more = {}) => ({ ...fresh(problem), ...more });
+
+// A state whose first point is a further one.
+const withOne = (problem, x, y, more) => {
+  const state = base(problem, more);
+  const others = pointsOf(problem, state.n, state.noise, state.seed);
+  return { ...state, edited: { x: [x, ...others.x], y: [y, ...others.y] } };
+};
+const farOff = (loss) => withOne("sinusoid", [4.5], 4, { n: 30, noise: 0.15, alpha: 0.2, loss });
 
 export const TOURS = {
   alpha: {
@@ -51,6 +59,15 @@ export const TOURS = {
       { text: "In many dimensions all distances are about the same, and the nearest point is hardly nearer than the farthest: a Gaussian then cannot tell neighbours from strangers, unless few columns matter or the width is chosen per column.", state: base("sinusoid"), dimensions: 100 },
     ],
   },
+  loss: {
+    title: "What the loss does to an outlier",
+    steps: [
+      { text: "Thirty points around a sine, and one far off: the red one. The squared loss of an error of 4 is sixteen times that of an error of 1, so the curve bends towards the red point. Drag the red point down to the dashed curve and up again, and watch the curve.", marked: 0, state: farOff("squared") },
+      { text: "The same points with the Huber loss. It is squared for small errors and linear for large ones, so it matters little how far off a point is. The curve follows the other points. Drag the red point up and down: the curve moves only when the red point comes near it.", marked: 0, state: farOff("huber") },
+      { text: "Here the noise grows from left to right. The pinball loss fits quantiles: the curve is the median, and the band reaches from the 5 % to the 95 % quantile. The band widens with the noise. Press Squared: the band of the squared loss has nearly the same width everywhere.", losses: ["quantile", "squared"], state: base("growing", { loss: "quantile", alpha: 0.3 }) },
+      { text: "Two groups of labels, and one wrong label: the orange point with a red ring. The line turns towards it, with the squared loss about twice as far as with the logistic loss: press Squared and Logistic. Now drag the ringed point to the upper right corner, where its label is correct. With the squared loss the line still turns, because a prediction above 1 for a label of 1 counts as an error; with the logistic loss it does not.", losses: ["logistic", "squared"], marked: 0, state: withOne("groups", [-4.7, 1.5], 1, { loss: "logistic" }) },
+    ],
+  },
   nested: {
     title: "Why nested cross-validation",
     extra: "selection",
@@ -80,7 +97,8 @@ export class Tours {
     this.extra = byId("extra");
     this.curves = null;
     this.box.addEventListener("click", (event) => {
-      const { tour, go } = event.target.dataset;
+      const { tour, go, loss } = event.target.dataset;
+      if (loss) this.app.change({ loss }, true);
       if (tour) this.go(tour, 0);
       if (go !== undefined) this.go(this.app.state.tour, Number(go));
       if (event.target.dataset.list !== undefined) this.app.change({ tour: "", step: 0 }, true);
@@ -92,6 +110,13 @@ export class Tours {
     return tab === "tours" && Object.hasOwn(TOURS, tour) ? TOURS[tour] : undefined;
   }
 
+  // The point that the text is about, as long as it is there.
+  get marked() {
+    const { step, edited } = this.app.state;
+    const shown = this.tour?.steps[Math.min(step, this.tour.steps.length - 1)];
+    return shown?.marked !== undefined && edited?.y.length >= shown.state.edited.y.length ? shown.marked : -1;
+  }
+
   async go(tour, step) {
     const { state } = TOURS[tour].steps[step];
     await this.app.change({ ...state, tab: "tours", tour, step }, true);
@@ -99,6 +124,11 @@ export class Tours {
   }
 
   sync() {
+    this.show();
+    for (const each of this.box.querySelectorAll("[data-loss]")) each.setAttribute("aria-pressed", String(each.dataset.loss === this.app.state.loss));
+  }
+
+  show() {
     const { state } = this.app;
     const { tour } = this;
     const key = `${state.tab}/${state.tour}/${state.step}`;
@@ -114,7 +144,9 @@ export class Tours {
     }
     const step = Math.min(state.step, tour.steps.length - 1);
     const move = (to, words, on) => `<button data-go="${to}"${on ? "" : " disabled"}>${words}</button>`;
-    this.box.innerHTML = `<h2 tabindex="-1">${esc(tour.title)}</h2><p>${esc(tour.steps[step].text)}</p><p class="hint">Step ${step + 1} of ${tour.steps.length}. The controls below stay yours.</p><p class="row">${move(step - 1, "Back", step > 0)}${move(step + 1, "Next", step + 1 < tour.steps.length)}<button data-list>All tours</button></p>`;
+    const { text, losses = [] } = tour.steps[step];
+    const choices = losses.map((name) => `<button data-loss="${name}">${LOSSES[name].short}</button>`).join("");
+    this.box.innerHTML = `<h2 tabindex="-1">${esc(tour.title)}</h2><p>${esc(text)}</p>${choices && `<p class="row" role="group" aria-label="Loss">${choices}</p>`}<p class="hint">Step ${step + 1} of ${tour.steps.length}. The controls below stay yours.</p><p class="row">${move(step - 1, "Back", step > 0)}${move(step + 1, "Next", step + 1 < tour.steps.length)}<button data-list>All tours</button></p>`;
     this.showExtra(tour, step);
   }
 
@@ -154,7 +186,7 @@ export class Tours {
     const bias = means.reduce((sum, each, i) => sum + (each - truth[i]) ** 2, 0) / truth.length;
     const spread = means.reduce((sum, each, i) => sum + curves.reduce((all, curve) => all + (curve[i] - each) ** 2, 0) / (curves.length - 1), 0) / truth.length;
     const own = Math.max(0, bias - spread / curves.length); // the mean of 20 curves varies, too
-    byId("drawn-words").textContent = `Bias² ${shown(own, 2)}, variance ${shown(spread, 2)}, noise ${shown(state.noise ** 2, 2)}: expected squared error on new points ${shown(own + spread + state.noise ** 2, 2)}.`;
+    byId("drawn-words").textContent = `Bias² ${shown(own, 2)}, variance ${shown(spread, 2)}, noise ${shown(state.noise ** 2, 2)}: expected squared error on new points ${shown(own + spread + state.noise ** 2, 2)}.${state.loss === "squared" ? "" : " These curves are fits with the squared loss."}`;
   }
 }
 

@@ -124,17 +124,18 @@ export const placeOf = (layout, data, s, row) => {
   return [s.x(x[0]), s.y(data.labels ? (data.points.y[row] + 1) / 2 : data.points.y[row])];
 };
 
-export function dots(layout, data, s, chosen) {
+export function dots(layout, data, s, chosen, marked = -1) {
   const low = Math.min(...data.points.y);
   const high = Math.max(...data.points.y);
   const many = data.points.y.length > 150;
   return data.points.y.map((target, row) => {
     const [u, v] = placeOf(layout, data, s, row).map(fixed);
-    const on = row === chosen ? " chosen" : "";
-    if (data.labels && target < 0) return `<rect class="point minus${on}" data-row="${row}" x="${fixed(u - 4.5)}" y="${fixed(v - 4.5)}" width="9" height="9"/>`;
+    const on = `${row === marked ? " marked" : ""}${row === chosen ? " chosen" : ""}`;
+    const ring = row === marked && data.labels ? `<circle class="ring" cx="${u}" cy="${v}" r="10"/>` : "";
+    if (data.labels && target < 0) return `${ring}<rect class="point minus${on}" data-row="${row}" x="${fixed(u - 4.5)}" y="${fixed(v - 4.5)}" width="9" height="9"/>`;
     const shaded = layout.kind === "map" && !data.labels;
     const fill = shaded ? ` fill="rgb(${sequential((target - low) / (high - low || 1)).join(",")})"` : "";
-    return `<circle class="point${data.labels ? " plus" : shaded ? " shaded" : ""}${on}" data-row="${row}" cx="${u}" cy="${v}" r="${many ? 3.5 : 5}"${fill}/>`;
+    return `${ring}<circle class="point${data.labels ? " plus" : shaded ? " shaded" : ""}${on}" data-row="${row}" cx="${u}" cy="${v}" r="${row === marked ? 6.5 : many ? 3.5 : 5}"${fill}/>`;
   }).join("");
 }
 
