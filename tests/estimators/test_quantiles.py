@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import AutoRegressor, KernelRidge, KernelRidgeCV
+from mercer import AutoRegressor, KernelRidge, KernelRidgeCV, LocalRidge
 from mercer.errors import InputError
 from mercer.kernels import Gaussian
 from refusals import tells
@@ -20,7 +20,8 @@ def growing(n, seed=0):
 MODELS = {
     "ridge": KernelRidge(0.5, kernel=Gaussian(1.0), fit_intercept=True),
     "search": KernelRidgeCV([Gaussian(0.5), Gaussian(1.0)], [0.1, 1.0], fit_intercept=True),
-    "auto": AutoRegressor(committee=False),
+    "auto": AutoRegressor(committee=False, loss="squared"),
+    "cells": LocalRidge(0.5, kernel=Gaussian(1.0), fit_intercept=True, core_rows=64, system_rows=256),
 }
 
 

@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
 from drawn import CASES, SOAK
+from mercer.estimators.loss_models import minimize as minimize_loss
 from mercer.kernels import Gaussian, Matern
 from mercer.solvers.losses import Expectile, Gamma, Huber, Logistic, Pinball, Poisson, Softmax, Squared
 from mercer.solvers.newton import Task
@@ -68,22 +69,65 @@ def test_linear_models_are_those_of_scikit_learn(name, seed):
     np.testing.assert_allclose(loss.mean(found.f[:, 0]), peer.fit(X, y, sample_weight=w).predict(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["huber", "expectile", "logistic"])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_the_objective_is_that_of_a_general_optimizer(name, intercept, rng):
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("name", ["huber", "expectile", "poisson", "gamma"])
+def test_fits_are_those_of_a_general_optimizer(name, seed):
+    rng = np.random.default_rng([SOAK, 362, seed])
     loss = SMOOTH[name]
     X, y, w = draw(loss, rng, 25)
+    alpha, intercept = 10.0 ** rng.uniform(-1, 1), bool(rng.random() < 0.7)
     K = Gaussian(1.0)(X)
-    found = Task(K, y, w, loss, intercept).minimize(0.3)
+    found = Task(K, y, w, loss, intercept).minimize(alpha)
+    values, vectors = np.linalg.eigh(K)
+    R = vectors * np.sqrt(np.maximum(values, 0.0))  # f = R p + constant has the penalty p'p
 
     def value(p):
-        f = K @ p[:-1] + intercept * p[-1]
-        return w @ loss.rows(y, f[:, None]) + 0.15 * p[:-1] @ K @ p[:-1]
+        f = (R @ p[:-1] + intercept * p[-1])[:, None]
+        slope = w * loss.slope(y, f)[:, 0]
+        gradient = np.append(R.T @ slope + alpha * p[:-1], intercept * slope.sum())
+        return w @ loss.rows(y, f) + 0.5 * alpha * p[:-1] @ p[:-1], gradient
 
     start = np.zeros(len(y) + 1)
-    peer = minimize(value, start, method="L-BFGS-B", options={"maxiter": 20_000, "maxfun": 10**6, "ftol": 1e-15})
-    assert found.objective <= peer.fun * (1 + 1e-9)
-    assert found.objective == pytest.approx(peer.fun, rel=1e-4)
+    start[-1] = intercept * found.b[0]  # from where exp does not overflow
+    peer = minimize(value, start, jac=True, method="BFGS", options={"maxiter": 10_000, "gtol": 1e-9})
+    assert found.objective == pytest.approx(peer.fun, rel=1e-9)
+    f = R @ peer.x[:-1] + intercept * peer.x[-1]
+    assert found.f[:, 0] == pytest.approx(f, abs=1e-6 * max(1.0, np.abs(f).max()))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(max(10, CASES // 4)))
+def test_quantiles_have_the_objective_of_a_general_convex_solver(seed):
+    rng = np.random.default_rng([SOAK, 363, seed])
+    X, y, w = draw(Squared(), rng, 20)
+    level, alpha, n = float(rng.uniform(0.1, 0.9)), 10.0 ** rng.uniform(-1, 1), 20
+    K = Gaussian(1.0)(X)
+    found = minimize_loss(Task(K, y, w, Pinball(level, 1e-5), True), alpha)
+    values, vectors = np.linalg.eigh(K)
+    R = vectors * np.sqrt(np.maximum(values, 0.0))
+
+    def losses(p):
+        r = y - R @ p[:n] - p[n]
+        return w @ np.maximum(level * r, (level - 1.0) * r) + 0.5 * alpha * p[:n] @ p[:n]
+
+    J = np.hstack([R, np.ones((n, 1))])
+    both = [
+        {
+            "type": "ineq",
+            "fun": lambda p, c=c: p[n + 1 :] - c * (y - J @ p[: n + 1]),
+            "jac": lambda p, c=c: np.hstack([c * J, np.eye(n)]),
+        }
+        for c in (level, level - 1.0)
+    ]
+    start = np.concatenate([np.zeros(n), [np.median(y)], np.abs(y - np.median(y))])
+    gradient = np.concatenate([np.zeros(n + 1), w])
+    peer = minimize(
+        lambda p: w @ p[n + 1 :] + 0.5 * alpha * p[:n] @ p[:n], start, method="SLSQP", constraints=both,
+        jac=lambda p: gradient + np.r_[alpha * p[:n], np.zeros(n + 1)], options={"maxiter": 500, "ftol": 1e-12},
+    )  # fmt: skip
+    mine = losses(np.append(np.linalg.lstsq(R, K @ found.a[:, 0], rcond=None)[0], found.b[0]))
+    assert mine == pytest.approx(losses(peer.x[: n + 1]), rel=1e-4)
 
 
 def test_quantiles_reach_the_minimum_of_the_pinball_loss(rng):

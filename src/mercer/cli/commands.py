@@ -110,8 +110,8 @@ _COLUMNS = _options(
     ),
     click.option(
         "--loss", type=click.Choice(["auto", "squared", "log", "poisson", "gamma"]), default="auto", show_default=True,
-        help="What the automatic model minimizes: squared errors of the target, or of its logarithm (log); Poisson loss for "
-        "counts, gamma loss for positive targets. auto: Poisson or gamma loss, if it is better.",
+        help="What the automatic model minimizes: squared errors of the target or of its logarithm (log), Poisson loss "
+        "of counts, gamma loss of positive targets. auto: Poisson or gamma loss, if it is better.",
     ),
     *_file_options(),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
 from mercer.estimators.auto_core import FULL_SYSTEMS
-from mercer.estimators.auto_evaluation import SIGNAL, paired
+from mercer.estimators.auto_evaluation import paired
 from mercer.solvers.losses import LOSSES, Loss
 
 LOSS_NAMES = ("auto", "squared", "log", "poisson", "gamma")
@@ -90,7 +90,8 @@ def without_zeros(values: Array, name: str) -> Array:
 def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Array | None) -> bool:
     """Whether held-out predictions of this loss are better than those of the squared one.
 
-    Their mean loss must be lower by more than two standard errors, and their squared error not higher by more than one.
+    Their mean loss must be lower by more than one standard error, and their squared error not higher by more than half
+    of one.
     Predictions that are not positive count as half of the least positive target.
     """
     loss: Loss = LOSSES[name]()
@@ -101,4 +102,4 @@ def lowers_loss(name: str, y: Array, before: Array, after: Array, clusters: Arra
 
     gains = np.column_stack([losses(before) - losses(after), (before - y) ** 2 - (after - y) ** 2])
     deviance, square = paired(gains, clusters=clusters)
-    return bool(deviance > SIGNAL and square > -1.0)
+    return bool(deviance > 1.0 and square > -0.5)

@@ -20,6 +20,7 @@ from mercer.estimators.calibration import Temperature
 from mercer.estimators.inputs import NO_TARGETS, as_sample_weight, check_input, coverage_of
 from mercer.estimators.nystroem_base import check_columns, need_targets
 from mercer.estimators.parameters import is_positive_only, resolve, validate
+from mercer.estimators.quantiles import ResidualScale, check_levels
 from mercer.estimators.search_core import warn_if_ill
 from mercer.estimators.targets import LabelsMixin, Targets
 from mercer.insight.intervals import Coverage, check_confidence
@@ -294,6 +295,32 @@ class LocalNumbers(MultiOutputMixin, RegressorMixin, LocalCore):  # type: ignore
         confidence, rows = check_confidence(confidence), self._rows(X)
         values, half = self.fitted_.values(rows), self.fitted_.interval_widths(rows, confidence)
         return self._as_given(values - half), self._as_given(values + half)
+
+    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95)) -> Array:
+        """Quantiles of the target of new rows, whose spread follows the noise; from held-out residuals.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            New rows.
+        q : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Levels between 0 and 1, in ascending order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_levels)
+        """
+        levels, rows = check_levels(f"q of {type(self).__name__}.predict_quantiles", q), self._rows(X)
+        if not self._one_target:
+            raise InputError(f"{type(self).__name__}.predict_quantiles supports one target. Fit one model per target.")
+
+        def left_out() -> tuple[Kernel, Any, Array]:
+            residuals = -self.fitted_.residuals[:, 0]
+            known = np.flatnonzero(np.isfinite(residuals))
+            return self.kernel_, self.X_fit_[known], residuals[known]
+
+        values = ResidualScale.of(self.fitted_, left_out).quantiles(rows, self.fitted_.values(rows)[:, 0], levels)
+        return values[:, 0] if np.ndim(q) == 0 else values
 
     def coverage(self, X: Any, y: Any, confidence: float = 0.9) -> Coverage:
         """Share of new rows whose target lies inside its interval, and the mean width of the intervals.

@@ -25,6 +25,7 @@ from mercer.estimators.loss_models import (
 from mercer.estimators.parameters import validate
 from mercer.estimators.search_core import SearchInputs, keep_choice
 from mercer.estimators.targets import LabelsMixin, Targets
+from mercer.kernels.base import Kernel
 from mercer.runtime import promise
 from mercer.runtime.progress import Progress
 from mercer.runtime.threads import blas_for
@@ -103,34 +104,41 @@ class LossSearch(SearchInputs):
         name = "neg_mean_loss" if scoring is None else scoring.name
         table = SearchTable.empty(kernels, alphas, len(removals), 1, name)
         progress = Progress("comparing candidates", len(kernels) * len(alphas), self.verbose)
-        best: tuple[float, Optimum | None, list[Array]] = -np.inf, None, []
+        held: dict[tuple[int, int], tuple[Array, list[Array]]] = {}  # values at all rows, and at held-out ones
         with blas_for(n), np.errstate(under="ignore"):
             loss = self._loss(numbers, weights, training_matrix(kernels[0], rows), classes)
-            for k, kernel in enumerate(kernels):
+
+            def judge(task: Task, place: tuple[int, int], start: Array | None, *, sure: bool) -> None:
+                found = minimize(task, float(alphas[place[1]]), start)
+                values, table.refits[place] = self._held_out(found, removals, sure=sure)
+                scores = self._scores(scoring, truth, loss, numbers, values)
+                table.scores[place][:, 0], table.condition[place] = scores, 1.0
+                table.pooled[place][0] = float(np.mean(scores))
+                held[place] = found.f, values
+
+            for k in range(len(kernels)):
+                task = self._task(kernels[k], rows, numbers, weights, loss)
                 start: Array | None = None
-                task = Task(training_matrix(kernel, rows), numbers, weights, loss, bool(self.fit_intercept))
                 for a in np.argsort(-alphas, kind="stable").tolist():  # from smooth to close fits
-                    found = minimize(task, float(alphas[a]), start)
-                    start = found.f
-                    values, table.refits[k, a] = self._held_out(found, removals)
-                    scores = self._scores(scoring, truth, loss, numbers, values)
-                    table.scores[k, a, :, 0] = scores
-                    table.pooled[k, a, 0], table.condition[k, a] = float(np.mean(scores)), 1.0
-                    if scores.mean() > best[0]:
-                        best = float(scores.mean()), found, values
+                    judge(task, (k, a), start, sure=False)
+                    start = held[k, a][0]
                     progress.step()
-        choice = table.choose(self.rule, folds)
+            choice, sure = table.choose(self.rule, folds), self.exact or isinstance(loss, Pinball)
+            refined = set(held) if sure else set()
+            while (place := (int(choice.kernel), int(choice.alphas[0]))) not in refined:  # one step may flatter it
+                judge(self._task(kernels[place[0]], rows, numbers, weights, loss), place, held[place][0], sure=True)
+                refined.add(place)
+                choice = table.choose(self.rule, folds)
         keep_choice(self, table, choice, folds)
-        self.alpha_ = float(alphas[choice.alphas[0]])
-        optimum, values = best[1], best[2]
-        if optimum is None or (self.best_kernel_, self.alpha_) != (kernels[choice.kernel], optimum.alpha):
-            task = Task(training_matrix(self.best_kernel_, rows), numbers, weights, loss, bool(self.fit_intercept))
-            optimum = minimize(task, self.alpha_)
-            values, _ = self._held_out(optimum, removals)
+        self.alpha_, values = float(alphas[place[1]]), held[place][1]
+        optimum = minimize(self._task(self.best_kernel_, rows, numbers, weights, loss), self.alpha_, held[place][0])
         self._tell_difference(optimum, removals, values)
         self.cv_predictions_ = self._by_repeat(loss, folds, removals, values, n)
         self.best_estimator_ = self._model(self.alpha_, loss).fit(X, given, sample_weight)
         return self
+
+    def _task(self, kernel: Kernel, rows: Rows, numbers: Array, weights: Array, loss: Loss) -> Task:
+        return Task(training_matrix(kernel, rows), numbers, weights, loss, bool(self.fit_intercept))
 
     @staticmethod
     def _scores(scoring: Scoring | None, truth: Truth, loss: Loss, numbers: Array, values: list[Array]) -> Array:
@@ -141,8 +149,11 @@ class LossSearch(SearchInputs):
         shown = [part if truth.classes is not None else loss.mean(part) for part in values]
         return scoring.by_split(truth, np.concatenate(shown))
 
-    def _held_out(self, found: Optimum, removals: Removals) -> tuple[list[Array], int]:
-        """Values at the test rows of every split by the model without its removed rows; and how many were refitted."""
+    def _held_out(self, found: Optimum, removals: Removals, *, sure: bool) -> tuple[list[Array], int]:
+        """Values at the test rows of every split by the model without its removed rows; and how many were refitted.
+
+        `sure`: exactly where one step goes so far that it is not believed.
+        """
         refitted = 0
         if isinstance(found.task.loss, Pinball):  # which rows are on the quantile changes with every set
             values, refitted = [found.refit(rows) for rows in removals.sets], len(removals)
@@ -150,7 +161,8 @@ class LossSearch(SearchInputs):
             values = found.leave_out_exactly(removals.sets)
         else:
             values, leverage = found.leave_out(removals.sets)
-            unsure = np.flatnonzero(~(leverage < LEVERAGE)).tolist()
+            large = ~(leverage < LEVERAGE)
+            unsure = np.flatnonzero(large | found.go_far(removals.sets, values) if sure else large).tolist()
             refitted = len(unsure)
             for place, exact in zip(unsure, found.leave_out_exactly([removals.sets[i] for i in unsure]), strict=True):
                 values[place] = exact
@@ -189,7 +201,9 @@ class LossSearch(SearchInputs):
         """How held-out predictions were computed, and how far they are from refits of some splits."""
         check_is_fitted(self, "best_estimator_")
         loss = self.best_estimator_.losses_[0]
-        how = "exactly" if self.exact else "approximately (one Newton step)"
+        how = (
+            "exactly" if self.exact else "approximately (one Newton step; more for large steps of the best candidates)"
+        )
         how = "by refitting" if isinstance(loss, Pinball) else how
         return (
             f"Held-out predictions were computed {how}. Refitting {counted(self._replayed, 'split')} of the best "

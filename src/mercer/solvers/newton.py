@@ -28,6 +28,7 @@ _CHORDS, _CLOSE = 60, 1e-9  # steps with the factor of all rows for rows that ar
 _COLUMNS = 256  # sets of rows that are left out at a time
 LEVERAGE = 0.5  # largest share of a set of rows in its own fit, from which on one step is not believed
 _POWERS = 8  # of the iteration that finds it
+_MOVED, _FLAT = 0.4, 1e-3  # change of the logarithm of a curvature that makes one step doubtful; what is added to it
 _NULL = 1e-9  # eigenvalues of sums over classes below this share of the largest are zero: constants of all classes
 
 
@@ -352,6 +353,21 @@ class Optimum:
         task = self.task.part(rest)
         other = task.minimize(self.alpha, self.f[rest])
         return np.asarray(self.task.K[np.ix_(rows, rest)] @ other.a + other.b)
+
+    def go_far(self, sets: Sequence[Array], values: Sequence[Array]) -> Array:
+        """For each set of rows, whether one step to these values changes the curvature of a row by more than a third.
+
+        A row that takes its neighbours along when it is left out, such as the only one of its class, does so at any
+        leverage.
+        """
+        loss, y = self.task.loss, self.task.y
+
+        def logs(rows: Array, f: Array) -> Array:
+            found = loss.curvature(y[rows], f)
+            return np.log(_FLAT + (found * (1.0 - found) if isinstance(loss, Softmax) else found))
+
+        moves = (logs(rows, new) - logs(rows, self.f[rows]) for rows, new in zip(sets, values, strict=True))
+        return np.array([float(np.abs(move).max(initial=0.0)) > _MOVED for move in moves], dtype=bool)
 
     def leave_out_exactly(self, sets: Sequence[Array]) -> list[Array]:
         """Values at each set of rows of the model that is fitted without the set.

@@ -56,8 +56,8 @@ function curved(K, v, alpha) {
   const active = [...v.keys()].filter((i) => v[i] > 0);
   const root = active.map((i) => Math.sqrt(v[i]));
   const B = active.map((i, a) => Float64Array.from(active, (j, b) => root[a] * K[i][j] * root[b] + (a === b ? alpha : 0)));
-  const L = cholesky(B) ?? cholesky(B.map((row, a) => row.map((each, b) => (a === b ? each + 1e-12 * largestOf(B.map((own, c) => own[c])) : each))));
-  if (!L) throw new Error("The system of this alpha is singular to rounding; use a larger alpha.");
+  const L = cholesky(B);
+  if (!L) throw new Error(`alpha = ${Number(alpha.toPrecision(3))} is lost in rounding beside the kernel matrix. Use a larger alpha.`);
   return (x) => {
     const found = new Float64Array(v.length);
     solveWith(L, active.map((i, a) => root[a] * x[i])).forEach((each, a) => { found[active[a]] = root[a] * each; });
