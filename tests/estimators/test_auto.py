@@ -45,7 +45,7 @@ def test_clones_parameters_pickles_and_pipelines_work(kind, rng):
     if kind is AutoClassifier:
         settings["class_weight"] = None
     else:
-        settings["loss"] = "squared"
+        settings["loss"] = "auto"
     assert clone(model).get_params() == settings
     piped = make_pipeline(StandardScaler(), model).fit(X, y)
     assert piped.score(X, y) > 0.5

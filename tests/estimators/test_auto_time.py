@@ -166,6 +166,6 @@ def test_rows_that_are_nearly_all_of_the_last_moment_are_refused(rng):
     time = np.array([0, 1, *[2] * 98])
     with pytest.raises(InputError) as caught:
         AutoRegressor().fit(rng.normal(size=(100, 1)), rng.normal(size=100), time=time)
-    assert tells(str(caught.value), "time of AutoRegressor", "got 98 of 100 at one time")
+    assert tells(str(caught.value), "time of AutoRegressor", "got 98 of 100 with the same time")
     most_first = fitted(AutoRegressor(committee=False), rng.normal(size=(100, 1)), rng.normal(size=100), time=2 - time)
     assert len(most_first.rows_used_) == 2
