@@ -17,7 +17,7 @@ STRANGE = [
     {"is": "dict", "of": [[{"is": "set", "of": []}, 1]]}, {"is": "kernel", "class": "Linear", "with": {}},
     {"is": "kernel", "class": "Custom", "with": {"function": "len"}}, {"is": "import", "of": "os"}, [0] * 50, "a" * 300,
     {"is": "model", "class": "KernelRidge", "params": {}, "fitted": {}},
-    {"is": "folds", "rows": 2**40, "label": "", "numbers": []},
+    {"is": "part", "class": "StoredFolds", "with": {"n": 2**40, "label": "", "numbers": []}},
 ]  # fmt: skip
 LETTERS = b'{}[]",:0123456789.eE+-\\ \x00\xffnulltruefalseis'
 

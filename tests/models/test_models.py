@@ -32,7 +32,6 @@ from remembered import fitted
 
 # what fits say about themselves is not what is tried here
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
-OLD = Path(__file__).parent / "model_version_1.mercer"
 
 
 @pytest.mark.slow
@@ -54,36 +53,6 @@ def test_the_file_is_a_safetensors_file(data, path):
     assert sorted(found) == sorted(arrays)
     assert all(same(found[name], arrays[name]) for name in found)
     assert any(same(array, X) for array in found.values())
-
-
-def test_a_file_of_version_1_is_read():
-    model = mercer.load(OLD)
-    assert isinstance(model, KernelRidge)
-    assert model.kernel == Gaussian(width=[1.0, 2.0]) + 0.5 * Linear()
-    assert model.predict([[0.5, 0.5], [1.0, -1.0]]) == pytest.approx([1.4021288, 0.9062044], abs=1e-6)
-
-
-def test_texts_of_models_written_before_are_taken_as_they_were():
-    model = mercer.load(OLD.with_name("table_of_texts_version_1.mercer"))
-    new = {"note": ["good old wine", "Brot", None], "size": [2.5, 3, 4]}
-    assert model.predict(new) == pytest.approx([3.237048361926231, 5.211240974341234, 11.141837777760745], rel=1e-12)
-
-
-def test_a_table_of_version_1_is_read_although_encoders_know_more_now():
-    model = mercer.load(OLD.with_name("table_version_1.mercer"))
-    assert model.style is None  # files of that time do not know how their table wrote numbers
-    assert [column.kind for column in model.columns] == [
-        "number", "number", "category", "category", "date", "text", "identifier"
-    ]  # fmt: skip
-    table = {
-        "size": np.array([53.7, 77.9]),
-        "rooms": np.array([3.0, 2.0]),
-        "heating": np.array(["pump", "pump"], dtype=object),
-        "garden": np.array([True, False]),
-        "sold": np.array(["2020-06-26", "2021-02-11"], dtype="datetime64[D]"),
-    }
-    assert model.predict(table) == pytest.approx([107.40215, 155.79943], abs=1e-4)
-    assert model.predict_interval(table)[0] == pytest.approx([107.38367, 155.78095], abs=1e-4)
 
 
 def test_a_loaded_model_is_unchanged_by_what_it_does(data, path):
@@ -248,7 +217,7 @@ def test_objects_that_would_need_more_memory_than_there_is_are_refused_before_th
     path = tmp_path / "model"
     mercer.save(mercer.KernelRidge(0.1, kernel=Words()).fit(["a b", "c"], [1.0, 2.0]), path)
     _, record, arrays = split(path.read_bytes())
-    name = record["model"]["fitted"]["X_fit_"]["name"]
+    name = record["model"]["fitted"]["fitted_"]["with"]["X"]["name"]
     hostile = np.frombuffer(dumps([[]] * 100_000).encode(), dtype=np.uint8)
     path.write_bytes(renamed(record, arrays, name, hostile))
     monkeypatch.setenv("MERCER_MEMORY_LIMIT", "10000000")

@@ -154,7 +154,7 @@ def test_a_function_in_place_of_a_kernel_is_refused(data, path):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (StandardScaler(), "one of KernelRidge, KernelRidgeClassifier"),
+        (StandardScaler(), "one of AutoRegressor, AutoClassifier"),
         (
             make_pipeline(StandardScaler(), KernelRidge()),
             "This Pipeline is not fitted yet. Call fit before save.",
@@ -189,7 +189,7 @@ def test_settings_that_are_objects_are_refused_by_name(data, path, setting):
 def test_rows_that_json_cannot_hold_are_refused(path, cell):
     model = KernelRidge(1.0, kernel=Jaccard()).fit([["a"], ["b"]], [1.0, 2.0])
     model.X_fit_[0] = [cell]
-    with pytest.raises(InputError, match="A cell of X_fit_ of KernelRidge"):
+    with pytest.raises(InputError, match="A cell of X of KernelRidge"):
         mercer.save(model, path)
 
 
@@ -199,7 +199,7 @@ def test_what_could_not_be_read_is_not_written(data, path):
     model.fitted_ = replace(model.fitted_, dual=model.fitted_.dual[:-1])
     with pytest.raises(InputError) as caught:
         mercer.save(model, path)
-    assert tells(str(caught.value), "This KernelRidge", "the dual coefficients must be")
+    assert tells(str(caught.value), "This KernelRidge", "dual of a FittedRidge must be")
     model = KernelRidge(0.1).fit(X, y).set_params(alpha=np.array([1j]))
     with pytest.raises(
         InputError, match=("alpha of KernelRidge cannot be saved: it must be numbers, booleans or strings")

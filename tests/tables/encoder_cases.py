@@ -1,7 +1,11 @@
 """A mixed table, and what an encoder says of a column."""
 
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pandas as pd
+
+import mercer
 
 HALF = 1 / np.sqrt(2)
 
@@ -21,3 +25,10 @@ def mixed(n=60, seed=0):
             "country": ["X"] * n,
         }
     )
+
+
+def through_file(encoder):
+    """The encoder, saved and loaded."""
+    with TemporaryDirectory() as folder:
+        mercer.save(encoder, f"{folder}/encoder.mercer")
+        return mercer.load(f"{folder}/encoder.mercer")

@@ -3,13 +3,12 @@
 Covers: tables.alike, tables.report.
 """
 
-import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from encoder_cases import mixed
+from encoder_cases import mixed, through_file
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
@@ -84,8 +83,7 @@ def test_any_table_is_encoded_finitely_or_refused_in_a_sentence(columns):
     assert found.shape == (4, len(encoder.names_out_))
     assert np.isfinite(found).all()
     assert encoder.encode(table).report.columns == ()
-    record, arrays = encoder.state()
-    again = TableEncoder.from_state(json.loads(json.dumps(record)), arrays)
+    again = through_file(encoder)
     assert np.array_equal(again.transform(table), found)
     assert np.array_equal(again.transform({name: column[::-1] for name, column in table.items()}), found[::-1])
     assert encoder.describe().count("\n") == len(columns) + 1

@@ -3,12 +3,12 @@
 Covers: tables.texts.
 """
 
-import json
 import re
-from pathlib import Path
+from dataclasses import astuple
 
 import numpy as np
 import pytest
+from encoder_cases import through_file
 
 from mercer import TableEncoder
 from mercer.errors import InputError
@@ -50,16 +50,6 @@ def test_short_texts_are_taken_by_their_letters():
     assert column.parts.letters
     assert column.parts.known == ("ann", "han", "na ", "nna")
     assert column.why == "set by the user; 4 runs of three letters in two rows or more"
-
-
-def test_texts_of_models_saved_before_are_taken_as_they_were():
-    before = json.loads((Path(__file__).parent / "texts_of_before.json").read_text())
-    arrays = {name: np.array(values) for name, values in before["arrays"].items()}
-    encoder = TableEncoder.from_state(before["record"], arrays)
-    assert encoder.transform(before["new"]) == pytest.approx(np.array(before["numbers"]), abs=1e-15)
-    record, arrays = encoder.state()
-    again = TableEncoder.from_state(json.loads(json.dumps(record)), arrays)
-    assert np.array_equal(again.transform(before["new"]), encoder.transform(before["new"]))
 
 
 def test_width_and_vocabulary_are_capped_and_the_most_common_words_stay():
@@ -109,56 +99,18 @@ def test_numbers_and_dates_can_be_texts_too():
     assert encoder.columns_[0].parts.letters
 
 
-def test_the_state_of_texts_comes_back():
+def test_texts_come_back_from_a_file():
     table = {
         "note": [*NOTES, None],
         "name": ["Anna", "Hanna", "Otto", "Lotte", "Anne", "Hanne"],
         "x": [1, 2, 4, 5, 6, None],
     }
     encoder = TableEncoder({"name": "text", "note": "text"}, missing="mean").fit(table)
-    record, arrays = encoder.state()
-    again = TableEncoder.from_state(json.loads(json.dumps(record)), arrays)
+    again = through_file(encoder)
     assert again.columns_ == encoder.columns_
     assert again.settings == encoder.settings
     assert len({again.columns_[0].parts, encoder.columns_[0].parts}) == 1
     assert np.array_equal(again.transform(table), encoder.transform(table))
-
-
-def test_spoilt_states_of_texts_are_refused():
-    encoder = encoder_of(NOTES)
-    for path, value in [
-        (("columns", 0, "parts", "known"), ["a"]),
-        (("columns", 0, "parts", "known"), "abcdefgh"),
-        (("columns", 0, "parts", "letters"), 1),
-        (("columns", 0, "parts", "bare"), 2.0),
-        (("columns", 0, "parts", "tfidf"), 1),
-        (("columns", 0, "parts", "bare"), None),
-        (("columns", 0, "parts", "width"), 0),
-        (("columns", 0, "parts", "width"), 99),
-        (("columns", 0, "parts", "width"), True),
-        (("columns", 0, "parts"), None),
-        (("columns", 0, "kind"), "category"),
-        (("columns", 0, "marked"), False),
-        (("columns", 0, "marked"), 1),
-        (("missing",), "magic"),
-    ]:
-        record, arrays = encoder.state()
-        place = record = json.loads(json.dumps(record))
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
-        with pytest.raises(InputError):
-            TableEncoder.from_state(record, arrays)
-    record, arrays = encoder.state()
-    for words in (arrays["words"][1:], arrays["words"] * np.nan, arrays["words"][:, 0], -arrays["words"]):
-        with pytest.raises(InputError):
-            TableEncoder.from_state(record, arrays | {"words": words})
-    record["columns"][0]["parts"]["known"][:2] = reversed(record["columns"][0]["parts"]["known"][:2])
-    with pytest.raises(InputError):
-        TableEncoder.from_state(record, arrays)
-
-
-# Missing numbers without a mark
 
 
 def test_missing_numbers_and_dates_get_the_mean_and_no_mark_where_that_was_asked():
@@ -194,6 +146,6 @@ def test_a_rounded_encoder_holds_no_cell_and_encodes_almost_the_same():
         assert column.scale.low <= before.scale.low < before.scale.high <= column.scale.high
         assert abs(column.scale.fill - before.scale.fill) <= 0.05 * before.scale.spread
     cells = {*table["x"].tolist(), *((table["day"] - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")).tolist()}
-    assert cells.isdisjoint(rounded.state()[1]["scales"].ravel().tolist())
+    assert cells.isdisjoint(value for column in rounded.columns_ if column.scale for value in astuple(column.scale))
     assert np.abs(rounded.transform(table) - encoder.transform(table)).max() < 0.1
     assert np.array_equal(rounded.transform(table)[:, 0], encoder.transform(table)[:, 0])

@@ -183,7 +183,7 @@ def test_nothing_works_before_fit():
     for call in (TableEncoder().transform, TableEncoder().texts):
         with pytest.raises(NotFittedError):
             call([[1.0]])
-    for call in (TableEncoder().describe, TableEncoder().state, TableEncoder().get_feature_names_out):
+    for call in (TableEncoder().describe, TableEncoder().get_feature_names_out):
         with pytest.raises(NotFittedError):
             call()
 

@@ -1,12 +1,12 @@
 """What a column is taken for, and the reason."""
 
 import datetime as dt
-import json
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from encoder_cases import through_file
 
 from mercer import TableEncoder
 from mercer.errors import MercerWarning
@@ -79,8 +79,7 @@ def test_columns_with_names_of_two_levels_can_be_asked_for_and_written():
     table = pd.DataFrame({("a", "b"): [1, 2], ("a", "c"): [3, 4]})
     encoder = TableEncoder(kinds={("a", "c"): "category"}).fit(table)
     assert [column.kind for column in encoder.columns_] == ["number", "category"]
-    record, arrays = encoder.state()
-    assert TableEncoder.from_state(json.loads(json.dumps(record)), arrays).settings == encoder.settings
+    assert through_file(encoder).settings == encoder.settings
 
 
 def test_numbers_with_commas_are_read_unless_two_readings_are_possible():
@@ -152,7 +151,7 @@ def test_new_rows_are_read_as_training_decided():
     with pytest.warns(MercerWarning):
         encoder = TableEncoder().fit({"a": ["1.5", "2", "ask", "1.5", "2", "7", "1.5", "9", "8", "6", "5"]})
     assert encoder.columns_[0].kind == "category"
-    again = TableEncoder.from_state(*encoder.state())
+    again = through_file(encoder)
     for made in (encoder, again):
         rows = [made.transform({"a": cells}) for cells in (["2", "ask"], [2, "ask"], ["2.0", "ask"])]
         np.testing.assert_array_equal(rows[0], rows[1])

@@ -1,6 +1,7 @@
 """Numbers as people write them: one reading, or a refusal."""
 
 import pytest
+from encoder_cases import through_file
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,7 +71,7 @@ def test_units_that_differ_are_no_unit():
 def test_new_cells_need_the_unit_of_training_or_are_numbers():
     encoder = TableEncoder().fit({"a": ["12.5 kg", "8 kg", "9.5 kg"]})
     assert encoder.columns_[0].why == "numbers in kg"
-    again = TableEncoder.from_state(*encoder.state())
+    again = through_file(encoder)
     assert again.transform({"a": ["8 kg"]}) == encoder.transform({"a": [8.0]})
     for cell in ("8", "8 lb", "8 kg kg"):
         with pytest.raises(InputError, match="must be numbers with 'kg' after them"):

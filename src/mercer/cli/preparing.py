@@ -20,7 +20,7 @@ from mercer.tables.encoding import LONG, TOO_LARGE, Passes, fit_encoder, look_at
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, read_table
-from mercer.tables.state import EncoderSettings
+from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import is_word_for_missing
 from mercer.text import counted, quoted
 

@@ -32,9 +32,9 @@ _SCRIPT = '<script type="module" src="app.js"></script>'
 def export(what: str, asked: Any, job: Job | None, folder: Path | None = None) -> bytes:
     """The bytes of a file, which is written to `folder` for the moment if it must be one."""
     question = read_question(asked)
-    if what != "python" and question.loss != "squared":
-        way = "Choose the squared loss, or take the lines of Python."
-        raise InputError(sentence("The loss of model files and reports", "'squared'", repr(question.loss), way))
+    if what == "report" and question.loss != "squared":
+        way = "Choose the squared loss, or export a model file or Python code."
+        raise InputError(sentence("The loss of reports", "'squared'", repr(question.loss), way))
     return EXPORTS[what](question, job, folder)
 
 

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import platform
 import re
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, ModelFileError, sentence
 from mercer.estimators.local import LocalCore
 from mercer.estimators.table_model import FeatureRegressor, TableModel
-from mercer.models.checks import RENAMED, attribute, check_params, need
-from mercer.models.fitted import CLASSES, KEPT, MAY, YOUNGER, finish, is_usual
-from mercer.models.parts import KeptPlan, KeptRoute, KeptTable, PartReader, PartWriter, is_text, is_whole
-from mercer.models.transformers import (
-    TRANSFORMERS,
-    attributes,
-    check_steps,
-    plain_value,
-    read_plain,
-    read_transformer,
+from mercer.models.schema import (
+    ESTIMATORS,
+    MODELS,
+    PARTS,
+    STAND_INS,
+    build,
+    check_fitted,
+    check_works,
+    fields_of,
+    make_part,
+    need,
+    params_of,
+    state_of,
 )
-from mercer.models.values import names_in
+from mercer.models.transformers import TRANSFORMERS, attributes, check_steps, plain_value, read_plain, read_transformer
+from mercer.models.values import Reader, Writer, names_in
 from mercer.runtime.container import Entry, dumps, laid_out, loads
 from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
-_OLDER_NAMES = {"facts": "summary", "time_budget": "budget"}  # of parameters, in files
 _WORDS = 200  # letters of a kernel in an account
 # What can go wrong while something is built from parts that do not fit one another.
 MISFITS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
@@ -56,101 +61,70 @@ class FileStamp:
     def read(cls, record: dict[str, Any]) -> FileStamp:
         """From a record."""
         when, versions = record["when"], record["versions"]
-        if not is_text(when) or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
+        if type(when) is not str or not _WHEN.fullmatch(when) or not isinstance(versions, dict):
             raise ModelFileError("its date is missing or invalid.")
         named = [*versions, *versions.values()]
-        if not all(is_text(each) and len(each) < 100 and each.isprintable() for each in named):
+        if not all(type(each) is str and len(each) < 100 and each.isprintable() for each in named):
             raise ModelFileError("its list of versions is invalid.")
         return cls(when, versions)
 
 
-class ModelWriter(PartWriter):
-    """Writes values and models, which may hold models."""
+class ModelWriter(Writer):
+    """Writes values, and what models are made of."""
 
     def special(self, value: Any, what: str) -> Any:
-        """A fitted model of a class in the table, a transformer, or a Pipeline of transformers and a model."""
-        name = type(value).__name__
-        if type(value) is Pipeline:
+        """A value by its fields, an estimator, a transformer, or a Pipeline."""
+        if type(value) in STAND_INS:
+            value = STAND_INS[type(value)](value)
+        cls, name = type(value), type(value).__name__
+        if PARTS.get(name) is cls:
+            owner = what.rsplit(" of ", maxsplit=1)[-1]
+            return {"is": "part", "class": name, "with": self._named(fields_of(value), owner)}
+        if ESTIMATORS.get(name) is cls:
+            params, fitted = self._named(params_of(value), name), self._named(state_of(value), name)
+            return {"is": "model", "class": name, "params": params, "fitted": fitted}
+        if cls is Pipeline:
             return {"is": "pipeline", "steps": [[step, self.value(each, what)] for step, each in value.steps]}
-        if TRANSFORMERS.get(name) is type(value):
-            held = {n: self.value(v, f"{n} of {name}") for n, v in sorted(attributes(value).items())}
-            return {"is": "transformer", "class": name, "with": held}
+        if TRANSFORMERS.get(name) is cls:
+            return {"is": "transformer", "class": name, "with": self._named(attributes(value), name)}
         plain = plain_value(value)
-        if plain is not None:
-            return plain
-        return self._model(value, name) if CLASSES.get(name) is type(value) else super().special(value, what)
+        return super().special(value, what) if plain is None else plain
 
-    def _model(self, value: Any, name: str) -> dict[str, Any]:
-        kept = {each: attribute(value, each) for each in KEPT[name]}
-        held = vars(value)
-        there = [each for each in MAY if RENAMED.get(each, each) in held]
-        kept |= {each: attribute(value, each) for each in there if not is_usual(each, attribute(value, each))}
-        if "table_" in kept:
-            kept["plan_"] = KeptPlan(KeptRoute(value.plan_.chosen.name))
-            kept["table_"] = KeptTable(value.table_.text(value.choice_, value.folds_))
-        return {
-            "is": "model",
-            "class": name,
-            "params": {n: self.value(v, f"{n} of {name}") for n, v in _named(value, name).items()},
-            "fitted": {n: self.value(v, f"{n} of {name}") for n, v in kept.items()},
-        }
+    def _named(self, values: dict[str, Any], owner: str) -> dict[str, Any]:
+        return {name: self.value(value, f"{name} of {owner}") for name, value in sorted(values.items())}
 
 
-def _named(model: Any, name: str) -> dict[str, Any]:
-    """The parameters that a file names, as they were at fit: all but young ones that are None or False, as they always
-    were before they existed.
-    """
-    given = model.get_params(deep=False)
-    given |= {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
-    kept = {n: v for n, v in given.items() if not (v is None or v is False) or n not in YOUNGER.get(name, ())}
-    return {_OLDER_NAMES.get(n, n) if _has_older_names(name) else n: v for n, v in kept.items()}
-
-
-def _has_older_names(name: str) -> bool:
-    """Whether files know a parameter of this class by an older name."""
-    return name == "TableModel" or name.startswith("Nystroem")
-
-
-class ModelReader(PartReader):
+class ModelReader(Reader):
     """Reads values and models, each validated before it is returned."""
 
     def special(self, given: dict[str, Any]) -> Any:
-        """A model of a class in the table, with the attributes it must have and no others."""
-        if given["is"] == "pipeline":
+        """A value of a class in the tables, with the fields or attributes that it has and no others."""
+        word = given["is"]
+        if word == "part":
+            return make_part(given["class"], self._named(given["with"]))
+        if word == "model":
+            name = given["class"]
+            if name not in ESTIMATORS:
+                raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
+            return build(name, self._named(given["params"]), self._named(given["fitted"]))
+        if word == "pipeline":
             return _pipeline([(step, self.value(each)) for step, each in given["steps"]])
-        if given["is"] == "transformer":
-            return read_transformer(given["class"], {key: self.value(value) for key, value in given["with"].items()})
-        if given["is"] in ("slice", "dtype", "type"):
-            return read_plain(given)
-        if given["is"] != "model":
-            return super().special(given)
-        name = given["class"]
-        if name not in CLASSES:
-            raise ModelFileError(f"it contains a model of the class {str(name)[:40]!r}, which is unknown.")
-        newer = {old: new for new, old in _OLDER_NAMES.items()} if _has_older_names(name) else {}
-        params = {newer.get(key, key): self.value(value) for key, value in given["params"].items()}
-        check_params(params)
-        model = CLASSES[name](**params)
-        fitted = given["fitted"]
-        if not set(KEPT[name]) <= set(fitted) <= {*KEPT[name], *MAY}:
-            raise ModelFileError(f"the attributes of its {name} are invalid.")
-        for key in fitted:
-            setattr(model, RENAMED.get(key, key), self.value(fitted[key]))
-        finish(model)
-        return model
+        if word == "transformer":
+            return read_transformer(given["class"], self._named(given["with"]))
+        return read_plain(given) if word in ("slice", "dtype", "type") else super().special(given)
+
+    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.value(value) for name, value in given.items()}
 
 
 def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
     """A Pipeline, after validation of its steps."""
     names = [name for name, _ in steps]
-    need(len(steps) > 0 and all(is_text(name) and "__" not in name for name in names), "steps must have names")
-    need(len(set(names)) == len(names), "the steps of a pipeline must have distinct names")
     kinds = (TableEncoder, Pipeline, str, type(None), *TRANSFORMERS.values())
-    need(all(isinstance(step, kinds) for _, step in steps[:-1]), "the first steps must be transformers")
-    last = steps[-1][1]
+    sound = len(set(names)) == len(names) > 0 and all(type(name) is str and "__" not in name for name in names)
+    need(sound and all(isinstance(step, kinds) for _, step in steps[:-1]), "the steps of its pipeline are invalid")
     if isinstance(steps[0][1], TableEncoder) and len(steps) == 2:
-        need(hasattr(steps[0][1], "columns_"), "the first step must be an encoder")
-        columns = getattr(last, "n_features_in_", None)
+        columns = getattr(steps[-1][1], "n_features_in_", None)
         need(columns == len(steps[0][1].names_out_), "encoder and model of the pipeline are inconsistent")
     return Pipeline(steps)
 
@@ -175,10 +149,13 @@ def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) ->
         reader = ModelReader(arrays)
         model = reader.value(record["model"])
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        need(type(last) in CLASSES.values(), "it does not contain a model")
-        need(not isinstance(model, Pipeline) or type(last) is not TableModel, "the last step must be a model")
+        nested = isinstance(model, Pipeline) and type(last) is TableModel
+        need(type(last) in MODELS.values() and not nested, "it does not contain a model")
         in_order = laid_out(names_in(record), arrays) == entries
         need(in_order, "it contains unused arrays, or arrays in the wrong order")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            check_works(model)
         same = written(model, stamp, reader.known)[0] == text
     except ModelFileError:
         raise
@@ -199,9 +176,11 @@ def account(model: Any) -> dict[str, Any]:
         first = model.steps[0][1]
         columns = len(first.columns_) if isinstance(first, TableEncoder) else getattr(first, "n_features_in_", None)
         return account(model.steps[-1][1]) | {"class": name, "columns": columns}
-    columns = getattr(model, "n_features_in_", None)
-    if isinstance(model, FeatureRegressor):
-        words, rows, alphas = repr(model.kernel), 0, []
+    columns, alphas = getattr(model, "n_features_in_", None), list[float]()
+    if isinstance(model, TableEncoder):
+        words, rows = f"{len(model.names_out_)} features", 0
+    elif isinstance(model, FeatureRegressor):
+        words, rows = repr(model.kernel), 0
     elif hasattr(model, "committee_"):
         members = [f"{each.weight:.2f} {type(each.kernel).__name__}" for each in model.members_]
         alphas = [each.alpha for each in model.members_]
@@ -210,25 +189,30 @@ def account(model: Any) -> dict[str, Any]:
         inner = getattr(model, "best_estimator_", model)
         words = repr(inner.kernel_)
         rows = inner.n_rows_ if hasattr(inner, "landmarks_") else int(inner.X_fit_.shape[0])
-        alphas = [inner.fitted_.alpha] if isinstance(inner, LocalCore) else []
-        if not alphas and not hasattr(inner, "n_neighbors"):
-            alphas = np.unique(attribute(inner, "_alphas")).tolist()
+        alphas = _alphas(inner)
     words = words if len(words) <= _WORDS else words[: _WORDS - 3] + "..."
     alpha = ", ".join(f"{each:.4g}" for each in alphas[:5]) + (", ..." if len(alphas) > 5 else "")
     return {"class": name, "kernel": words, "alpha": alpha, "rows": rows, "columns": columns}
 
 
+def _alphas(model: Any) -> list[float]:
+    """The alphas that a model was fitted with; none of neighbours."""
+    if isinstance(model, LocalCore):
+        return [model.fitted_.alpha]
+    if hasattr(model, "n_neighbors"):
+        return []
+    alphas = model.fitted_.alphas if hasattr(model, "fitted_") else getattr(model, "_alphas", model.alpha)
+    return list(np.unique(alphas).tolist())
+
+
 def check_account(record: dict[str, Any]) -> dict[str, Any]:
     """The account in a record whose model has not been read."""
     found = record["account"]
-    texts = all(is_text(found[name]) for name in ("class", "kernel", "alpha"))
-    if not texts or not is_whole(found["rows"]) or not (found["columns"] is None or is_whole(found["columns"])):
-        raise ModelFileError("its summary is invalid.")
-    if (
-        found["class"] not in {*CLASSES, "Pipeline"}
-        or len(found) != 5
-        or not (found["kernel"] + found["alpha"]).isprintable()
-    ):
+    texts = [found[name] for name in ("class", "kernel", "alpha")]
+    counts = [found["rows"], 0 if found["columns"] is None else found["columns"]]
+    sound = all(type(text) is str and text.isprintable() for text in texts)
+    sound = sound and all(type(count) is int and count >= 0 for count in counts)
+    if not sound or len(found) != 5 or found["class"] not in {*MODELS, "Pipeline"}:
         raise ModelFileError("its summary is invalid.")
     return dict(found)
 
@@ -237,24 +221,19 @@ def check_model(model: Any) -> None:
     """Raise an error unless this is a fitted model of a class that can be saved."""
     name = type(model).__name__
     if type(model) is Pipeline:
-        _check_pipeline(model)
+        last = model.steps[-1][1]
+        if MODELS.get(type(last).__name__) is not type(last) or isinstance(last, TableModel | TableEncoder):
+            raise InputError(sentence("The last step of a Pipeline to save", "a model of mercer", type(last).__name__))
+        check_steps(model)
+        check_model(last)
         return
-    if CLASSES.get(name) is not type(model):
-        raise InputError(sentence("A model to save", f"one of {', '.join(CLASSES)}", name))
+    if MODELS.get(name) is not type(model):
+        raise InputError(sentence("A model to save", f"one of {', '.join(MODELS)}", name))
     if isinstance(model, TableModel):
         check_model(model.model)
     if getattr(model, "extra", None):
         raise InputError(f"This {name} cannot be saved: files hold no estimators of `extra`. Fit it without extra.")
     try:
-        for each in KEPT[name]:
-            attribute(model, each)
-    except AttributeError:
+        check_fitted(model)
+    except NotFittedError:
         raise InputError(f"This {name} is not fitted yet. Call fit before save.") from None
-
-
-def _check_pipeline(model: Pipeline) -> None:
-    last = model.steps[-1][1]
-    if CLASSES.get(type(last).__name__) is not type(last) or isinstance(last, TableModel):
-        raise InputError(sentence("The last step of a Pipeline to save", "a model of mercer", type(last).__name__))
-    check_steps(model)
-    check_model(last)

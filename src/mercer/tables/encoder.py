@@ -18,7 +18,7 @@ from mercer.tables.columns import Column, encode, is_truth, learn, output_names,
 from mercer.tables.frames import Table, as_table
 from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
-from mercer.tables.state import EncoderSettings, read, written
+from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import NumberStyle, found_style
 from mercer.text import Text, counted, quoted, text_below, text_table
 
@@ -231,26 +231,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _html_repr(self) -> str:
         diagram = super()._html_repr()
         return text_below(diagram, self.describe()) if hasattr(self, "columns_") else diagram
-
-    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""
-        check_is_fitted(self)
-        return written(self._settings, self.columns_, self._style, named=self._named)
-
-    @classmethod
-    def from_state(cls, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoder:
-        """The encoder that `state` was taken from.
-
-        Examples
-        --------
-        >>> import json
-        >>> from mercer import TableEncoder
-        >>> record, arrays = TableEncoder().fit({"age": [20, 30, 40]}).state()
-        >>> TableEncoder.from_state(json.loads(json.dumps(record)), arrays).names_out_
-        ['age']
-        """
-        settings, columns, style, named = read(record, arrays)
-        return cls.from_settings(settings).set_columns(columns, settings, style, named=named)
 
     def rounded(self) -> TableEncoder:
         """The encoder with the ranges and fills of numbers and dates rounded, so that it holds no cell of them.

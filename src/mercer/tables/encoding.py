@@ -18,7 +18,7 @@ from mercer.tables.frames import as_table
 from mercer.tables.kinds import odd_warning
 from mercer.tables.parquet import LongTable
 from mercer.tables.reading import Reading, Rules, arrow_reading, read_table
-from mercer.tables.state import EncoderSettings
+from mercer.tables.settings import EncoderSettings
 from mercer.tables.values import NumberStyle
 from mercer.text import counted
 

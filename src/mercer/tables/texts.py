@@ -6,7 +6,6 @@ and restricted to the directions in which the training texts differ most.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.data.tokens import counted
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
@@ -51,8 +49,6 @@ class Parts:
         Orthonormal: the directions in which the training texts differ most.
     bare : float
         Share of the training texts that hold no known part.
-    tfidf : bool
-        Whether counts are scikit-learn's; older models count in a way of their own.
     """
 
     known: tuple[str, ...]
@@ -60,7 +56,6 @@ class Parts:
     weights: Array
     directions: Array
     bare: float
-    tfidf: bool = True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Parts) and self._plain() == other._plain()
@@ -69,18 +64,15 @@ class Parts:
         return hash(self._plain())
 
     def _plain(self) -> tuple[object, ...]:
-        return self.known, self.letters, self.bare, self.tfidf, self.weights.tobytes(), self.directions.tobytes()
+        return self.known, self.letters, self.bare, self.weights.tobytes(), self.directions.tobytes()
 
     def points(self, texts: Sequence[str]) -> tuple[Array, Array]:
         """One row of length 1 at most for each text, 0 where it holds no known part; and which ones do not."""
         if not texts:
             return np.empty((0, self.directions.shape[1])), np.empty(0, dtype=bool)
-        if self.tfidf:
-            vectorizer = _vectorizer(letters=self.letters, vocabulary=self.known)
-            vectorizer.idf_ = self.weights
-            weighed = vectorizer.transform(texts)
-        else:
-            weighed = _weighed_before(texts, self)
+        vectorizer = _vectorizer(letters=self.letters, vocabulary=self.known)
+        vectorizer.idf_ = self.weights
+        weighed = vectorizer.transform(texts)
         return np.asarray(weighed @ self.directions), np.diff(weighed.indptr) == 0
 
 
@@ -132,25 +124,3 @@ def learn_parts(texts: Sequence[str], rows: Array, *, letters: bool) -> Parts | 
         kept = svd.singular_values_ > _NOTHING * svd.singular_values_.max()
         directions = np.ascontiguousarray(svd.components_[kept].T)
     return Parts(known, letters, vectorizer.idf_.copy(), directions, bare)
-
-
-def _weighed_before(texts: Sequence[str], parts: Parts) -> Any:
-    """log(1 + count) of every known part in every text, times its weight, each row of length 1: as in old models."""
-    places = {part: place for place, part in enumerate(parts.known)}
-    mine = [[places[part] for part in _parts_before(text, letters=parts.letters) if part in places] for text in texts]
-    owner = np.repeat(np.arange(len(texts)), [len(codes) for codes in mine])
-    codes = np.array([code for codes in mine for code in codes], dtype=np.intp)
-    counts = counted(owner, codes, len(texts), len(places))
-    counts.data = np.log1p(counts.data) * parts.weights[counts.indices]
-    lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
-    counts.data /= np.repeat(lengths, np.diff(counts.indptr))
-    return counts
-
-
-def _parts_before(text: str, *, letters: bool) -> list[str]:
-    """The words of a text, or its runs of three letters with a blank at either end."""
-    folded = text.casefold()
-    if not letters:
-        return re.findall(_WORD, folded)
-    padded = f" {' '.join(folded.split())} "
-    return [padded[i : i + _LETTERS] for i in range(len(padded) - _LETTERS + 1)]

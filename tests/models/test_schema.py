@@ -87,16 +87,16 @@ def test_other_files_are_no_models(small):
 
 NAN, INF = ({"is": "float", "of": text} for text in ("nan", "inf"))
 FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
+RIDGE = (*FITTED, "fitted_", "with")
 
 
 @pytest.mark.parametrize(
     ("where", "value", "words"),
     [
-        (("model", "params", "alpha"), NAN, "alpha must be finite and not negative."),
-        (("model", "params", "alpha"), INF, "alpha must be finite and not negative."),
-        (("model", "params", "alpha"), -1, "alpha must be finite and not negative."),
-        (("model", "params", "alpha"), [0.1, "x"], "alpha must be finite and not negative."),
-        (("model", "params", "fit_intercept"), 2**62, "fit_intercept must be a boolean."),
+        (("model", "params", "alpha"), NAN, "alpha must be finite, not negative."),
+        (("model", "params", "alpha"), INF, "alpha must be finite, not negative."),
+        (("model", "params", "alpha"), -1, "alpha must be finite, not negative."),
+        (("model", "params", "fit_intercept"), 2**62, "its parts are inconsistent (fit_intercept of KernelRidge must"),
         ((*WITH, "width"), NAN, "its parts are inconsistent (width of Gaussian must be"),
         ((*WITH, "width"), {"is": "tuple", "of": "x"}, "a collection is invalid."),
         (("model", "params", "kernel", "class"), "os.system", "its parts are inconsistent."),
@@ -111,23 +111,17 @@ FITTED, WITH = ("model", "fitted"), ("model", "params", "kernel", "with")
         (("model",), 3, "it does not contain a model."),
         ((*FITTED, "predict"), 1, "the attributes of its KernelRidge are invalid."),
         ((*FITTED, "__class__"), 1, "the attributes of its KernelRidge are invalid."),
-        ((*FITTED, "_primal"), 1, "weights of features must be present exactly when the solver is 'primal'."),
-        ((*FITTED, "_one_target"), 1, "targets and the shape of y are inconsistent."),
-        ((*FITTED, "n_features_in_"), 3, "n_features_in_ must be the number of columns of X_fit_."),
-        ((*FITTED, "n_features_in_"), 2**62, "n_features_in_ must be the number of columns of X_fit_."),
-        ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must be strings."),
-        (
-            (*FITTED, "kernel_"),
-            {"is": "kernel", "class": "Precomputed", "with": {}},
-            ("the kernel matrix must be square."),
-        ),
-        (
-            (*FITTED, "kernel_"),
-            {"is": "kernel", "class": "Jaccard", "with": {}},
-            "its parts are inconsistent (Rows of Jaccard must",
-        ),
-        ((*FITTED, "route_", "with", "rank"), -1, "rank of a Route must not be '-1'."),
-        ((*FITTED, "_system_of", "with", "name"), "eval", "name of a Choice must not be 'eval'."),
+        ((*FITTED, "alpha"), 1, "the attributes of its KernelRidge are invalid."),
+        ((*FITTED, "dual_coef_"), 1, "the attributes of its KernelRidge are invalid."),
+        ((*RIDGE, "primal"), 1, "primal of a FittedRidge must not be '1'."),
+        ((*RIDGE, "intercept"), 1, "intercept of a FittedRidge must not be '1'."),
+        ((*RIDGE, "spare"), 1, "spare of a FittedRidge must not be '1'."),
+        ((*FITTED, "n_features_in_"), 3, "its parts are inconsistent"),
+        ((*FITTED, "feature_names_in_"), ["a", "b"], "feature_names_in_ must have one name for each column"),
+        ((*RIDGE, "kernel"), {"is": "kernel", "class": "Precomputed", "with": {}}, "the kernel matrix must be square"),
+        ((*RIDGE, "kernel"), {"is": "kernel", "class": "Jaccard", "with": {}}, "its parts are inconsistent"),
+        ((*RIDGE, "route", "with", "rank"), "x", "rank of a Route must not be 'x'."),
+        ((*RIDGE, "choice", "class"), "eval", "its parts are inconsistent."),
         (("when",), "now", "its date is missing or invalid."),
         (("versions", "numpy"), "1\x1b[31m", "its list of versions is invalid."),
         (("account", "rows"), 4, "its content is not in the form that mercer writes; the file may have been edited."),
@@ -141,11 +135,11 @@ def test_records_that_cannot_be_are_refused(small, where, value, words):
 
 def array_at(data, attribute):
     _, record, arrays = split(data)
-    name = record["model"]["fitted"][attribute]["name"]
+    name = record["model"]["fitted"]["fitted_"]["with"][attribute]["name"]
     return record, arrays, name, arrays[name]
 
 
-@pytest.mark.parametrize("attribute", ["X_fit_", "_dual", "_intercept", "_alphas", "_targets"])
+@pytest.mark.parametrize("attribute", ["X", "dual", "constant", "alphas", "targets"])
 def test_arrays_must_be_finite_and_fit_one_another(small, attribute):
     record, arrays, name, array = array_at(small.read_bytes(), attribute)
     for value in (np.nan, np.inf):
@@ -200,17 +194,17 @@ def test_json_in_another_spelling_is_refused(small):
 
 def test_a_small_file_that_claims_much_is_refused_without_memory(small):
     data = small.read_bytes()
-    text = {"is": "objects", "shape": [2**33], "name": array_at(data, "X_fit_")[2]}
+    text = {"is": "objects", "shape": [2**33], "name": array_at(data, "X")[2]}
     table = {"is": "sparse", "kind": "matrix", "shape": [2**33, 2], "parts": [[0.0], [0], [0, 1]]}
-    folds = {"is": "folds", "rows": 2**33, "label": "", "numbers": []}
+    folds = {"is": "part", "class": "StoredFolds", "with": {"n": 2**33, "label": "", "numbers": []}}
     lies = [
         (2**33).to_bytes(8, "little") + data[8:] + bytes(8000),
         in_place_of(data, b'"shape":[3,2]', b'"shape":[1073741824,1]'),
         in_place_of(data, b'"shape":[3,2]', b'"shape":[1073741824,0]'),
-        changed(data, (*FITTED, "X_fit_"), text),
-        changed(data, (*FITTED, "X_fit_"), table),
-        changed(data, (*FITTED, "route_"), folds),
-        changed(data, (*FITTED, "kernel_", "class"), "Polynomial"),
+        changed(data, (*RIDGE, "X"), text),
+        changed(data, (*RIDGE, "X"), table),
+        changed(data, (*RIDGE, "route"), folds),
+        changed(data, (*RIDGE, "kernel", "class"), "Polynomial"),
     ]
     refused(small, lies[0])
     for lie in lies:
@@ -239,7 +233,7 @@ def test_sparse_tables_that_point_outside_are_refused(data, path):
     X, y, _ = data
     mercer.save(KernelRidge(0.1, kernel="linear").fit(sparse.csr_matrix(X), y), path)
     record, arrays = split(path.read_bytes())[1:]
-    parts = [part["name"] for part in record["model"]["fitted"]["X_fit_"]["parts"]]
+    parts = [part["name"] for part in record["model"]["fitted"]["fitted_"]["with"]["X"]["parts"]]
     for part, place, value in ((1, 0, 2), (1, 0, -1), (2, 1, 10**6), (2, 0, 1), (2, 5, 0)):
         spoilt = arrays[parts[part]].copy()
         spoilt[place] = value

@@ -1,0 +1,311 @@
+"""What files hold: classes whose values are their fields, estimators with what is not derived, and stand-ins."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+import mercer.estimators as catalogue
+from mercer.data.folds import Folds, Split
+from mercer.data.rows import Array
+from mercer.errors import ModelFileError
+from mercer.estimators.base import RidgeCore
+from mercer.estimators.calibration import Temperature
+from mercer.estimators.local import LocalCore
+from mercer.estimators.nystroem import NystroemCore
+from mercer.estimators.nystroem_search import NystroemSearchCore
+from mercer.estimators.parameters import validate
+from mercer.estimators.table_model import FeatureClassifier, FeatureRegressor, TableModel
+from mercer.local.cells import LocalFit
+from mercer.models.cells import cells_record, read_cells
+from mercer.selection.table import Winner
+from mercer.solvers.fitted import FittedRidge
+from mercer.solvers.losses import LOSSES, Logistic, Softmax
+from mercer.solvers.plan import Route, SolverChoice
+from mercer.tables import Column, TableEncoder
+from mercer.tables.cells import Writing
+from mercer.tables.columns import Scale
+from mercer.tables.settings import EncoderSettings
+from mercer.tables.texts import Parts
+from mercer.tables.values import NumberStyle
+from mercer.tuning.committee import Committee, Member
+
+MODELS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        *(each for each in vars(catalogue).values() if isinstance(each, type) and hasattr(each, "predict")),
+        FeatureRegressor, FeatureClassifier, TableModel, TableEncoder,
+    )
+}  # fmt: skip
+
+
+def need(sound: Any, what: str) -> None:
+    """Raise a ModelFileError with this text unless `sound`."""
+    if not sound:
+        raise ModelFileError(f"{what}.")
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """The table of a search as its text."""
+
+    words: str
+
+    def text(self, choice: Any = None, folds: Any = None) -> str:
+        """The table as the search itself prints it."""
+        return self.words
+
+
+@dataclass(frozen=True)
+class StoredRoute:
+    """The name of the route of a search."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """The plan of a search: the route that was chosen."""
+
+    chosen: StoredRoute
+
+
+class StoredSplit(Split):
+    """A fold of a partition by the rows that it tests."""
+
+    n: int
+
+    def __init__(self, test: Array, n: int) -> None:
+        object.__setattr__(self, "test", test)
+        object.__setattr__(self, "n", n)
+
+    @property
+    def train(self) -> Array:
+        """Every other row."""
+        return np.delete(np.arange(self.n), self.test)
+
+    @property
+    def train_count(self) -> int:
+        """How many other rows there are."""
+        return self.n - len(self.test)
+
+    def removed(self, n: int) -> Array:
+        """The rows tested."""
+        return self.test
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFolds:
+    """Folds as the number of the fold of each row, one array per repeat; none for splits that are no partition."""
+
+    n: int
+    label: str
+    numbers: list[Array]
+
+    @classmethod
+    def of(cls, folds: Folds) -> StoredFolds:
+        """From folds."""
+        numbers = []
+        for repeat in folds.repeats if folds.partition else ():
+            numbers.append(np.empty(folds.n, dtype=np.int64))
+            for place, split in enumerate(repeat):
+                numbers[-1][split.test] = place
+        return cls(folds.n, folds.label, numbers)
+
+    def restore(self) -> Folds:
+        """The folds; those that are no partition by their label alone."""
+        repeats = []
+        for numbers in self.numbers:
+            counts = np.bincount(numbers)
+            need(numbers.shape == (self.n,) and len(counts) > 1 and counts.all(), "its folds are inconsistent")
+            order = np.argsort(numbers, kind="stable")
+            repeats.append(tuple(StoredSplit(test, self.n) for test in np.split(order, np.cumsum(counts)[:-1])))
+        nothing = np.empty(0, dtype=np.int64)
+        return Folds(self.n, tuple(repeats) or ((Split(nothing, nothing),),), self.label)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCells:
+    """A fit in cells as its arrays, those of all cells joined."""
+
+    record: dict[str, Any]
+
+    @classmethod
+    def of(cls, fitted: LocalFit) -> StoredCells:
+        """From a fit."""
+        return cls(cells_record(fitted))
+
+    def restore(self) -> LocalFit:
+        """The fit."""
+        return read_cells(self.record)
+
+
+# Values that are their fields, and what stands for values that are more than that.
+PARTS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        FittedRidge, SolverChoice, Route, Temperature, Committee, Member, Winner, EncoderSettings, Column, Scale, Parts,
+        Writing, NumberStyle, StoredTable, StoredRoute, StoredPlan, StoredFolds, StoredCells,
+        *LOSSES.values(), Logistic, Softmax, FeatureRegressor, FeatureClassifier, TableModel,
+    )
+}  # fmt: skip
+STAND_INS: dict[type, Callable[[Any], Any]] = {Folds: StoredFolds.of, LocalFit: StoredCells.of}
+ESTIMATORS = {name: cls for name, cls in MODELS.items() if not is_dataclass(cls)}
+
+# Attributes that follow from the others, and what `publish` or a new fit makes: of all, and of subclasses of a class.
+_DERIVED = {"cv_results_", "tuned_"}
+_DERIVED_OF: dict[type, set[str]] = {
+    RidgeCore: {"kernel_", "X_fit_", "route_", "_as_fitted", "dual_coef_", "intercept_"},
+    LocalCore: {"kernel_", "partition_", "condition_", "residuals_"},
+    NystroemCore: {"plan_", "_search", "_state", "_known", "dual_coef_", "intercept_"},
+    NystroemSearchCore: {
+        "plan_", "table_", "folds_", "choice_", "landmark_check_", "nested_", "nested_scores_", "optimism_",
+    },
+}  # fmt: skip
+
+
+def state_of(model: Any) -> dict[str, Any]:
+    """The attributes of a fitted estimator that are stored."""
+    left_out = {*_derived(type(model)), *model.get_params(deep=False)}
+    state = {name: value for name, value in vars(model).items() if name not in left_out}
+    if "table_" in state:
+        state["table_"] = StoredTable(model.table_.text(model.choice_, model.folds_))
+    if "plan_" in state:
+        state["plan_"] = StoredPlan(StoredRoute(model.plan_.chosen.name))
+    return state
+
+
+def params_of(model: Any) -> dict[str, Any]:
+    """The parameters of an estimator, as they were at fit."""
+    given: dict[str, Any] = model.get_params(deep=False)
+    return given | {name: value for name, value in vars(model).get("_as_fitted", {}).items() if name in given}
+
+
+def _derived(cls: type) -> set[str]:
+    """Attributes of an estimator that follow from the others."""
+    return _DERIVED.union(*(names for base, names in _DERIVED_OF.items() if issubclass(cls, base)))
+
+
+def build(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+    """An estimator from its parameters and stored attributes."""
+    cls = ESTIMATORS[name]
+    model: Any = cls(**params)
+    validate(model)
+    alpha = np.asarray(params.get("alpha", 1.0))
+    sound = alpha.dtype.kind not in "iuf" or bool((np.isfinite(alpha) & (alpha >= 0)).all())
+    need(sound, "alpha must be finite, not negative")
+    names = state.get("feature_names_in_", np.empty(state.get("n_features_in_", 0), dtype=object))
+    sound = isinstance(names, np.ndarray) and names.shape == (state.get("n_features_in_", 0),)
+    need(sound and names.dtype == object, "feature_names_in_ must have one name for each column")
+    for attribute, value in state.items():
+        reserved = attribute.startswith("__") or callable(getattr(cls, attribute, None)) or attribute in params
+        sound = attribute.isidentifier() and not reserved and attribute not in _derived(cls)
+        need(sound, f"the attributes of its {name} are invalid")
+        setattr(model, attribute, value)
+    if isinstance(model, LocalCore):
+        model.publish(model.fitted_, model._order)
+    elif isinstance(model, RidgeCore | NystroemCore):
+        model.publish()
+    return model
+
+
+def make_part(name: str, values: dict[str, Any]) -> Any:
+    """A value from its fields, each of the type that it is declared with, and arrays of finite numbers."""
+    cls = PARTS[name]
+    hints = _hints(cls)
+    for field, value in values.items():
+        sound = field in hints and _matches(value, hints[field])
+        need(sound, f"{str(field)[:40]} of a {name} must not be {str(value)[:40]!r}")
+        floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        need(not floats or np.isfinite(value).all(), f"{field} of a {name} must be finite")
+    part = cls(**values)
+    if isinstance(part, FittedRidge):
+        _check_ridge(part)
+    return part.restore() if hasattr(part, "restore") else part
+
+
+def _check_ridge(part: FittedRidge) -> None:
+    """Raise a ModelFileError unless the arrays of a ridge have the sizes that belong to its rows and targets."""
+    part.kernel.check(part.rows())
+    (n, *_), t = part.X.shape, len(part.alphas)
+    sizes = {"targets": (n, t), "dual": (n, t), "constant": (t,), "alphas": (t,), "weights": (n,)}
+    for name, size in sizes.items():
+        array = getattr(part, name)
+        sound = array is None if name == "weights" and array is None else array.shape == size
+        need(sound and (array is None or array.dtype == np.float64), f"{name} of a FittedRidge must be of shape {size}")
+    need(part.kernel.kind != "gram" or part.X.shape == (n, n), "the kernel matrix must be square")
+    need((part.choice.name == "primal") == (part.primal is not None), "primal of a FittedRidge must match its solver")
+    values = part.X.data if hasattr(part.X, "tocsr") else part.X
+    finite = values.dtype == np.float64 and np.isfinite(values).all()
+    need(values.dtype == object or finite, "X of a FittedRidge must be finite numbers")
+
+
+def fields_of(part: Any) -> dict[str, Any]:
+    """The fields of a value that do not have their default."""
+    held = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
+    return {
+        name: value for name, (value, default) in held.items() if type(value) is not type(default) or value != default
+    }
+
+
+@lru_cache
+def _hints(cls: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in fields(cls)}
+
+
+def _matches(value: Any, hint: Any) -> bool:
+    """Whether a value is of a declared type; collections are looked at, too."""
+    origin, inner = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(_matches(value, each) for each in inner)
+    if origin is typing.Literal:
+        return value in inner
+    if origin is float:
+        return type(value) in (float, int)
+    if origin is np.ndarray or not inner:
+        return isinstance(value, type(None) if origin is None else origin) and (
+            origin is bool or type(value) is not bool
+        )
+    if origin is dict or origin is Mapping:
+        return type(value) is dict
+    if not isinstance(value, origin if origin is not Sequence else (list, tuple)):
+        return False
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(_matches, value, inner))
+    return all(_matches(each, inner[0]) for each in value)
+
+
+def check_works(model: Any) -> None:
+    """Predict a row or two: raises an error if the parts of a model do not fit one another."""
+    if isinstance(model, Pipeline):
+        check_works(model.steps[-1][1])
+    elif isinstance(model, TableModel):
+        check_works(model.model)
+    elif hasattr(model, "models_"):
+        for member in model.models_:
+            check_works(member)
+    elif hasattr(model, "best_estimator_"):
+        check_works(model.best_estimator_)
+    elif not isinstance(model, TableEncoder):
+        rows: Any = np.zeros((2, getattr(model, "columns", 1)))
+        rows = getattr(model, "landmarks_", getattr(model, "X_fit_", rows))
+        found = model.predict(rows[:2])
+        finite = found.dtype.kind != "f" or bool(np.isfinite(found).all())
+        need(len(found) == min(2, rows.shape[0]) and finite, "it does not predict its own rows")
+
+
+def check_fitted(model: Any) -> None:
+    """Raise sklearn's NotFittedError unless `fit` has set attributes."""
+    if not is_dataclass(model) and not any(name.endswith("_") for name in vars(model)):
+        raise NotFittedError
