@@ -45,8 +45,8 @@ def test_a_killed_search_resumes_where_it_was(data, tmp_path):
     search = KernelRidgeCV(kernels, ALPHAS, cv=4, checkpoint=path)
     with pytest.raises(Interrupted):
         search.fit(*data)
-    _, record, stored = model_mutants.split(path.read_bytes())
-    assert stored[record["arrays"]["finished"]].tolist() == [True, True, False, False]
+    _, _, stored = model_mutants.split(path.read_bytes())
+    assert stored["finished"].tolist() == [True, True, False, False]
     fuse.unlink()
     resumed = quietly(search, *data)
     plain = quietly(KernelRidgeCV(kernels, ALPHAS, cv=4), *data)

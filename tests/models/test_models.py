@@ -26,7 +26,7 @@ from mercer.models import ModelFile, inspect
 from mercer.runtime import disk
 from mercer.runtime.checkpoint import Checkpoint
 from mercer.runtime.container import dumps
-from model_mutants import joined, renamed, split, written_again
+from model_mutants import renamed, same_content, split, written_again
 from refusals import refusal, tells
 from remembered import fitted
 
@@ -60,7 +60,7 @@ def test_a_loaded_model_is_unchanged_by_what_it_does(data, path):
     model = through(KernelRidge(0.1, kernel=Gaussian(1.0)).fit(X, y), path)
     before = path.read_bytes()
     model.predict_interval(X)
-    assert written_again(model, before) == before
+    assert same_content(written_again(model, before), before)
 
 
 def test_paths_are_texts_or_paths(data, tmp_path, monkeypatch):
@@ -167,13 +167,13 @@ def test_inspect_says_what_a_file_holds(small):
         found.rows = 4
 
 
-def test_inspect_reads_the_header_alone(small):
+def test_inspect_notices_a_damaged_array(small):
     data = small.read_bytes()
     header = 8 + len(split(data)[0])
     small.write_bytes(data[:header] + bytes(len(data) - header))
-    assert inspect(small).rows == 3
-    with pytest.raises(ModelFileError, match="the checksum of an array does not match"):
-        mercer.load(small)
+    for call in (inspect, mercer.load):
+        with pytest.raises(ModelFileError, match="its checksum does not match"):
+            call(small)
 
 
 def test_inspect_names_committees_objects_and_long_kernels(data, path):
@@ -235,9 +235,6 @@ def test_a_checkpoint_is_no_model(tmp_path):
 def test_a_hostile_header_is_refused_by_its_size(tmp_path):
     path = tmp_path / "model"
     mercer.save(mercer.KernelRidge(0.1).fit([[0.0], [1.0]], [1.0, 2.0]), path)
-    _, record, arrays = split(path.read_bytes())
-    record["model"]["params"]["alpha"] = [[]] * 500_000
-    path.write_bytes(joined(record, arrays))
     for length in (2**24 + 8, 60_000_000):
         path.write_bytes(length.to_bytes(8, "little") + path.read_bytes()[8:] + bytes(60_000_000))
         said = refusal(mercer.load, path, kind=ModelFileError)

@@ -1,7 +1,4 @@
-"""Models of every kind predict the same from their file, to the last bit.
-
-Covers: models.records, models.schema.
-"""
+"""Models of every kind predict the same from their file, to the last bit."""
 
 import numpy as np
 import pandas as pd

@@ -9,9 +9,9 @@ from typing import Any
 from mercer.data.checks import keyword_hints
 from mercer.errors import InputError, ModelFileError
 from mercer.estimators.table_model import without_rows
-from mercer.models.records import MISFITS, FileStamp, check_account, check_model, layout, restored, written
+from mercer.models.records import MISFITS, FileStamp, check_account, check_model, restored, written
 from mercer.runtime import readable
-from mercer.runtime.container import VERSION, Header, loads, packed, read_arrays, read_header
+from mercer.runtime.container import VERSION, loads, packed, read
 from mercer.runtime.disk import check_path, opened, write_whole
 from mercer.text import Shown
 
@@ -59,12 +59,11 @@ def save(model: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None
     model = model if rows else without_rows(model)
     try:
         text, arrays = written(model, FileStamp.now())
-        entries = layout(text, arrays)
-        restored(text, entries, arrays)  # what cannot be read is not written
+        restored(text, arrays)  # what cannot be read is not written
     except (ModelFileError, RecursionError) as problem:
         reason = "the model is nested too deeply." if isinstance(problem, RecursionError) else str(problem)
         raise InputError(f"This {type(model).__name__} cannot be saved: {reason}") from None
-    write_whole(place, packed(text, entries, arrays))
+    write_whole(place, [packed(text, arrays)])
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -94,9 +93,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     mercer.errors.ModelFileError: The model file nowhere.mercer cannot be read: no such file or directory.
     """
     with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
-        header = read_header(file, size)
-        arrays = read_arrays(file, header)
-        return restored(header.text, header.entries, arrays)
+        return restored(*read(file, size))
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +139,7 @@ class ModelFile(Shown):
 
 
 def inspect(path: str | os.PathLike[str]) -> ModelFile:
-    """What a model file holds, from its header alone; the arrays are not read, and their digests not checked.
+    """What a model file holds, from its record; the model is not built.
 
     Parameters
     ----------
@@ -168,11 +165,11 @@ def inspect(path: str | os.PathLike[str]) -> ModelFile:
     written ...-...-...T...:...:...+00:00 with ...
     """
     with opened(check_path(path), way_out=_WAY_OUT) as (file, size):
-        return _described(read_header(file, size), size)
+        return _describe(read(file, size)[0], size)
 
 
-def _described(header: Header, size: int) -> ModelFile:
-    record = loads(header.text, "its record")
+def _describe(text: str, size: int) -> ModelFile:
+    record = loads(text, "its record")
     try:
         stamp, found = FileStamp.read(record), check_account(record)
     except ModelFileError:

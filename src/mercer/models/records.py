@@ -34,7 +34,7 @@ from mercer.models.schema import (
 )
 from mercer.models.transformers import TRANSFORMERS, attributes, check_steps, plain_value, read_plain, read_transformer
 from mercer.models.values import Reader, Writer, names_in
-from mercer.runtime.container import Entry, dumps, laid_out, loads
+from mercer.runtime.container import dumps, loads
 from mercer.tables import TableEncoder
 
 _PACKAGES = ("mercer", "numpy", "scikit-learn", "scipy")
@@ -129,34 +129,27 @@ def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline:
     return Pipeline(steps)
 
 
-def written(model: Any, stamp: FileStamp, known: dict[int, str] | None = None) -> tuple[str, dict[str, Array]]:
+def written(model: Any, stamp: FileStamp) -> tuple[str, dict[str, Array]]:
     """The record of a model as text, and the arrays it names."""
-    writer = ModelWriter(known)
+    writer = ModelWriter()
     record = {"account": account(model), "model": writer.value(model, "The model")}
     return dumps(record | {"when": stamp.when, "versions": stamp.versions}), writer.arrays
 
 
-def layout(text: str, arrays: dict[str, Array]) -> tuple[Entry, ...]:
-    """The arrays in the order in which the record speaks of them."""
-    return laid_out(names_in(loads(text, "its record")), arrays)
-
-
-def restored(text: str, entries: tuple[Entry, ...], arrays: dict[str, Array]) -> Any:
+def restored(text: str, arrays: dict[str, Array]) -> Any:
     """The model that a record speaks of; written again it would be the same record."""
     record = loads(text, "its record")
     try:
         stamp = FileStamp.read(record)
-        reader = ModelReader(arrays)
-        model = reader.value(record["model"])
+        model = ModelReader(arrays).value(record["model"])
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         nested = isinstance(model, Pipeline) and type(last) is TableModel
         need(type(last) in MODELS.values() and not nested, "it does not contain a model")
-        in_order = laid_out(names_in(record), arrays) == entries
-        need(in_order, "it contains unused arrays, or arrays in the wrong order")
+        need(names_in(record["model"]) == set(arrays), "it contains unused arrays")
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             check_works(model)
-        same = written(model, stamp, reader.known)[0] == text
+        same = written(model, stamp)[0] == text
     except ModelFileError:
         raise
     except MISFITS as problem:

@@ -18,7 +18,7 @@ from mercer.errors import InputError, ModelFileError, sentence
 from mercer.kernels import Exp, Kernel, Normalized, On, Power, Product, Scaled, Sum
 from mercer.kernels.notation import NAMES
 from mercer.runtime import available_bytes, readable
-from mercer.runtime.container import CODES, LARGEST, count_values, dumps, entry_of, loads
+from mercer.runtime.container import CODES, LARGEST, count_values, digest_of, dumps, loads
 
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls for cls in (*NAMES.values(), Sum, Product, Scaled, Power, Exp, On, Normalized)
@@ -32,11 +32,6 @@ _VALUE = 150  # bytes that a value in JSON takes at most while it is read
 class Writer:
     """Turns values into JSON, and collects the arrays that JSON names.
 
-    Parameters
-    ----------
-    known : dict, default=None
-        Names of arrays, by `id`, that came from a file and need not be looked at again.
-
     Examples
     --------
     >>> from mercer.models.values import Writer
@@ -44,9 +39,8 @@ class Writer:
     {'is': 'tuple', 'of': [1, 2.5]}
     """
 
-    def __init__(self, known: dict[int, str] | None = None) -> None:
+    def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.known = known or {}
 
     def value(self, value: Any, what: str) -> Any:
         """Any value that there is a word for; `what` names it where there is none."""
@@ -108,8 +102,6 @@ class Writer:
             return {"is": "objects", "shape": list(array.shape), "name": self._held(_cells(array, f"A cell of {what}"))}
         if array.dtype.kind == "U" and array.dtype.itemsize:
             letters = array.dtype.itemsize // 4
-            if id(array) in self.known:
-                return {"is": "texts", "name": self.known[id(array)]}
             points = np.ascontiguousarray(array, dtype=f"<U{letters}").reshape(-1).view("<u4")
             return {"is": "texts", "name": self._held(points.reshape(*array.shape, letters))}
         if array.dtype.newbyteorder("<") not in CODES:
@@ -117,10 +109,8 @@ class Writer:
                 f"{what} cannot be saved: it must be numbers, booleans or strings; got type {array.dtype}."
             )
         turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
-        name = self.known.get(id(array))
         plain = array.T if turned else array
-        if name is None:
-            name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
+        name = self._held(np.ascontiguousarray(plain, dtype=array.dtype.newbyteorder("<")).reshape(plain.shape))
         return {"is": "array", "turned": turned, "name": name}
 
     def _sparse(self, table: Any, what: str) -> Any:
@@ -130,7 +120,7 @@ class Writer:
         return {"is": "sparse", "kind": kind, "shape": [int(n) for n in table.shape], "parts": parts}
 
     def _held(self, array: Array) -> str:
-        name = entry_of(array).name
+        name = digest_of(array)
         self.arrays[name] = array
         return name
 
@@ -152,8 +142,6 @@ class Reader:
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self.arrays = arrays
-        self.known: dict[int, str] = {}
-        self._alive: list[Array] = []
 
     def value(self, given: Any) -> Any:
         """The value that some JSON stands for."""
@@ -194,12 +182,8 @@ class Reader:
         if word == "texts":
             if stored.dtype != np.dtype("<u4") or stored.ndim < 1 or not stored.size or stored.max() > _LAST_LETTER:
                 raise ModelFileError("an array of strings is invalid.")
-            array = stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1])
-        else:
-            array = stored.T if given["turned"] is True else stored
-        self._alive.append(array)
-        self.known[id(array)] = given["name"]
-        return array
+            return np.asarray(stored.reshape(-1).view(f"<U{stored.shape[-1]}").reshape(stored.shape[:-1]))
+        return stored.T if given["turned"] is True else stored
 
     def _objects(self, given: dict[str, Any], stored: Array) -> Array:
         if stored.dtype != np.uint8 or stored.ndim != 1:
@@ -259,11 +243,11 @@ def _listed(given: dict[str, Any]) -> list[Any]:
     return given["of"]
 
 
-def names_in(given: Any) -> list[str]:
-    """The names of all arrays that some JSON speaks of, in the order of its text."""
+def names_in(given: Any) -> set[str]:
+    """The names of all arrays that some JSON speaks of."""
     if isinstance(given, list):
-        return [name for item in given for name in names_in(item)]
+        return set().union(*map(names_in, given))
     if not isinstance(given, dict):
-        return []
-    own = [given["name"]] if given.get("is") in ("array", "texts", "objects") else []
-    return own + [name for key in sorted(given) for name in names_in(given[key])]
+        return set()
+    own = {given["name"]} if given.get("is") in ("array", "texts", "objects") else set[str]()
+    return own.union(*map(names_in, given.values()))

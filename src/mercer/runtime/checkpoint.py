@@ -11,18 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError, ModelFileError, sentence
-from mercer.runtime.container import (
-    CODES,
-    Entry,
-    Header,
-    dumps,
-    entry_of,
-    in_order,
-    loads,
-    packed,
-    read_arrays,
-    read_header,
-)
+from mercer.runtime.container import dumps, loads, packed, read
 from mercer.runtime.disk import check_path as named_path
 from mercer.runtime.disk import opened, try_place, write_whole
 
@@ -59,24 +48,16 @@ class Checkpoint:
         if not self.path.exists():
             return None
         with opened(self.path, "checkpoint", " Delete it, or use another file.") as (file, size):
-            if file.peek(4)[:4] == b"PK\x03\x04":  # type: ignore[attr-defined]
-                raise ModelFileError("it was written by an earlier version of mercer.")
-            header = read_header(file, size, "checkpoint")
-            mark, names = _record(header)
-            if mark != self.mark:
+            text, found = read(file, size, "checkpoint")
+            record = loads(text, "its record")
+            if record != {"mark": self.mark} and isinstance(record, dict) and isinstance(record.get("mark"), str):
                 raise InputError(
                     f"The checkpoint {self.path} belongs to other data or settings. Delete it, or use another file."
                 )
-            _refuse_others(names, like)
-            stored = read_arrays(file, header)
-        given: set[str] = set()
-        found = {}
-        for name, entry in names.items():
-            rows_first = like[name].flags.c_contiguous
-            array = np.asarray(stored[entry.name], order="C" if rows_first else "F")
-            found[name] = array.copy(order="K") if entry.name in given else array  # equal arrays are stored once
-            given.add(entry.name)
-        return found
+            expected = {name: (array.dtype, array.shape) for name, array in like.items()}
+            if record != {"mark": self.mark} or {n: (a.dtype, a.shape) for n, a in found.items()} != expected:
+                raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
+        return {name: np.array(found[name], order="C" if like[name].flags.c_contiguous else "F") for name in like}
 
     def try_folder(self) -> None:
         """Refuse a place that cannot be written to."""
@@ -84,31 +65,8 @@ class Checkpoint:
 
     def save(self, arrays: State) -> None:
         """Write all of it beside the file, then put it in place in one step."""
-        plain = {name: np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape) for name in sorted(arrays)}
-        entries = {name: entry_of(array) for name, array in plain.items()}
-        stored = {entry.name: plain[name] for name, entry in entries.items()}
-        text = dumps({"arrays": {name: entry.name for name, entry in entries.items()}, "mark": self.mark})
-        write_whole(self.path, packed(text, in_order(entries.values()), stored, "checkpoint"), "checkpoint")
-
-
-def _record(header: Header) -> tuple[str, dict[str, Entry]]:
-    """The fingerprint in a header, and the arrays by the names they had when they were saved."""
-    record = loads(header.text, "its record")
-    there = {entry.name: entry for entry in header.entries}
-    try:
-        mark, names = record["mark"], {name: there[digest] for name, digest in record["arrays"].items()}
-    except (TypeError, LookupError, AttributeError):
-        raise ModelFileError("its header and its arrays are inconsistent.") from None
-    if not isinstance(mark, str) or len(record) != 2 or in_order(names.values()) != header.entries:
-        raise ModelFileError("its header and its arrays are inconsistent.")
-    return mark, names
-
-
-def _refuse_others(names: dict[str, Entry], like: State) -> None:
-    """Refuse arrays that this work would not have saved."""
-    found = {name: (entry.code, entry.shape) for name, entry in names.items()}
-    if found != {name: (CODES[array.dtype], array.shape) for name, array in like.items()}:
-        raise ModelFileError("its arrays do not match this fit (names, types or shapes differ).")
+        plain = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in sorted(arrays.items())}
+        write_whole(self.path, [packed(dumps({"mark": self.mark}), plain, "checkpoint")], "checkpoint")
 
 
 class PassCheckpoint:

@@ -1,19 +1,15 @@
-"""The container: a safetensors file whose header is canonical and whose every byte is under a SHA-256 digest.
+"""The container: a safetensors file whose metadata holds a record in JSON, all of it under one SHA-256 digest.
 
-Eight bytes say how long the header is; the header is JSON, padded with blanks; the arrays follow without a gap. Each
-array is named by its own digest, and the header holds a digest of itself, so that header and arrays are both covered.
-Model files and checkpoints are such containers; the header says which. Its JSON has one spelling: what is read must be
-letter for letter what would be written.
+Model files and checkpoints are such containers; the metadata says which. The JSON of a record has one spelling: what is
+read must be letter for letter what would be written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -29,6 +25,8 @@ VERSION = 1
 # 74 000. Both bounds are checked before the header is parsed, because parsing takes up to 60 times its size.
 LONGEST = 2**24  # bytes of a header
 MOST_VALUES = 2**20  # values in a header
+LARGEST = 2**63  # whole numbers are smaller
+_COPIES = 3  # of a file that are in memory while it is read: its bytes, their arrays, and those that a model makes
 _OTHER = {"model": "Use another file.", "checkpoint": ""}
 NOUNS = {"model": "model file", "checkpoint": "checkpoint"}
 DTYPES = {
@@ -38,56 +36,27 @@ DTYPES = {
 CODES = {np.dtype(text): code for code, text in DTYPES.items()}
 _NO_DIGEST = "0" * 64
 _OPENING = re.compile(
-    rb'\{"__metadata__":\{"mercer":"([1-9][0-9]{0,8})","sha256":"([0-9a-f]{64})","(model|checkpoint)":"'
+    rb'\{"__metadata__":\{"mercer":"\{\\"version\\":([1-9][0-9]{0,8}),\\"kind\\":\\"(model|checkpoint)\\",'
+    rb'\\"sha256\\":\\"([0-9a-f]{64})\\",\\"record\\":'
 )
-_NAME = re.compile("[0-9a-f]{64}")
-_MOST_AXES, _LONGEST_AXIS = 4, 2**40
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One array: its digest, its type and its shape."""
+def packed(record: str, arrays: Mapping[str, Array], kind: str = "model") -> bytes:
+    r"""The bytes of a file with this record, JSON as `dumps` writes it, and arrays of types in `CODES`.
 
-    name: str
-    code: str
-    shape: tuple[int, ...]
+    >>> packed('{"a":1}', {})[8:40]
+    b'{"__metadata__":{"mercer":"{\\"ver'
+    """
+    from safetensors.numpy import save
 
-    @property
-    def bytes(self) -> int:
-        """How many bytes it takes."""
-        return math.prod(self.shape) * np.dtype(DTYPES[self.code]).itemsize
-
-
-@dataclass(frozen=True)
-class Header:
-    """What stands before the arrays: a record as text, the arrays there are, and of what kind the file is."""
-
-    text: str
-    entries: tuple[Entry, ...]
-    kind: str = "model"
-
-    def packed(self) -> bytes:
-        """The first bytes of the file, with their digest in place.
-
-        >>> Header('{"a":1}', ()).packed()[8:40]
-        b'{"__metadata__":{"mercer":"1","s'
-        """
-        metadata = {"mercer": str(VERSION), "sha256": _NO_DIGEST, self.kind: self.text}
-        listed: dict[str, Any] = {"__metadata__": metadata}
-        start = 0
-        for entry in self.entries:
-            stop = start + entry.bytes
-            listed[entry.name] = {"dtype": entry.code, "shape": list(entry.shape), "data_offsets": [start, stop]}
-            start = stop
-        text = json.dumps(listed, separators=(",", ":")).encode("ascii")
-        text += b" " * (-len(text) % 8)
-        for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text), "values")):
-            if got > most:
-                raise InputError(
-                    f"The {NOUNS[self.kind]} cannot be written: its description (parameters, names of columns, "
-                    f"categories) must have at most {most} {unit}; got {got}. Use fewer columns or categories."
-                )
-        return sealed(len(text).to_bytes(8, "little") + text)
+    text = f'{{"version":{VERSION},"kind":"{kind}","sha256":"{_NO_DIGEST}","record":{record}}}'
+    for most, got, unit in ((LONGEST, len(text), "bytes"), (MOST_VALUES, count_values(text.encode()), "values")):
+        if got > most:
+            raise InputError(
+                f"The {NOUNS[kind]} cannot be written: its description (parameters, names of columns, categories) must "
+                f"have at most {most} {unit}; got {got}. Use fewer columns or categories."
+            )
+    return sealed(save(dict(arrays), {"mercer": text}))
 
 
 def count_values(text: bytes) -> int:
@@ -99,125 +68,65 @@ def count_values(text: bytes) -> int:
     return sum(map(text.count, (b"[", b"{", b",")))
 
 
-def sealed(header: bytes) -> bytes:
-    """The header with its own digest put into its place."""
-    opening = _OPENING.match(header, 8)
+def sealed(data: bytes) -> bytes:
+    """The file with its digest, which is computed with zeros in its own place."""
+    opening = _OPENING.match(data, 8)
     if opening is None:
         raise ModelFileError("it is not a model file.")
-    start, stop = opening.span(2)
-    blank = header[:start] + _NO_DIGEST.encode() + header[stop:]
-    return header[:start] + hashlib.sha256(blank).hexdigest().encode() + header[stop:]
+    start, stop = opening.span(3)
+    digest = hashlib.sha256(data[:start])
+    digest.update(_NO_DIGEST.encode())
+    digest.update(memoryview(data)[stop:])
+    return b"".join([data[:start], digest.hexdigest().encode(), memoryview(data)[stop:]])
 
 
-def entry_of(array: Array) -> Entry:
-    """The name, type and shape of an array that is C-contiguous and of a known type."""
-    code = CODES[array.dtype]
-    return Entry(_digest(code, array), code, array.shape)
-
-
-def _digest(code: str, array: Array) -> str:
-    found = hashlib.sha256(f"{code} {list(array.shape)} ".encode())
-    found.update(_bytes_of(array))
+def digest_of(array: Array) -> str:
+    """A name for an array, the same for equal arrays: the digest of its type, shape and bytes."""
+    found = hashlib.sha256(f"{CODES[array.dtype]} {list(array.shape)} ".encode())
+    found.update(memoryview(array.reshape(-1).view(np.uint8)))  # type: ignore[arg-type]
     return found.hexdigest()
 
 
-def _bytes_of(array: Array) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+def read(file: BinaryIO, size: int, kind: str = "model") -> tuple[str, dict[str, Array]]:
+    """The record and the arrays of a file whose digest is right; memory is promised before it is read."""
+    from safetensors import SafetensorError, deserialize
 
-
-def laid_out(names: Iterable[str], arrays: Mapping[str, Array]) -> tuple[Entry, ...]:
-    """Entries in the order of their names' first use, wide types first so that all stand aligned."""
-    return in_order(Entry(name, CODES[arrays[name].dtype], arrays[name].shape) for name in names)
-
-
-def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Each entry once, those of wide types first."""
-    return tuple(sorted(dict.fromkeys(entries), key=lambda entry: -np.dtype(DTYPES[entry.code]).itemsize))
-
-
-def packed(
-    text: str, entries: Iterable[Entry], arrays: Mapping[str, Array], kind: str = "model"
-) -> list[bytes | memoryview]:
-    """The file, piece by piece."""
-    header = Header(text, tuple(entries), kind)
-    return [header.packed(), *(_bytes_of(arrays[entry.name]) for entry in header.entries)]
-
-
-def read_header(file: BinaryIO, size: int, kind: str = "model") -> Header:
-    """The header, looked at closely; nothing is allocated that the file is not large enough to hold."""
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 0 < length <= size - 8:
         raise ModelFileError(f"it is truncated, or not a {NOUNS[kind]}.")
-    raw = first + file.read(min(length, LONGEST))
-    opening = _OPENING.match(raw, 8)
+    head = first + file.read(min(length, LONGEST))
+    _check_head(head, length, kind)
+    promise(_COPIES * size, f"This {NOUNS[kind]}", "Load it where there is more memory.")
+    data = head + file.read()
+    if len(data) != size or sealed(data) != data:
+        raise ModelFileError("its checksum does not match: the file was truncated, changed or damaged.")
+    try:
+        text = parsed(head[8:].decode("ascii"), "its header")["__metadata__"]["mercer"]
+        tensors = deserialize(data)  # type: ignore[no-untyped-call]
+        arrays = {name: np.frombuffer(held["data"], dtype=DTYPES[held["dtype"]]) for name, held in tensors}
+        arrays = {name: arrays[name].reshape(held["shape"]) for name, held in tensors}
+    except (UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError, SafetensorError):
+        raise ModelFileError("its header is invalid.") from None
+    if any(array.dtype == bool and array.view(np.uint8).max(initial=0) > 1 for array in arrays.values()):
+        raise ModelFileError("a boolean value is not 0 or 1.")
+    return text[text.index('"record":') + len('"record":') : -1], arrays
+
+
+def _check_head(head: bytes, length: int, kind: str) -> None:
+    """Refuse a file by its first bytes: what it is, its version, and the size of its header."""
+    opening = _OPENING.match(head, 8)
     if opening is None:
         raise ModelFileError(f"it is not a {NOUNS[kind]}.", hint=_OTHER[kind])
-    version, found = int(opening[1]), opening[3].decode()
+    version, found = int(opening[1]), opening[2].decode()
     if found != kind:
         raise ModelFileError(f"it is a {NOUNS[found]}, not a {NOUNS[kind]}.", hint=_OTHER[kind])
     if version > VERSION:
         raise ModelFileError(
             f"it has format version {version}; this version of mercer reads up to {VERSION}.", hint="Update mercer."
         )
-    if length > LONGEST or count_values(raw) > MOST_VALUES:
+    if length > LONGEST or count_values(head) > MOST_VALUES:
         raise ModelFileError(f"its header must have at most {LONGEST} bytes and {MOST_VALUES} values; got more.")
-    if len(raw) != 8 + length:
-        raise ModelFileError("it is truncated.")
-    if sealed(raw) != raw:
-        raise ModelFileError("its checksum does not match: the file was changed or damaged.")
-    header = _parsed(raw, kind)
-    if header.packed() != raw:
-        raise ModelFileError("its header is invalid.")
-    claimed = sum(entry.bytes for entry in header.entries)
-    if claimed != size - len(raw):
-        raise ModelFileError(
-            f"its arrays should have {claimed} bytes, but the file contains {size - len(raw)}. The file may be "
-            "truncated."
-        )
-    return header
-
-
-def _parsed(raw: bytes, kind: str) -> Header:
-    try:
-        listed = parsed(raw[8:].decode("ascii"), "its header")
-        text = listed.pop("__metadata__")[kind]
-        entries = tuple(_entry(name, given) for name, given in listed.items())
-    except (UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise ModelFileError("its header is invalid.") from None
-    if not isinstance(text, str):
-        raise ModelFileError("its header is invalid.")
-    return Header(text, entries, kind)
-
-
-def _entry(name: str, given: dict[str, Any]) -> Entry:
-    code, shape = given["dtype"], given["shape"]
-    axes = isinstance(shape, list) and len(shape) <= _MOST_AXES and all(type(axis) is int for axis in shape)
-    if not _NAME.fullmatch(name) or code not in DTYPES or not axes or not all(0 <= n < _LONGEST_AXIS for n in shape):
-        raise ModelFileError("its header describes an invalid array.")
-    if math.prod(max(axis, 1) for axis in shape) * np.dtype(DTYPES[code]).itemsize >= LARGEST:
-        raise ModelFileError("its header describes an array that no machine can hold.")  # NumPy has none, even if empty
-    return Entry(name, code, tuple(shape))
-
-
-def read_arrays(file: BinaryIO, header: Header) -> dict[str, Array]:
-    """The arrays by name, each held to its digest."""
-    way_out = "Load it where there is more memory."
-    promise(sum(entry.bytes for entry in header.entries), f"This {NOUNS[header.kind]}", way_out)
-    found: dict[str, Array] = {}
-    for entry in header.entries:
-        array = np.empty(entry.shape, dtype=DTYPES[entry.code])
-        if file.readinto(_bytes_of(array)) != entry.bytes:  # type: ignore[attr-defined]
-            raise ModelFileError("it is truncated.")
-        if _digest(entry.code, array) != entry.name:
-            raise ModelFileError("the checksum of an array does not match: the file was changed or damaged.")
-        if entry.code == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
-            raise ModelFileError("a boolean value is not 0 or 1.")
-        found[entry.name] = array
-    return found
-
-
-LARGEST = 2**63  # whole numbers are smaller
 
 
 def dumps(value: Any) -> str:
