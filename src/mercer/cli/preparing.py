@@ -146,7 +146,7 @@ def prepare(source: str, said: Said) -> Prepared:
     """Read a table and sort its columns; of one with many rows, read a sample and promise the rest."""
     if said.time is not None and said.group is not None:
         raise InputError("--time and --group cannot be used together. Remove one of them.")
-    long = LongTable.found(source, above=LONG)
+    long = LongTable.find(source, above=LONG)
     if long is not None:
         return prepare_long(long, said)
     table = read_table(

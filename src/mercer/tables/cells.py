@@ -175,7 +175,7 @@ class Cells:
         placed = np.array([*values, np.nan])[self.values]
         return replace(self, family=family, values=placed, levels=[], writing=writing or Writing())
 
-    def refused(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
+    def cell_error(self, must_be: str, cell: int | str, hint: str = "") -> InputError:
         """The error for the cell of a row, or for the first cell of a level."""
         return InputError(sentence(f"Column {self.name!r}", must_be, self.found(cell)), hint=hint, column=self.name)
 
@@ -219,11 +219,11 @@ def read_cells(name: str, raw: Any, where: Where | None = None, *, endless: bool
     values, declared = _values(raw)
     if values.ndim != 1:
         raise InputError(sentence(f"Column {name!r}", "one value per row", f"{values.ndim} dimensions"))
-    cells = replace(_sorted(name, values, where or Where(), declared=declared), declared=declared)
+    cells = replace(_cells_by_type(name, values, where or Where(), declared=declared), declared=declared)
     return _finite(cells, endless=endless) if cells.family == "number" else cells
 
 
-def _sorted(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
+def _cells_by_type(name: str, values: Array, where: Where, *, declared: bool) -> Cells:
     """By the type of the array."""
     kind, nowhere = values.dtype.kind, np.zeros(len(values), dtype=bool)
     if kind in "iu" and rounded_rows(values).size:

@@ -163,7 +163,7 @@ def _number_scale(values: Array) -> Scale:
     )
 
 
-def rounded(column: Column) -> Column:
+def round_range(column: Column) -> Column:
     """The range rounded outwards and the fill rounded, to a power of ten near a twentieth of the spread."""
     scale = column.scale
     if scale is None:
@@ -211,7 +211,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     if column.scale is None:
         return _encode_category(column, cells, style, out)
     filled = np.where(cells.missing, column.scale.fill, cells.values)
-    out[:, 0] = _standardised(column.scale, filled, cells)
+    out[:, 0] = _standardise(column.scale, filled, cells)
     if column.missing and column.marked:
         out[cells.missing, -1] = 1.0
     first = 1
@@ -228,7 +228,7 @@ def encode(column: Column, cells: Cells, style: NumberStyle, out: Array) -> Stra
     return Strangers(nowhere if column.missing else cells.missing, nowhere, outside)
 
 
-def _standardised(scale: Scale, values: Array, cells: Cells) -> Array:
+def _standardise(scale: Scale, values: Array, cells: Cells) -> Array:
     with np.errstate(over="ignore"):
         standard = (values - scale.centre) / scale.spread
     if not np.isfinite(standard).all():

@@ -117,7 +117,7 @@ def _seconds(text: str | None) -> float:
     return float((text or "0").replace(",", "."))
 
 
-def found_format(cells: Cells, said: str | None = None) -> str | None:
+def find_format(cells: Cells, said: str | None = None) -> str | None:
     """The format of the dates of a text column; None where some cell is no date. The first line that fits decides.
 
     =====================================================  =========================
@@ -136,8 +136,8 @@ def found_format(cells: Cells, said: str | None = None) -> str | None:
     Examples
     --------
     >>> from mercer.tables.cells import read_cells
-    >>> from mercer.tables.dates import found_format
-    >>> found_format(read_cells("day", ["1/2/2024", "1/31/2024"])), found_format(read_cells("day", ["1/2", "3"]))
+    >>> from mercer.tables.dates import find_format
+    >>> find_format(read_cells("day", ["1/2/2024", "1/31/2024"])), find_format(read_cells("day", ["1/2", "3"]))
     ('month first', None)
     """
     levels = cells.levels

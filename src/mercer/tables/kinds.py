@@ -31,7 +31,7 @@ from mercer.tables.dates import (
     MONTH_FIRST,
     WORDS,
     YEAR_FIRST,
-    found_format,
+    find_format,
     looks_like_dates,
     read_day,
 )
@@ -41,7 +41,7 @@ from mercer.tables.values import (
     LOOSE,
     NumberStyle,
     bare_number,
-    found_unit,
+    find_unit,
     is_endless,
     is_word_for_missing,
     most_common_unit,
@@ -153,7 +153,7 @@ def meant(
 def _format_of(cells: Cells, kind: str | None, writing: Writing | None, date_format: str | None) -> str | None:
     """The format of dates: found, or that of training, unless one is said that all new cells have."""
     if writing is None:
-        return found_format(cells, date_format)
+        return find_format(cells, date_format)
     fits = kind == "date" and date_format is not None
     if date_format is not None and fits and all(read_day(text, date_format) is not None for text in cells.levels):
         return date_format
@@ -164,7 +164,7 @@ def _unit_of(cells: Cells, kind: str | None, writing: Writing | None) -> tuple[s
     """What stands around numbers: in every cell, or in training; in most cells where numbers are asked for."""
     if writing is not None:
         return writing.before, writing.after
-    found = found_unit(cells.levels)
+    found = find_unit(cells.levels)
     return found or (most_common_unit(cells) if kind == "number" else ("", ""))
 
 
@@ -195,14 +195,14 @@ def _of_family(cells: Cells, kind: str | None) -> Cells:
     if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
         all_days = all(read_day(text, DIGITS) is not None for text in digits.levels)
-        if all_days and (kind == "date" or found_format(digits) == DIGITS):
+        if all_days and (kind == "date" or find_format(digits) == DIGITS):
             days = np.full(len(cells), np.nan)
             days[~cells.missing] = np.array([read_day(text, DIGITS) for text in digits.levels])[digits.values]
             return replace(cells, family="date", values=days, writing=Writing(DIGITS))
     fits = {"number": {"number", "truth"}, "date": {"date"}}.get(kind or "", {cells.family})
     if cells.family not in fits and not cells.missing.all():
         must_be = "numbers" if kind == "number" else "dates, or text such as '2024-12-31'"
-        raise cells.refused(must_be, int(np.argmin(cells.missing)))
+        raise cells.cell_error(must_be, int(np.argmin(cells.missing)))
     return cells
 
 
@@ -222,20 +222,20 @@ def _all_named(levels: Sequence[str], style: NumberStyle) -> tuple[bool, ...]:
 def _all_read(cells: Cells, values: Sequence[float | None], must_be: str) -> list[float]:
     for text, value in zip(cells.levels, values, strict=True):
         if value is None:
-            raise cells.refused(must_be, text, "Correct the value, or leave the cell empty.")
+            raise cells.cell_error(must_be, text, "Correct the value, or leave the cell empty.")
     return [value for value in values if value is not None]
 
 
 def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     for text, value in zip(cells.levels, values, strict=True):
         if abs(value) == float("inf"):
-            raise cells.refused(
+            raise cells.cell_error(
                 "numbers below 1.8e308 in absolute value (the float64 range)",
                 text,
                 "Correct the value, or leave the cell empty.",
             )
         if abs(value) >= EXACT and style.rounds(text):
-            raise cells.refused(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
+            raise cells.cell_error(FIFTEEN, text, "Drop the column with $drop, or keep it as text with $category.")
     return cells.read("number", values)
 
 
@@ -243,16 +243,16 @@ def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: boo
     """The error for a cell that is not a number, or a number in another format."""
     if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
         around = f"{style.before!r} before them" if style.before else f"{style.after!r} after them"
-        return cells.refused(f"numbers with {around}" + ", as in the training table" * trained, text)
+        return cells.cell_error(f"numbers with {around}" + ", as in the training table" * trained, text)
     if is_endless(text):
         return _refused_endless(cells, np.array([is_endless(text) for text in cells.levels]))
     if not LOOSE.fullmatch(text):
-        return cells.refused("numbers", text, "Correct the value, or leave the cell empty.")
+        return cells.cell_error("numbers", text, "Correct the value, or leave the cell empty.")
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
     between = marks[style.thousands] + " between thousands" * bool(style.thousands)
     sign = "point" if style.decimal == "." else "comma"
     must_be = f"numbers with a decimal {sign} and {between}" + ", as in the training table" * trained
-    return cells.refused(
+    return cells.cell_error(
         must_be, text, "$new_sign." if trained else "Set the decimal sign of this table: $comma_or_point."
     )
 
@@ -272,7 +272,7 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
         hint = "Set the format with $style, or use $category."
-        raise cells.refused("numbers in one format", text, hint)
+        raise cells.cell_error("numbers in one format", text, hint)
     total = cells.counts.sum()
     if not (len(cells.levels) > MOST_LEVELS or len(cells.levels) > total / 2):
         return None
@@ -288,7 +288,7 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
             return _count_odd(cells, what, fits)
         must_be = f"{what} in every row ({100 * cells.counts[fits].sum() / total:.3g} % are)"
         hint = "Correct the value, leave the cell empty, or use $category."
-        raise cells.refused(must_be, cells.levels[int(np.argmin(fits))], hint)
+        raise cells.cell_error(must_be, cells.levels[int(np.argmin(fits))], hint)
     return None
 
 

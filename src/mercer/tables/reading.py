@@ -23,7 +23,7 @@ from mercer.tables.dates import WORDS, check_format
 from mercer.tables.delimited import SEPARATORS, read_delimited
 from mercer.tables.kinds import meant
 from mercer.tables.parquet import distinct_texts, promise_texts, read_parquet, table_path
-from mercer.tables.values import NumberStyle, found_style
+from mercer.tables.values import NumberStyle, find_style
 
 DECIMAL_COMMAS = "Numbers have decimal commas."
 GROUPING_COMMAS = "Numbers have decimal points and commas between thousands."
@@ -208,9 +208,9 @@ class Rules:
         read = {name: _cells(name, raw[name], where, endless=self.endless) for name in used}
         read |= {name: replace(read[name], declared=True) for name in used if name in declared}
         trained = self.style is not None and self.decimal is None
-        style = self.style if trained else NumberStyle.said(self.decimal)
+        style = self.style if trained else NumberStyle.from_settings(self.decimal)
         if style is None:
-            style = found_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
+            style = find_style(read[name] for name in used if self.kinds.get(name, "number") == "number")
         told = list(notes)
         for name, cells in read.items():
             kind_of = self.kinds.get(name)

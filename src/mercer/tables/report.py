@@ -37,7 +37,7 @@ class Unfamiliar:
     example: str = ""
 
     @classmethod
-    def counted(cls, name: str, strangers: Strangers) -> Unfamiliar:
+    def count(cls, name: str, strangers: Strangers) -> Unfamiliar:
         """The marks of rows, counted."""
         missing, unseen, outside = (int(m.sum()) for m in (strangers.missing, strangers.unseen, strangers.outside))
         return cls(name, missing, unseen, outside, strangers.example)

@@ -34,7 +34,7 @@ class EncoderSettings:
     strict: bool = False
 
     @classmethod
-    def checked(
+    def from_arguments(
         cls,
         kinds: Any,
         drop: Any,
@@ -57,7 +57,7 @@ class EncoderSettings:
             raise InputError(sentence("missing of TableEncoder", "'mark' or 'mean'", repr(missing)))
         if not isinstance(strict, bool):
             raise InputError(sentence("strict of TableEncoder", "True or False", repr(strict)))
-        style, dates = NumberStyle.said(decimal, thousands), check_format(date_format)
+        style, dates = NumberStyle.from_settings(decimal, thousands), check_format(date_format)
         return cls(pairs, tuple(drop), style, missing, dates, strict)
 
     def record(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class EncoderSettings:
         try:
             drop, decimal, thousands = (record[name] for name in ("drop", "decimal", "thousands"))
             younger = {name: record[name] for name in ("missing", "date_format", "strict") if name in record}
-            return cls.checked(dict(record["kinds"]), drop, decimal, thousands, **younger)
+            return cls.from_arguments(dict(record["kinds"]), drop, decimal, thousands, **younger)
         except (KeyError, TypeError, AttributeError) as error:
             raise _spoilt("a field is missing or has the wrong type") from error
 
