@@ -160,7 +160,7 @@ def _fold(begun: tuple[State, int] | None, work: PassWork, parts: Run, at_once: 
 def _fold_values(
     begun: tuple[State, int] | None, work: PassWork, part: Any, skip: int, at_once: int, *values: Any
 ) -> tuple[State, int]:
-    return _fold(begun, work, [(part.filled(values), skip)], at_once)
+    return _fold(begun, work, [(part.fill(values), skip)], at_once)
 
 
 def _merge(work: PassWork, a: tuple[State, int], b: tuple[State, int]) -> tuple[State, int]:

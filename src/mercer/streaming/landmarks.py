@@ -68,7 +68,7 @@ class LandmarkChoice:
         return Features.of(kernel, sample[drawn], names)
 
 
-def drawn_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
+def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int, seed: int, backend: Any) -> Block:
     """Rows that ladders, landmarks and the offset of y come from; afterwards the number of rows is known."""
     guess = choice.count(_MANY if source.rows is None else source.rows, kernels, folds)
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)

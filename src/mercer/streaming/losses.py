@@ -17,7 +17,7 @@ from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.solvers.landmarks import Features
 from mercer.streaming.blocks import Block, Source
 from mercer.streaming.blocks.table import join
-from mercer.streaming.sums import State, assigned
+from mercer.streaming.sums import State, assign_folds
 
 BY_ROWS = ("neg_mean_absolute_error", "max_error", "neg_max_error", "accuracy")
 
@@ -183,7 +183,7 @@ class HeldOutLosses:
 
 def held_out(work: HeldOutLosses, block: Block) -> Any:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
-    folds = assigned(block, work.folds, work.seed, work.ranked)
+    folds = assign_folds(block, work.folds, work.seed, work.ranked)
     for f in np.unique(folds):
         rows = np.flatnonzero(folds == f)
         X, shape = np.ascontiguousarray(block.X[rows]), (len(rows), work.others, work.alphas, work.targets)

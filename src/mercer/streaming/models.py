@@ -333,7 +333,7 @@ class Models:
     rank: int
 
     @staticmethod
-    def joined(parts: Sequence[Models]) -> Models:
+    def join(parts: Sequence[Models]) -> Models:
         """Models of one training set, for the alphas of all parts."""
         arrays = {
             name: np.concatenate([getattr(part, name) for part in parts])
@@ -383,17 +383,17 @@ class SummedSystem:
         self.C, self.after = C, np.diagonal(C).copy()
 
     @cached_property
-    def _turned(self) -> Tridiagonal:
+    def _tridiagonal(self) -> Tridiagonal:
         """The tridiagonal form, in the place of C."""
         return Tridiagonal(self.C)
 
     def _form(self, ladder: Array) -> Shifted | Tridiagonal:
         """What the system is solved from."""
-        if len(ladder) == 1 and "_turned" not in vars(self):
+        if len(ladder) == 1 and "_tridiagonal" not in vars(self):
             shifted = Shifted(self.C, float(ladder[0]))
             if shifted.definite:
                 return shifted
-        return self._turned
+        return self._tridiagonal
 
     @staticmethod
     def _unseen(reduced: Shifted | Tridiagonal, u: Array, alpha: float) -> Array | float:
@@ -409,7 +409,7 @@ class SummedSystem:
         """The models for all alphas."""
         ladder, t = np.asarray(alphas, dtype=np.float64), len(self.offset)
         if self.narrow and len(ladder) > 1:
-            return Models.joined([self.solve([alpha]) for alpha in ladder])
+            return Models.join([self.solve([alpha]) for alpha in ladder])
         reduced = self._form(ladder)
         b, u = np.split(reduced.into(np.hstack([self.b, np.outer(self.u, self.offset)])), 2, axis=1)
         solved = [

@@ -52,7 +52,7 @@ class Swept:
     intercepts: Array | None = None
 
     @property
-    def paired(self) -> bool:
+    def has_pairs(self) -> bool:
         """Whether pairs of folds were left out."""
         return bool(self.losses.shape[1] > 1)
 
@@ -120,7 +120,7 @@ class Totals:
         """Squared deviations from the mean of each fold, (folds, targets)."""
         return np.asarray(np.maximum(self.squares - self.sums**2 / self.rows[:, None], 0.0))
 
-    def pooled(self) -> Totals:
+    def pool(self) -> Totals:
         """All folds as one."""
         return Totals(*(each.sum(axis=0, keepdims=True) for each in (self.rows, self.sums, self.squares)))
 
@@ -158,7 +158,7 @@ def table_of(
     folds = np.arange(len(totals.rows))
     own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
-    pooled = np.stack([scores_of(name, _together(name, each), totals.pooled())[0] for each in own])
+    pooled = np.stack([scores_of(name, _together(name, each), totals.pool())[0] for each in own])
     condition = np.stack([each.condition for each in found])
     if name in FROM_SUMS:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,7 +219,7 @@ class LandmarkCheck:
 def landmark_check(swept: Swept, totals: Totals, landmarks: int) -> LandmarkCheck:
     """The first half of the landmarks against all of them, from the same sums."""
     folds = np.arange(len(totals.rows))
-    own = swept.losses[folds, folds if swept.paired else 0]
+    own = swept.losses[folds, folds if swept.has_pairs else 0]
     whole, half = (-scores_of("", each, totals) for each in (own, swept.half))  # folds, alphas
     best, best_half = whole[:, whole.mean(axis=0).argmin()], half[:, half.mean(axis=0).argmin()]
     gap = best_half - best

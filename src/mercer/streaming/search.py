@@ -23,7 +23,7 @@ from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import reading_passes
 from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collected_scores
 from mercer.streaming.models import Moments
-from mercer.streaming.plan import StreamPlan, block_rows, grouped, stream_plan
+from mercer.streaming.plan import StreamPlan, block_rows, group_kernels, stream_plan
 from mercer.streaming.scores import (
     FROM_SUMS,
     NestedScores,
@@ -117,7 +117,7 @@ class StreamedSearch:
     @cached_property
     def groups(self) -> list[list[int]]:
         """Kernels that share a pass."""
-        return grouped([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
+        return group_kernels([self.work([k]).bytes() for k in range(len(self.sides))], available_bytes())
 
     @cached_property
     def block(self) -> int:

@@ -107,7 +107,7 @@ class TextReader:
     def _open_reader(self, package: Any, layout: Layout, at_once: int) -> Any:
         from pyarrow import csv
 
-        types = dict.fromkeys(layout.wanted, package.string()) | dict.fromkeys(layout.numbers, package.float64())
+        types = dict.fromkeys(layout.columns_read, package.string()) | dict.fromkeys(layout.numbers, package.float64())
         types |= dict.fromkeys(self.whole, package.int64())
         size = min(max(at_once * self.width, _LEAST_BYTES), _MOST_BYTES)
         return csv.open_csv(
@@ -116,7 +116,7 @@ class TextReader:
             csv.ParseOptions(delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1),
             csv.ConvertOptions(
                 column_types=types,
-                include_columns=layout.wanted,
+                include_columns=layout.columns_read,
                 decimal_point=self.decimal,
                 strings_can_be_null=True,
             ),
@@ -229,7 +229,7 @@ def _read_groups(stamp: SourceStamp, sizes: dict[int, int], part: Part, skip: in
     while groups and row + sizes[groups[0]] <= skip:
         row += sizes[groups.pop(0)]
     stamp.check()
-    for table in blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.wanted, groups):
+    for table in blocks_of(stamp.path, repr(stamp.path), at_once, part.layout.columns_read, groups):
         yield part.check(_columns(table, part, row), row)
         row += table.num_rows
     stamp.check()
