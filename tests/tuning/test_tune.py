@@ -10,7 +10,7 @@ from scipy import sparse
 from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning.alphas import leave_one_out, predicted, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import per_column
@@ -367,7 +367,9 @@ def test_predictions_at_new_rows_are_those_of_the_normal_equations(rng):
 
 def test_some_rows_keep_their_targets_weights_and_names(rng):
     table = pd.DataFrame(rng.normal(size=(6, 2)), columns=["a", "b"])
-    rows, problem = taken(as_rows(table), Problem(np.arange(6.0)[:, None], np.arange(1.0, 7.0), True), np.array([4, 1]))
+    rows, problem = take_rows(
+        as_rows(table), Problem(np.arange(6.0)[:, None], np.arange(1.0, 7.0), True), np.array([4, 1])
+    )
     assert rows.names == ("a", "b")
     assert (rows.values == table.to_numpy()[[4, 1]]).all()
     assert problem.Y.ravel().tolist() == [4.0, 1.0]

@@ -129,9 +129,9 @@ class Candidate:
         problem, self.new, self.largest = self.problem, None, 0.0
         K = training_matrix(self.kernel, self.rows)
         self.twins = Twins(K, problem, self.removals)
-        if len(problem.unused):
-            self.new = problem.root[:, None] * K[np.ix_(problem.used, problem.unused)]
-            K = K[np.ix_(problem.used, problem.used)]
+        if len(problem.unused_rows):
+            self.new = problem.root[:, None] * K[np.ix_(problem.used_rows, problem.unused_rows)]
+            K = K[np.ix_(problem.used_rows, problem.used_rows)]
         self.K = K = weigh(K, problem)
         if self.route == "spectral":
             self.d, self.U = np.linalg.eigh(K)
@@ -153,7 +153,7 @@ class Candidate:
         """
         if self.kernel.kind == "gram":
             return 1.0
-        used, root, places, nearest = self.problem.used, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
+        used, root, places, nearest = self.problem.used_rows, self.problem.root, *np.tile(np.arange(len(K)), (2, 1))
         for part in blocks(len(K)):
             size = np.abs(K[part])
             size[places[: len(size)], places[part]] = 0.0
@@ -284,12 +284,12 @@ class Candidate:
         for i, e in E.items():
             part, at = removals.part(i), sets.at[i]
             own = e if at is None else e[at]
-            if not len(problem.unused):
+            if not len(problem.unused_rows):
                 values[part] = own
                 continue
             mine = places[part] >= 0
             values[part][mine] = own
-            others = np.searchsorted(problem.unused, removals.tests[i][~mine])
+            others = np.searchsorted(problem.unused_rows, removals.tests[i][~mine])
             if left.new_a is not None and left.new_u is not None and len(others):
                 values[part][~mine] = left.new_a[others] - left.new_u[sets.rows[i]][:, others].T @ e
         was_read = np.zeros(len(removals), dtype=bool)
@@ -314,7 +314,7 @@ class Candidate:
         direct[mine] = (found if at is None else found[at]) / problem.root[places[mine], None]
         if not mine.all() and self.new is not None and isinstance(left, Dual):
             a, b = left.without(rows, e[:, :t])
-            direct[~mine] = self.new[:, np.searchsorted(problem.unused, test[~mine])].T @ a + b
+            direct[~mine] = self.new[:, np.searchsorted(problem.unused_rows, test[~mine])].T @ a + b
         return direct
 
     # -- refitting: the definition itself, where closed forms do not pay or do not hold --------------
@@ -351,14 +351,14 @@ class Candidate:
         system = DualSystem(K, weights, intercept=problem.intercept)
         # Hardly penalized, a factor may exist by rounding alone; the spectrum tells what is rounding.
         bare = alpha <= len(train) ** 2 * EPS * float(np.median(np.diagonal(K)))
-        solution = system.solve(problem.Y[problem.used[train]], alpha, "spectral" if bare else "cholesky")
+        solution = system.solve(problem.Y[problem.used_rows[train]], alpha, "spectral" if bare else "cholesky")
         del K, system
         places = problem.place[test]
         mine = places >= 0
         against = np.empty((len(places), len(train)))
         against[mine] = self.K[np.ix_(places[mine], train)] / (root[places[mine], None] * root[train])
         if self.new is not None and not mine.all():
-            others = np.searchsorted(problem.unused, test[~mine])
+            others = np.searchsorted(problem.unused_rows, test[~mine])
             against[~mine] = (self.new[np.ix_(train, others)] / root[train, None]).T
         return self._predict_from(against, solution)
 

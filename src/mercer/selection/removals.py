@@ -177,9 +177,9 @@ class UsedSets:
     """
 
     def __init__(self, problem: Problem, removals: Removals) -> None:
-        place, every = problem.place, not len(problem.unused)
+        place, every = problem.place, not len(problem.unused_rows)
         self.rows = removals.sets if every else [used_only(place[rows]) for rows in removals.sets]
-        if not every and any(len(rows) == len(problem.used) for rows in self.rows):
+        if not every and any(len(rows) == len(problem.used_rows) for rows in self.rows):
             must_be = "positive for at least one training row of every split"
             raise InputError(sentence("sample_weight", must_be, "a split whose training rows all have weight 0"))
         self.single = removals.single and every
@@ -188,7 +188,7 @@ class UsedSets:
             if base >= 0:
                 self.groups.setdefault(int(base), []).append(i)
         self.grouped = {i for members in self.groups.values() for i in members}
-        few = [2 * len(rows) <= len(problem.used) for rows in self.rows]
+        few = [2 * len(rows) <= len(problem.used_rows) for rows in self.rows]
         self.closed = [i for i in range(len(removals)) if few[i] and i not in self.grouped]
         self.at = {i: _within(self.rows[i], place[removals.tests[i]]) for i in ([] if self.single else self.closed)}
         self.scattered = not removals.single and any(int((np.diff(rows) != 1).sum()) > 3 for rows in self.rows)

@@ -24,7 +24,7 @@ from mercer.selection.plan import KEPT, SCORE_BYTES, Plan, Rates, SearchWork, pl
 from mercer.selection.removals import Removals, UsedSets
 from mercer.selection.scoring import Classes, Scoring, Truth
 from mercer.selection.table import SearchTable
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 _TINY = 200  # rows up to which leave-one-out is done on one thread
 
@@ -77,7 +77,7 @@ class Search:
         sample_weight: Array | None = None,
     ) -> None:
         self.rows, self.y, self.folds, self.scoring, self.classes = rows, y, folds, scoring, classes
-        self.problem = problem if problem.labels else problem.centred()  # labels are near zero as they are
+        self.problem = problem if problem.labels else problem.subtract_mean()  # labels are near zero as they are
         self.per_target, self.refit_only = per_target, refit_only
         self.sample_weight = sample_weight
         self.removals = Removals.of(folds.splits, folds.n)
@@ -129,7 +129,7 @@ class Search:
 
     def _features(self, kernels: Sequence[Kernel]) -> int | None:
         """Explicit features of the largest kernel; None where one has none, or rows are not all used."""
-        if self.rows.sparse or len(self.problem.unused):
+        if self.rows.sparse or len(self.problem.unused_rows):
             return None
         counts = [kernel.count_features(self.rows) for kernel in kernels]
         return None if None in counts else max(count for count in counts if count is not None)
@@ -139,7 +139,7 @@ class Search:
         order = self.folds.order()
         if np.array_equal(order, np.arange(len(order))):
             return order, self.rows, self.problem
-        return order, *taken(self.rows, self.problem, order)
+        return order, *take_rows(self.rows, self.problem, order)
 
     def candidate(
         self, kernel: Kernel, plan: Plan, removals: Removals | None = None, *, quick: bool = False

@@ -18,7 +18,7 @@ from mercer.errors import ConvergenceWarning, InputError, warn
 from mercer.kernels.base import Kernel
 from mercer.runtime import available_bytes, promise
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
-from mercer.solvers.dual import DualSolved, DualSystem, Solution, bordered, solve_bordered
+from mercer.solvers.dual import DualSolved, DualSystem, Solution, border_of, solve_bordered
 from mercer.solvers.gram import SUMS, KeptTiles, refuse_infinite, symmetric_times, training_matrix
 from mercer.solvers.landmarks import pivoted_cholesky
 from mercer.solvers.plan import EPS, Route, SolverChoice, pivots, room_for_tiles, worth_products
@@ -225,14 +225,14 @@ class Conjugate:
         return float(np.nan_to_num(lost, nan=1.0).max(initial=1.0))
 
     @property
-    def converged(self) -> bool:
+    def has_converged(self) -> bool:
         """Whether the residual is what was asked for."""
         return self.tally.residual <= 1.001 * self.tolerance
 
     def route(self) -> Route:
         """How it was solved, with the residual that was reached."""
         reason = f"{self.reason}, {self.nearby.F.shape[1]} pivots, {self.tally}"
-        if not self.converged:
+        if not self.has_converged:
             reason += f" of {self.tolerance:.0e} wanted; a larger alpha or solver='cholesky' gives more digits"
         residual = max(float(self.tally.relative.max(initial=0.0)), EPS)
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
@@ -246,7 +246,7 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
     """
     y = root[:, None] * (Y - Y.mean(axis=0))
     if intercept:
-        border = bordered(G, root[:, None])
+        border = border_of(G, root[:, None])
         if not 0 < border.scale < math.inf:
             raise NotSolved(
                 f"Conjugate gradients cannot solve this system: alpha = {G.alpha:.3g} is too small compared with the "
@@ -376,10 +376,10 @@ class StreamedSystem:
                 if not self.choice.replaceable or int(8.8 * self.n * self.n) > available_bytes():
                     raise
                 G.tally.residual = math.inf
-            if not G.converged and self.choice.replaceable:
-                self._factored = self._replaced(G)
+            if not G.has_converged and self.choice.replaceable:
+                self._factored = self._direct_system(G)
             if self._factored is None:
-                if not G.converged:
+                if not G.has_converged:
                     products = G.tally.single + G.tally.double
                     warn(
                         f"Conjugate gradients did not converge: relative residual {G.tally.residual:.1e} (tolerance "
@@ -390,7 +390,7 @@ class StreamedSystem:
                 return solution
         return self._factored.solve(Y, alpha, "cholesky")
 
-    def _replaced(self, G: Conjugate) -> DualSystem | None:
+    def _direct_system(self, G: Conjugate) -> DualSystem | None:
         """The system with its matrix, for a factor, if there is room for one once the tiles are gone."""
         self.tiles = KeptTiles(self.kernel, self.rows, 0)
         if int(8.8 * self.n * self.n) > available_bytes():

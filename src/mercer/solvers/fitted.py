@@ -328,14 +328,14 @@ def leave_out_of(solved: Penalized, Y: Array) -> LeaveOut:
     """
     if isinstance(solved, PrimalSolved):
         system = solved.system
-        problem = Problem(Y, system.root**2, system.intercept).centred()
+        problem = Problem(Y, system.root**2, system.intercept).subtract_mean()
         U, s, _ = system.singular if solved.alpha == 0 else (np.empty((0, 0)), np.empty(0), None)
         reached = s > 0
         if solved.alpha > 0 or reached.sum() + system.intercept < system.n:
             return Explicit(solved, problem)
         U = U[:, reached]  # the model goes through every point; constants are not in the span of centred features
         return Spectral(s[reached] ** 2, U, U * U, None, 0.0, replace(problem, intercept=False))
-    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).centred(), solved.inverse
+    problem, inverse = Problem(Y, solved.root**2, solved.border is not None).subtract_mean(), solved.inverse
     if isinstance(inverse, Cholesky):
         return Inverted.of_factor(inverse, problem)
     U = inverse.spectrum.vectors

@@ -122,14 +122,14 @@ class LeaveOut:
         W = solve_triangular(B, right, lower=False, trans=1, check_finite=False)
         z, W = W[:, len(rows) :], W[:, : len(rows)]
         pivots = self.diagonal()[rows] - np.einsum("ij,ij->j", W, W)
-        good = self._trusted(pivots)
+        good = self._safe_pivots(pivots)
         return np.asarray((self.a[rows] - W.T @ z) / np.where(good, pivots, 1.0)[:, None]), good
 
     def _factor(self, block: Array) -> bool:
         """Put the Cholesky factor in place of P_SS; whether P_SS is not singular."""
         return potrf(block)
 
-    def _trusted(self, pivots: Array) -> Array:
+    def _safe_pivots(self, pivots: Array) -> Array:
         """Which pivots have digits enough to be divided by."""
         return pivots > 0
 
@@ -214,7 +214,7 @@ class Dual(LeaveOut):
         An intercept whose scale is not above `least` has no part in P.
         """
         t, root = problem.Y.shape[1], problem.root
-        y = root[:, None] * problem.Y[problem.used]
+        y = root[:, None] * problem.Y[problem.used_rows]
         self.root, self.b, self.b_terms, g = root, np.zeros(t), np.zeros(t), np.zeros(len(root))
         if problem.intercept:
             left = solve(root[:, None])
@@ -244,7 +244,7 @@ class Dual(LeaveOut):
         """g: the intercept is g'V Y."""
         return np.zeros(len(self.root)) if self.border is None else self.border.left[:, 0] / self.border.scale
 
-    def rounded(self) -> Array:
+    def rounding(self) -> Array:
         """diag P and of what was subtracted for it: P_ij is rounded in units of the root of two of these."""
         sizes = np.abs(self.diagonal())
         return sizes if self.border is None else sizes + self.border.unit[:, 0] ** 2
@@ -483,7 +483,7 @@ class Spectral(Dual):
             else:
                 self.P = (U * self.w) @ U.T
             if self.border is not None:
-                self.P -= self.border.unit @ self.border.signed.T
+                self.P -= self.border.unit @ self.border.signed_unit.T
 
     def diagonal(self) -> Array:
         """diag P, from the squares of U."""
@@ -492,7 +492,9 @@ class Spectral(Dual):
     @cached_property
     def _pivots(self) -> Array:
         result = self.U2 @ self.w
-        return np.asarray(result if self.border is None else result - (self.border.unit * self.border.signed)[:, 0])
+        return np.asarray(
+            result if self.border is None else result - (self.border.unit * self.border.signed_unit)[:, 0]
+        )
 
     def block(self, rows: Array) -> Array:
         """U_S W U_S', less the intercept's part."""
@@ -510,14 +512,14 @@ class Spectral(Dual):
             return np.asarray(self.P[np.ix_(rows, columns)])
         result = (self.U[rows] * self.w) @ self.U[columns].T
         if self.border is not None:
-            result -= self.border.unit[rows] @ self.border.signed[columns].T
+            result -= self.border.unit[rows] @ self.border.signed_unit[columns].T
         return np.asarray(result)
 
     def times(self, rows: Array, E: Array) -> Array:
         """U (W (U_S'E)), less the intercept's part."""
         result = self.U @ (self.w[:, None] * (self.U[rows].T @ E))
         if self.border is not None:
-            result -= self.border.unit @ (self.border.signed[rows].T @ E)
+            result -= self.border.unit @ (self.border.signed_unit[rows].T @ E)
         return np.asarray(result)
 
     def _divisible(self, P: Array) -> Array:

@@ -278,7 +278,7 @@ class Moments:
             before = np.sqrt(system.before) if self.intercept else np.zeros(r)
             noise = np.random.default_rng(0).normal(size=(r, 1, _DRAWS))
             noise = noise * np.column_stack([summed, diagonal, before])[:, :, None]
-            noise = np.hstack([features.turned(noise[:, :2].reshape(r, -1)), noise[:, 2]])
+            noise = np.hstack([features.whiten(noise[:, :2].reshape(r, -1)), noise[:, 2]])
             found = []
             for alpha, weights, moved in zip(alphas, models.weights, system.response(noise, alphas), strict=True):
                 spread = np.sqrt(np.abs(np.einsum("ij,ij->j", moved, C @ moved)) / self.weight).reshape(3, -1)

@@ -18,7 +18,7 @@ from mercer.selection.removals import Removals
 from mercer.solvers import DualSystem, PrimalSystem, choose
 from mercer.solvers.gram import times, training_matrix
 from mercer.solvers.leave_out import Inverted, SingularError
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 _LADDER_ROWS = 500  # a first alpha needs no more
 _HALVES = 8  # half decades: no search goes further in one direction
@@ -33,7 +33,7 @@ def leave_one_out(rows: Rows, problem: Problem, kernel: Kernel, alphas: Array) -
 def start_alpha(kernel: Kernel, rows: Rows, problem: Problem) -> float:
     """The best alpha of a ladder, on at most 500 rows."""
     part = np.linspace(0, len(rows) - 1, min(len(rows), _LADDER_ROWS)).astype(int)
-    some_rows, some = taken(rows, problem, part)
+    some_rows, some = take_rows(rows, problem, part)
     alphas = resolve_alphas(None, [kernel], some_rows)
     return float(alphas[int(np.argmin(leave_one_out(some_rows, some, kernel, alphas)))])
 

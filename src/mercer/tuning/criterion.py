@@ -40,7 +40,7 @@ from mercer.kernels.tiles import gradient, gram
 from mercer.selection.candidate import weigh
 from mercer.solvers.lapack import add_outer_pair, potrf, potrs
 from mercer.solvers.leave_out import Inverted, SingularError
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 
 OBJECTIVES = ("loo", "evidence")
 
@@ -238,7 +238,7 @@ class HeldOutCriterion:
 
     def __init__(self, rows: Rows, problem: Problem, folds: Array, share: Sequence[int] | None = None) -> None:
         order = np.argsort(folds, kind="stable")
-        self.rows, self.problem = taken(rows, problem, order)
+        self.rows, self.problem = take_rows(rows, problem, order)
         ends = np.flatnonzero(np.diff(folds[order])) + 1
         self.folds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
         self.unit = float(np.abs(self.problem.Y).max(initial=0.0)) or 1.0

@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.solvers.problem import Problem, taken
+from mercer.solvers.problem import Problem, take_rows
 from mercer.text import Shown, rounded
 from mercer.tuning.alphas import downhill, predicted, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
@@ -209,7 +209,7 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     """Tune a kernel on rows that all have weight."""
     rng = np.random.default_rng(random_state)
     part = np.sort(rng.permutation(len(rows))[: how.max_rows]) if len(rows) > how.max_rows else None
-    some_rows, some = (rows, problem) if part is None else taken(rows, problem, part)
+    some_rows, some = (rows, problem) if part is None else take_rows(rows, problem, part)
     progress = Progress("tuning", how.starts + 2 * how.check + (part is not None), how.verbose)
     criterion = Criterion(some_rows, some, how.objective)
     first = start_alpha(kernel, some_rows, some) if how.alpha is None else float(how.alpha)
@@ -226,7 +226,10 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     alpha, reached = best.alpha, best.value
     if part is not None:
         whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
-        criterion, ends = Criterion(*taken(rows, problem, whole), how.objective), (how.bounds or {}).get("alpha", _ANY)
+        criterion, ends = (
+            Criterion(*take_rows(rows, problem, whole), how.objective),
+            (how.bounds or {}).get("alpha", _ANY),
+        )
         alpha, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
         _, before = _alpha_on_all(criterion, kernel, first, ends)
         progress.step()
@@ -278,10 +281,10 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
         refuse_not_finite("sample_weight of tune", numbers)
         weights = check_weights("tune", numbers)
     check_size("y of tune", targets)
-    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).centred()
-    if len(problem.used) < 3:
-        raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used)}.")
-    return (rows, problem) if not len(problem.unused) else taken(rows, problem, problem.used)
+    problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
+    if len(problem.used_rows) < 3:
+        raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used_rows)}.")
+    return (rows, problem) if not len(problem.unused_rows) else take_rows(rows, problem, problem.used_rows)
 
 
 def _shape(given: Any) -> str:
@@ -312,8 +315,8 @@ def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: 
     ratios = np.ones(len(parts))
 
     def judge(number: int) -> None:
-        mine_rows, mine = taken(rows, problem, parts[number][0])
-        other_rows, other = taken(rows, problem, parts[number][1])
+        mine_rows, mine = take_rows(rows, problem, parts[number][0])
+        other_rows, other = take_rows(rows, problem, parts[number][1])
         first = start_alpha(kernel, mine_rows, mine)
         end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
