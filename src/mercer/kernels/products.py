@@ -11,7 +11,7 @@ import numpy as np
 from mercer.data.rows import Array, Rows
 from mercer.errors import InputError, sentence
 from mercer.kernels.base import ENDLESS, BuiltIn, Slopes
-from mercer.kernels.labels import Label, bracketed, column_names
+from mercer.kernels.labels import Label, bracket, column_names
 from mercer.kernels.pair import Pair, squared_norms
 from mercer.kernels.value import real_number, whole_number
 
@@ -269,7 +269,7 @@ class Cosine(BuiltIn):
 
     def feature_labels(self, rows: Rows) -> list[str]:
         """Every column over the length of the row."""
-        return [f"{bracketed(name)}/|x|" for name in column_names(rows)]
+        return [f"{bracket(name)}/|x|" for name in column_names(rows)]
 
 
 class Constant(BuiltIn):

@@ -184,7 +184,7 @@ def _widths(kernel: Kernel, rows: Rows, places: Array | None) -> dict[str, tuple
     found: dict[str, tuple[Array, Array | None]] = {}
     if isinstance(kernel, On | Mapped):
         places = places[kernel.places(rows)] if isinstance(kernel, On) and places is not None else None
-        rows = kernel.seen(rows)
+        rows = kernel.base_rows(rows)
     for name, value in kernel.items():
         if isinstance(value, Kernel):
             found |= {f"{name}__{inner}": about for inner, about in _widths(value, rows, places).items()}
