@@ -144,7 +144,7 @@ def test_order_keeps_rows_that_are_tested_twice_or_never():
 
 
 def test_what_is_removed_is_everything_not_trained_on():
-    assert Split(np.array([1, 4]), np.array([0])).removed(6).tolist() == [0, 2, 3, 5]
+    assert Split(np.array([1, 4]), np.array([0])).removal(6).tolist() == [0, 2, 3, 5]
 
 
 EMPTY = (

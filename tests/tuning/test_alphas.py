@@ -8,7 +8,7 @@ import pytest
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Linear
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predicted
+from mercer.tuning.alphas import LeaveOutErrors, Predictor, downhill, predict_new
 from oracles import kernel_ridge
 
 
@@ -64,7 +64,7 @@ def test_residuals_of_groups_and_folds_equal_refitting(rng):
         for name in np.unique(names):
             train, new = (take_rows(rows, problem, np.flatnonzero(which)) for which in (names != name, names == name))
             np.testing.assert_allclose(
-                mine[names == name], predicted(kernel, 0.1, *train, new[0]) - new[1].Y, atol=1e-9
+                mine[names == name], predict_new(kernel, 0.1, *train, new[0]) - new[1].Y, atol=1e-9
             )
     assert left.error(0.1) == pytest.approx(np.mean(weights[:, None] * by_group**2))
     assert left.best[1] == 0.1

@@ -11,7 +11,7 @@ from mercer import tune
 from mercer.data import as_rows
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, Words
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import leave_one_out, predicted, start_alpha
+from mercer.tuning.alphas import leave_one_out, predict_new, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import per_column
 from mercer.tuning.tune import Settings, _problem, scaled_widths, tune_rows
@@ -360,7 +360,7 @@ def test_predictions_at_new_rows_are_those_of_the_normal_equations(rng):
     X, y = smooth(rng, n=20)
     weights = rng.uniform(0.5, 2.0, 15)
     rows, new = as_rows(X[:15]), as_rows(X[15:])
-    found = predicted(Gaussian(), 0.1, rows, Problem(y[:15, None], weights, intercept=True), new)
+    found = predict_new(Gaussian(), 0.1, rows, Problem(y[:15, None], weights, intercept=True), new)
     dual, constant = kernel_ridge(Gaussian()(X[:15]), y[:15], 0.1, weights, True)
     np.testing.assert_allclose(found, Gaussian()(X[15:], X[:15]) @ dual + constant, atol=1e-10)
 

@@ -31,7 +31,7 @@ from mercer.runtime.progress import Progress
 from mercer.selection.ladders import resolve_alphas, resolve_kernels
 from mercer.solvers.fitted import FittedRidge
 from mercer.solvers.problem import Problem, take_rows
-from mercer.tuning.alphas import predicted
+from mercer.tuning.alphas import predict_new
 from mercer.tuning.committee import Committee, Member
 
 
@@ -437,7 +437,7 @@ def by_folds(committee: Committee, fitted: Array, problem: Problem, Z: Array, co
             [m.weight for m in committee.members] if committee.fold_weights is None else committee.fold_weights[fold]
         )
         for weight, (kernel, alpha) in zip(weights, tuned, strict=True):
-            at_new[fold] += weight * predicted(kernel, alpha, *train, new)
+            at_new[fold] += weight * predict_new(kernel, alpha, *train, new)
 
     def values(part: slice) -> Iterator[tuple[int, Array]]:
         for target in range(Y.shape[1]):

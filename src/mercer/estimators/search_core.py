@@ -41,7 +41,7 @@ from mercer.selection.ladders import (
 from mercer.selection.plan import Plan, Rates
 from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
-from mercer.selection.table import SearchTable, Winner, joined
+from mercer.selection.table import SearchTable, Winner, join_tables
 from mercer.solvers.plan import EPS, digits_left
 from mercer.solvers.problem import take_rows
 from mercer.text import Text, counted, summary_below
@@ -231,9 +231,9 @@ class SearchCore(DefaultLadders, SearchInputs):
             plan = search.plan(kernels, alphas)
             more = search.run(kernels, alphas, plan, verbose=self.verbose, checkpoint=checkpoint)
         except KeyboardInterrupt as stop:
-            stop.table = joined(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
+            stop.table = join_tables(table, stop.table, axis) if hasattr(stop, "table") else table  # type: ignore[attr-defined]
             raise
-        return joined(table, more, axis)
+        return join_tables(table, more, axis)
 
     def _tune_winner(self, search: Search, table: SearchTable, choice: Winner) -> tuple[SearchTable, Winner]:
         """Add the best candidate with tuned parameters, and its alpha, to the candidates."""

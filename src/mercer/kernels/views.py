@@ -190,9 +190,8 @@ class On(View):
             return np.zeros((len(x), len(z)))
         if len(set(places)) < len(places):  # a column that is chosen twice moves in both places
             return super().derivative(x, z, columns)
-        return self.base.derivative(
-            self.base_rows(x), self.base_rows(z), tuple(places.index(column) for column in columns)
-        )
+        own = tuple(places.index(column) for column in columns)
+        return self.base.derivative(self.base_rows(x), self.base_rows(z), own)
 
     def feature_count(self, width: int) -> int | None:
         """Number of features of the base for as many columns."""

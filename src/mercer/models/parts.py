@@ -147,7 +147,7 @@ class KeptSplit(Split):
         """How many other rows there are."""
         return self.n - len(self.test)
 
-    def removed(self, n: int) -> Array:
+    def removal(self, n: int) -> Array:
         """The rows tested."""
         return self.test
 

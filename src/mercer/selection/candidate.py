@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.products import Linear
 from mercer.kernels.tiles import between, blocks
 from mercer.selection.digits import Rounding, lost_labels, tie
-from mercer.selection.removals import Removals, Twins, UsedSets, balanced, used_only
+from mercer.selection.removals import Removals, Twins, UsedSets, class_weights, used_only
 from mercer.solvers import DualSystem, PrimalSystem, Solution
 from mercer.solvers.cholesky import largest_eigenvalue, rich_start
 from mercer.solvers.gram import training_matrix
@@ -171,7 +171,7 @@ class Candidate:
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
         found = self._refit_all(alpha) if self.route == "refit" else self._left_out(alpha)
-        values = self.twins.equalized(found.values[:, : self.targets])
+        values = self.twins.equalize(found.values[:, : self.targets])
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
             values = tie(values, found.terms, self.twins.groups, across=across)
@@ -375,7 +375,7 @@ class Candidate:
         problem = self.problem
         own = np.ones(int(mask.sum())) if problem.weights is None else problem.weights[mask]
         _, numbers = np.unique(problem.balance[mask], return_inverse=True)  # type: ignore[index]
-        weights = own * balanced(numbers, own)
+        weights = own * class_weights(numbers, own)
         return np.asarray(weights[own > 0])
 
     def _refit_primal(self, train: Array, test: Array, alpha: float) -> tuple[Array, Array, float]:

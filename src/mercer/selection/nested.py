@@ -180,7 +180,7 @@ def _try_candidates(
     with closing(search.all_held_out(kernels, alphas, plan, layout.everything)) as found:
         for k, a, held_out in found:
             outer_values[k, a] = held_out.values[:count]
-            table.scores[k, a] = search.scored(truth, held_out.values[count:][place])
+            table.scores[k, a] = search.score_values(truth, held_out.values[count:][place])
             table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
             progress.step()
     return table, owner, outer_values

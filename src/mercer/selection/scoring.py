@@ -159,7 +159,7 @@ class Truth:
     weights: Array | None = None
 
     @cached_property
-    def tested(self) -> Array:
+    def tested_y(self) -> Array:
         """y of every tested row, one test set after the other."""
         return np.asarray(self.y[self.removals.rows])
 
@@ -259,7 +259,7 @@ class Scoring:
         return table
 
     def _by_split(self, truth: Truth, values: Array, failures: list[str] | None, *, per_target: bool) -> Array:
-        y, outcome = truth.tested, truth.outcome(values)
+        y, outcome = truth.tested_y, truth.outcome(values)
         if self.quick is not None:
             if self.quick is accuracy or truth.classes is not None:
                 table = self.quick(*self._columns(y, outcome), truth.removals)

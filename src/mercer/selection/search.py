@@ -135,7 +135,7 @@ class Search:
         return None if None in counts else max(count for count in counts if count is not None)
 
     @cached_property
-    def _sorted(self) -> tuple[Array, Rows, Problem]:
+    def _rows_by_fold(self) -> tuple[Array, Rows, Problem]:
         order = self.folds.order()
         if np.array_equal(order, np.arange(len(order))):
             return order, self.rows, self.problem
@@ -149,12 +149,12 @@ class Search:
         Sets are slices then, which are fastest; held-out values do not depend on that order. `quick`: predictions have
         the digits that the scores need, and not all that can be had.
         """
-        _, rows, problem = self._sorted
+        _, rows, problem = self._rows_by_fold
         nested, many = removals is not None, plan.work.kernels * plan.work.alphas > 1
         # nested predictions are kept; those of the best candidate are computed again, unless it is the only one
         ranks = self.scoring.of_ranks or (problem.labels and (nested or not quick))
         errors_only = quick and many and not nested and self.removals.single and self.scoring.of_errors
-        sets = self._renumbered(removals or self.removals)
+        sets = self._renumber(removals or self.removals)
         route, work = plan.chosen.name, plan.work
         with self._blas(plan, side_by_side=route == "spectral" and work.batch(route) > 1):
             return Candidate(
@@ -175,11 +175,11 @@ class Search:
     def _blas(plan: Plan, *, side_by_side: bool) -> AbstractContextManager[None]:
         return single_threaded_blas() if side_by_side else blas_for(plan.work.n)
 
-    def _renumbered(self, removals: Removals) -> tuple[Removals, UsedSets]:
+    def _renumber(self, removals: Removals) -> tuple[Removals, UsedSets]:
         """The removals in the order of the folds, as they are and among the rows with weight; shared by all kernels."""
         if removals not in self._sets:
-            order, _, problem = self._sorted
-            renumbered = removals.renumbered(order)
+            order, _, problem = self._rows_by_fold
+            renumbered = removals.renumber(order)
             self._sets[removals] = renumbered, UsedSets(problem, renumbered)
         return self._sets[removals]
 
@@ -254,16 +254,16 @@ class Search:
         return table
 
     def _score(self, table: SearchTable, k: int, a: int, held_out: HeldOut) -> None:
-        scores = self.scored(self.pooled_truth if self.pool_only else self.truth, held_out.values)
+        scores = self.score_values(self.pooled_truth if self.pool_only else self.truth, held_out.values)
         if self.scoring.of_rows and not self.pool_only:  # the pooled score is the mean over rows
             counts = self.removals.counts[:, None]
             pooled = (counts * scores).sum(axis=0) / counts.sum()
         else:
-            pooled = (scores if self.pool_only else self.scored(self.pooled_truth, held_out.values)).mean(axis=0)
+            pooled = (scores if self.pool_only else self.score_values(self.pooled_truth, held_out.values)).mean(axis=0)
         table.scores[k, a], table.pooled[k, a] = scores, pooled
         table.condition[k, a], table.refits[k, a] = held_out.condition, held_out.refits
 
-    def scored(self, truth: Truth, values: Array) -> Array:
+    def score_values(self, truth: Truth, values: Array) -> Array:
         """Scores of held-out values, test sets x targets; why some are missing is added to `failures`."""
         scores = self.scoring.by_split(truth, values, per_target=self.per_target, failures=self.failures)
         return scores if self.per_target else scores[:, None]
@@ -284,8 +284,8 @@ class Search:
         return self.truth_of(Removals([np.empty(0, dtype=np.intp)] * len(tests), tests), self.removals)
 
     def _mark(self, kernels: Sequence[Kernel], alphas: Array, plan: Plan) -> str:
-        _, rows, problem = self._sorted
-        removals, _ = self._renumbered(self.removals)
+        _, rows, problem = self._rows_by_fold
+        removals, _ = self._renumber(self.removals)
         return fingerprint(
             rows.values, self.rows.names, self.y, problem.weights, problem.intercept, problem.balance, *removals.sets,
             *map(np.sort, removals.tests), list(kernels), alphas, self.scoring.name, self.scoring.loss,
@@ -314,7 +314,7 @@ class Search:
         return np.stack([found[alpha].values[:, t] for t, alpha in enumerate(alphas)], axis=1), worst
 
     @cached_property
-    def _tested(self) -> tuple[Array, Array]:
+    def _tested_places(self) -> tuple[Array, Array]:
         """Repeat and row of every held-out value."""
         repeats = np.repeat(np.arange(len(self.folds.repeats)), [len(repeat) for repeat in self.folds.repeats])
         return np.repeat(repeats, self.removals.counts), self.removals.rows
@@ -322,7 +322,7 @@ class Search:
     def labels_by_repeat(self, labels: Array) -> Array:
         """Held-out labels, repeats x n; None for rows that are never tested."""
         result = np.full((len(self.folds.repeats), self.folds.n), None, dtype=object)
-        result[self._tested] = labels
+        result[self._tested_places] = labels
         whole = all(label is not None for label in result.ravel())
         return result.astype(labels.dtype) if whole else result
 
@@ -330,8 +330,8 @@ class Search:
         """Held-out predictions, repeats x n x t: the mean for a row tested more than once in a repeat, else NaN."""
         result = np.zeros((len(self.folds.repeats), self.folds.n, values.shape[1]))
         count = np.zeros(result.shape[:2])
-        np.add.at(result, self._tested, values)
-        np.add.at(count, self._tested, 1)
+        np.add.at(result, self._tested_places, values)
+        np.add.at(count, self._tested_places, 1)
         with np.errstate(invalid="ignore"):
             return np.asarray(result / np.where(count > 0, count, np.nan)[:, :, None] + self.problem.centre)
 
@@ -398,10 +398,10 @@ def _parts(value: Any) -> list[str]:
         return [kind, *(_of(part) for item in value.items() for part in item)]
     if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
         return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
-    return _named(value)
+    return _import_name(value)
 
 
-def _named(value: Any) -> list[str]:
+def _import_name(value: Any) -> list[str]:
     """A function or class by the name under which it can be imported."""
     module = getattr(value, "__module__", None) or "numpy"  # old ufuncs have none
     name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.rows import Array
-from mercer.data.tokens import counted
+from mercer.data.tokens import count_codes
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
@@ -140,7 +140,7 @@ def _weighed_before(texts: Sequence[str], parts: Parts) -> Any:
     mine = [[places[part] for part in _parts_before(text, letters=parts.letters) if part in places] for text in texts]
     owner = np.repeat(np.arange(len(texts)), [len(codes) for codes in mine])
     codes = np.array([code for codes in mine for code in codes], dtype=np.intp)
-    counts = counted(owner, codes, len(texts), len(places))
+    counts = count_codes(owner, codes, len(texts), len(places))
     counts.data = np.log1p(counts.data) * parts.weights[counts.indices]
     lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
     counts.data /= np.repeat(lengths, np.diff(counts.indptr))

@@ -107,7 +107,7 @@ class Predictor:
         return alpha, values[alpha]
 
 
-def predicted(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
+def predict_new(kernel: Kernel, alpha: float, rows: Rows, problem: Problem, new: Rows) -> Array:
     """Predictions at new rows of the model fitted to these."""
     return Predictor(kernel, rows, problem, new)(alpha)
 

@@ -18,7 +18,7 @@ from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, take_rows
 from mercer.text import Shown, rounded
-from mercer.tuning.alphas import downhill, predicted, start_alpha
+from mercer.tuning.alphas import downhill, predict_new, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
 
@@ -226,10 +226,8 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     alpha, reached = best.alpha, best.value
     if part is not None:
         whole = np.sort(rng.permutation(len(rows))[:_ALL_ROWS])
-        criterion, ends = (
-            Criterion(*take_rows(rows, problem, whole), how.objective),
-            (how.bounds or {}).get("alpha", _ANY),
-        )
+        criterion = Criterion(*take_rows(rows, problem, whole), how.objective)
+        ends = (how.bounds or {}).get("alpha", _ANY)
         alpha, reached = _alpha_on_all(criterion, best.kernel, best.alpha, ends)
         _, before = _alpha_on_all(criterion, kernel, first, ends)
         progress.step()
@@ -320,7 +318,7 @@ def by_halves(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rng: 
         first = start_alpha(kernel, mine_rows, mine)
         end = how.descend(Criterion(mine_rows, mine, how.objective), kernel, first)
         untuned, tuned = (
-            float(np.sum((predicted(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
+            float(np.sum((predict_new(k, a, mine_rows, mine, other_rows) - other.Y) ** 2))
             for k, a in ((kernel, first), (end.kernel, end.alpha))
         )
         if untuned > 0 and tuned > 0:
