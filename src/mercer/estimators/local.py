@@ -37,7 +37,7 @@ from mercer.selection.search import fingerprint
 from mercer.solvers.plan import digits_left
 from mercer.solvers.problem import Problem, take_rows
 from mercer.streaming.blocks import as_source
-from mercer.text import Text, counted, rounded, summary_below
+from mercer.text import Text, counted, round_numbers, summary_below
 
 _MARGIN = 0.1  # of the range of the targets, beyond which no cell predicts
 
@@ -187,7 +187,7 @@ class LocalCore(KeywordHints, BaseEstimator):  # type: ignore[misc]
         digits = f"about {self.digits_:.0f} digits of predictions are correct."
         return [
             f"{cells}; {counted(fitted.cells.mix, 'cell')} for a row.",
-            f"{rounded(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
+            f"{round_numbers(repr(self.kernel_))} with alpha {fitted.alpha:.3g}; {digits}",
         ]
 
     def summary(self) -> str:

@@ -40,7 +40,7 @@ from mercer.streaming.models import SUMMED, Moments
 from mercer.streaming.plan import StreamPlan
 from mercer.streaming.search import StreamedSearch
 from mercer.streaming.sums import FoldSums, State
-from mercer.text import counted, rounded, text_below
+from mercer.text import counted, round_numbers, text_below
 
 
 class NystroemCore(StreamingEstimator):
@@ -57,7 +57,7 @@ class NystroemCore(StreamingEstimator):
         diagram = super()._html_repr()
         if not hasattr(self, "kernel_"):
             return str(diagram)
-        return text_below(diagram, f"{rounded(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
+        return text_below(diagram, f"{round_numbers(repr(self.kernel_))}, {counted(len(self.landmarks_), 'landmark')}")
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
 from mercer.solvers.problem import Problem, take_rows
-from mercer.text import Shown, rounded
+from mercer.text import Shown, round_numbers
 from mercer.tuning.alphas import downhill, predict_new, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
 from mercer.tuning.descent import Descent, Step, descend, per_column, with_parameters
@@ -79,7 +79,7 @@ class Tuned(Shown):
             "step": list(range(len(self.path))),
             f"log {'error' if self.objective == 'loo' else 'evidence'}": [float(step.value) for step in self.path],
             "alpha": [float(step.alpha) for step in self.path],
-            "kernel": [rounded(repr(step.kernel)) for step in self.path],
+            "kernel": [round_numbers(repr(step.kernel)) for step in self.path],
         }
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Tuned(Shown):
             "failed": "It failed: the system was nowhere positive definite",
         }[self.status]
         lines = [
-            f"{rounded(repr(self.kernel))} with alpha = {self.alpha:.3g}",
+            f"{round_numbers(repr(self.kernel))} with alpha = {self.alpha:.3g}",
             f"{what}: {self.before:.4g} before, {self.score:.4g} after tuning on {self.rows} rows.",
             f"{ended} ({len(self.path)} steps, {self.evaluations} evaluations).",
         ]
