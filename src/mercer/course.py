@@ -147,7 +147,7 @@ class krr:  # noqa: N801 - the course's own name
         """
         rows, targets = _training_data(X, y)
         kernel = self.kernel_object()
-        self.regularization_ = _checked_regularization(self.regularization)
+        self.regularization_ = _check_regularization(self.regularization)
         if self.regularization_ == 0:
             self.regularization_ = by_leave_one_out(kernel, rows, targets)
         from mercer.solvers.gram import training_matrix
@@ -182,7 +182,7 @@ class krr:  # noqa: N801 - the course's own name
         return f"krr({self.kernel!r}, {self.kernelparameter!r}, {self.regularization!r})"
 
 
-def _checked_regularization(value: Any) -> float:
+def _check_regularization(value: Any) -> float:
     if not is_real(value) or value < 0:
         way_out = "With 0, it is chosen by leave-one-out cross-validation."
         raise InputError(sentence("regularization of krr", "a finite, non-negative number", repr(value), way_out))
@@ -347,7 +347,7 @@ def _losses(
     """Losses of every fold for each candidate: in closed form for krr with a given regularization."""
     groups: dict[Any, list[int]] = {}
     for i, candidate in enumerate(candidates):
-        closed = type(candidate) is krr and _checked_regularization(candidate.regularization) > 0
+        closed = type(candidate) is krr and _check_regularization(candidate.regularization) > 0
         key = candidate.kernel_object() if closed else i
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():

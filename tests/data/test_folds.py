@@ -130,7 +130,7 @@ def test_order_makes_the_test_sets_of_the_first_repeat_contiguous():
     folds = draw(KFold(3, shuffle=True, random_state=0), X, Y)
     order = folds.order()
     assert sorted(order) == list(range(12))
-    moved = Removals.of(folds.splits, 12).renumbered(order)
+    moved = Removals.of(folds.splits, 12).renumber(order)
     assert [rows.tolist() for rows in moved.sets] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     for old, new in zip(folds.splits, moved.tests, strict=True):
         np.testing.assert_array_equal(order[new], old.test)

@@ -14,7 +14,7 @@ from mercer.solvers.problem import Problem, take_rows
 from mercer.tuning.alphas import leave_one_out, predict_new, start_alpha
 from mercer.tuning.criterion import Criterion
 from mercer.tuning.descent import per_column
-from mercer.tuning.tune import Settings, _problem, scaled_widths, tune_rows
+from mercer.tuning.tune import Settings, _problem, scale_widths, tune_rows
 from oracles import kernel_ridge
 from refits import held_out
 from refusals import refusal
@@ -378,7 +378,7 @@ def test_some_rows_keep_their_targets_weights_and_names(rng):
 
 
 def test_only_widths_are_scaled():
-    scaled = scaled_widths(2.0 * Gaussian([1.0, 2.0]) + Polynomial(2, offset=3.0) * Laplacian(4.0).on([0]), 10.0)
+    scaled = scale_widths(2.0 * Gaussian([1.0, 2.0]) + Polynomial(2, offset=3.0) * Laplacian(4.0).on([0]), 10.0)
     assert repr(scaled) == (
         "2.0 * Gaussian(width=[10.0, 20.0]) + "
         "Polynomial(degree=2, offset=3.0, scale=1.0) * Laplacian(width=40.0).on([0])"

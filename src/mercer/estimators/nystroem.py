@@ -101,7 +101,7 @@ class NystroemCore(StreamingEstimator):
         system, features = moments.without(), work.sides[0].features
         models = system.solve(ladder)
         targets = np.arange(len(alphas))
-        condition = float(np.maximum(system.condition(ladder), moments.lost(system, ladder, models)).max())
+        condition = float(np.maximum(system.condition(ladder), moments.loss_of_digits(system, ladder, models)).max())
         self.hold(
             features, models.weights[places, :, targets].T, models.intercept[places, targets], alphas,
             int(state["rows"].sum()), condition, one_target=self._one_target,

@@ -136,12 +136,12 @@ class Words(Counts):
         """One for each word of the vocabulary."""
         return None if self.vocabulary is None else len(self.vocabulary)
 
-    def _known(self, values: Any) -> tuple[Symbols, list[Hashable]]:
+    def _read_words(self, values: Any) -> tuple[Symbols, list[Hashable]]:
         found = words("Words", values)
         return found, found.known if self.vocabulary is None else list(self.vocabulary)
 
     def _table(self, values: Any) -> csr_matrix:
-        found, wanted = self._known(values)
+        found, wanted = self._read_words(values)
         if self.vocabulary is None:
             return count_codes(found.owner, found.codes, found.count, len(wanted))
         places = {word: place for place, word in enumerate(wanted)}
@@ -150,7 +150,7 @@ class Words(Counts):
         return count_codes(found.owner[codes >= 0], codes[codes >= 0], found.count, len(wanted))
 
     def _labels(self, values: Any) -> list[str]:
-        return [str(word) for word in self._known(values)[1]]
+        return [str(word) for word in self._read_words(values)[1]]
 
 
 class Spectrum(Counts):

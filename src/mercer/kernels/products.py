@@ -37,7 +37,7 @@ def integer_power(tile: Array, exponent: int, pair: Pair) -> Array:
     return tile
 
 
-def _chosen(n: int, k: int) -> int:
+def _binomial(n: int, k: int) -> int:
     """n over k, in at most 62 steps: beyond any memory the exact number is of no interest."""
     k = min(k, n - k)
     result = int(k >= 0)
@@ -191,7 +191,7 @@ class Polynomial(BuiltIn):
 
     def feature_count(self, width: int) -> int | None:
         """The number of monomials."""
-        return _chosen(self._variables(width) + int(self.degree) - 1, int(self.degree))
+        return _binomial(self._variables(width) + int(self.degree) - 1, int(self.degree))
 
     def features(self, rows: Rows) -> Array:
         """Every monomial of the scaled columns (and the offset's constant), with its square-root factor."""

@@ -159,7 +159,7 @@ class On(View):
         return tuple(c if isinstance(c, str) else int(c) for c in listed)
 
     @property
-    def chosen(self) -> int:
+    def base_width(self) -> int:
         """How many columns the base sees."""
         return len(self._keys)
 

@@ -73,7 +73,7 @@ class Rounding:
         if left.degenerate:
             return left.condition
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            condition = min(self._bound(left), self._felt(left, values))
+            condition = min(self._bound(left), self._measured_error(left, values))
             if self.problem.labels and terms is not None:
                 return lost_labels(values[:, : self.t], terms, condition, self.error)
             lost = _norms(self._roots[:, None] * left.a[:, : self.t]) * self._root / self._whole
@@ -109,7 +109,7 @@ class Rounding:
         np.maximum.at(largest, groups, [len(rows) for rows in removals.sets])
         return np.repeat(groups, counts), np.bincount(groups, counts)[:, None], largest[:, None]
 
-    def _felt(self, left: Dual, values: Array) -> float:
+    def _measured_error(self, left: Dual, values: Array) -> float:
         """Relative error of held-out residuals in units of the precision, from the targets of noise.
 
         Errors dK of K and dP of P change E_S by -P_SS^-1 (P_S. dK a + dP_SS E_S). The targets of noise give P_SS^-1

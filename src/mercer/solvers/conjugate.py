@@ -217,7 +217,7 @@ class Conjugate:
             D += Z
         return X
 
-    def lost(self, found: Array) -> float:
+    def loss_of_digits(self, found: Array) -> float:
         """Error of these columns of the last solution or of their predictions, in units of the precision."""
         t = found.shape[1]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +238,7 @@ class Conjugate:
         return Route("cg", reason, max(1.0, self.largest / self.alpha), self.n, self.n, residual=residual)
 
 
-def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
+def solve_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool) -> Solution:
     """Coefficients, with an intercept from a system of its own where there is one.
 
     The tolerance is relative to what targets differ from their mean, so that those far from zero are fitted as well as
@@ -263,7 +263,7 @@ def solved_by_gradients(G: Conjugate, root: Array, Y: Array, *, intercept: bool)
         solved = G.solve(y, np.maximum(sizes, _SHARE * _lengths(y)))
         found = Solution(root[:, None] * solved, np.zeros(Y.shape[1]), None, G.route())
     route = found.route
-    return replace(found, route=replace(route, cancelled=G.lost(found.dual / root[:, None])))
+    return replace(found, route=replace(route, cancelled=G.loss_of_digits(found.dual / root[:, None])))
 
 
 def _share(missing: float, *, exact: bool) -> float:
@@ -371,7 +371,7 @@ class StreamedSystem:
         if self._factored is None:
             G = self.inverse(alpha, Y.shape[1], most=worth_products(self.n) if self.choice.replaceable else MOST)
             try:
-                solution = solved_by_gradients(G, self.root, Y, intercept=self.intercept)
+                solution = solve_by_gradients(G, self.root, Y, intercept=self.intercept)
             except NotSolved:
                 if not self.choice.replaceable or int(8.8 * self.n * self.n) > available_bytes():
                     raise

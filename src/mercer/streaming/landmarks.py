@@ -74,7 +74,7 @@ def draw_sample(source: Source, choice: LandmarkChoice, kernels: int, folds: int
     return source.sample(sample_size(source.rows, guess), np.random.default_rng([seed, 0]), backend)
 
 
-def ranked_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
+def rank_words(source: Source, sample: Block, folds: int, seed: int, backend: Any) -> Array | None:
     """Words of all rows, or of all groups, in order, where folds by hash would leave one empty; None where they do not.
 
     The folds of a long table are all found in its first rows, or in the groups of the sample. Only where they are not,

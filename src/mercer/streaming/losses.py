@@ -199,7 +199,7 @@ def held_out(work: HeldOutLosses, block: Block) -> Any:
         )
 
 
-def collected_scores(
+def collect_scores(
     source: Source, work: HeldOutLosses, scoring: Scoring, at_once: int, failures: list[str]
 ) -> tuple[list[Array], list[Array]]:
     """Scores (alphas, folds) and pooled ones (alphas,) of every kernel by any metric: all predictions are held."""

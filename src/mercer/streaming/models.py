@@ -261,7 +261,7 @@ class Moments:
             found[size, size] += moved[size:r] @ rest
         return np.asarray(found)
 
-    def lost(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
+    def loss_of_digits(self, system: SummedSystem, alphas: Array, models: Models) -> Array:
         """How much larger than the precision errors of predictions of all rows are, beside the targets, for each alpha.
 
         Predictions are sums of the terms of k(x, Z) c. Errors dG of the sum of k k' and dK of K_ZZ change the weights

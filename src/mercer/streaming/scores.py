@@ -90,7 +90,7 @@ def sweep(moments: Moments, alphas: Array, *, nested: bool = False, keep: bool =
     run(leave, pairs + [(f, g) for f in range(folds) for g in range(f) if nested])
     system = moments.without()
     final = system.solve(alphas)
-    conditions[folds] = np.maximum(system.condition(alphas), moments.lost(system, alphas, final))
+    conditions[folds] = np.maximum(system.condition(alphas), moments.loss_of_digits(system, alphas, final))
     return Swept(losses, half, final, conditions.max(axis=0), terms, weights, intercepts)
 
 

@@ -21,7 +21,7 @@ from mercer.selection.search import fingerprint
 from mercer.selection.table import SearchTable
 from mercer.streaming.blocks import Source
 from mercer.streaming.landmarks import reading_passes
-from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collected_scores
+from mercer.streaming.losses import BY_ROWS, HeldOutLosses, LabelLosses, classes_left, collect_scores
 from mercer.streaming.models import Moments
 from mercer.streaming.plan import StreamPlan, block_rows, group_kernels, stream_plan
 from mercer.streaming.scores import (
@@ -230,7 +230,7 @@ class StreamedSearch:
 
     def _by_predictions(self, swept: Sequence[Swept], state: State, totals: Totals, failures: list[str]) -> SearchTable:
         work = self._second(swept, state)
-        scores, pooled = collected_scores(self.reading.source, work, self.scoring, self.block, failures)
+        scores, pooled = collect_scores(self.reading.source, work, self.scoring, self.block, failures)
         table = table_of("", self.kernels, self.alphas, swept, [each.losses for each in swept], totals)
         return replace(
             table, scores=np.stack(scores)[..., None], pooled=np.stack(pooled)[..., None], scoring=self.scoring.name

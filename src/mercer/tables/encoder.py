@@ -16,9 +16,9 @@ from mercer.errors import InputError, MercerWarning, nearest, sentence, warn
 from mercer.tables.cells import read_cells, texts_of
 from mercer.tables.columns import Column, encode, is_truth, learn, output_names, round_range
 from mercer.tables.frames import Table, as_table
-from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, is_constant, meant, odd_warning, warn_of_left_out
+from mercer.tables.kinds import PANDAS_INDEX, ROW_NUMBERS, decide, interpret, is_constant, odd_warning, warn_of_left_out
 from mercer.tables.report import Encoded, EncoderReport, Unfamiliar
-from mercer.tables.state import EncoderSettings, read, written
+from mercer.tables.state import EncoderSettings, encoder_state, read
 from mercer.tables.values import NumberStyle, find_style
 from mercer.text import Text, counted, quoted, text_below, text_table
 
@@ -190,9 +190,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found, start = [], 0
         for column in used:
             stop = start + len(column.outputs)
-            levels = column.levels + column.pooled
-            own = read[column.name].style or style or NumberStyle()
-            cells = meant(read[column.name], column.kind, own, levels=levels, trained=trained, writing=column.writing)
+            levels, raw = column.levels + column.pooled, read[column.name]
+            own = raw.style or style or NumberStyle()
+            cells = interpret(raw, column.kind, own, levels=levels, trained=trained, writing=column.writing)
             strangers = encode(column, cells, own, values[:, start:stop])
             outside |= strangers.outside
             found.append(Unfamiliar.count(column.name, strangers))
@@ -235,7 +235,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to know, as a dictionary that JSON can hold and a dictionary of arrays."""
         check_is_fitted(self)
-        return written(self._settings, self.columns_, self._style, named=self._named)
+        return encoder_state(self._settings, self.columns_, self._style, named=self._named)
 
     @classmethod
     def from_state(cls, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoder:
@@ -293,7 +293,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made = {}
         for p in kept:  # arrays of numbers with infinite ones are refused, as scikit-learn has it
             strict = settings.strict or (not table.named and set(read[p].levels) == set(read[p].numbers))
-            made[p] = meant(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
+            made[p] = interpret(read[p], asked.get(p), style_of, date_format=settings.date_format, strict=strict)
         varied = [place for place, cells in made.items() if len(cells.present) and not is_constant(cells)]
         columns: list[Column] = []
         taken: set[str] = set()
@@ -333,7 +333,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             made = read_cells(name, table.column(place))
             if name not in settings.drop:
                 dates = settings.date_format
-                made = meant(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
+                made = interpret(made, asked.get(name), made.style or own, date_format=dates, strict=settings.strict)
             declared = made.declared or asked.get(name) == "category"
             cells[name] = replace(made, declared=declared, style=made.style or own)
         counted_rows = [column.name for column in whole.columns_ if column.why.startswith((ROW_NUMBERS, PANDAS_INDEX))]

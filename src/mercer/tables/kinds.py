@@ -63,7 +63,7 @@ _SPOILT = 0.8
 _TRUTH = ("false", "true")
 
 
-def meant(
+def interpret(
     cells: Cells,
     kind: str | None,
     style: NumberStyle,
@@ -119,7 +119,7 @@ def meant(
     --------
     >>> from mercer.tables.cells import read_cells
     >>> from mercer.tables.values import NumberStyle
-    >>> meant(read_cells("size", ["1.5", "NA", "2"]), None, NumberStyle()).values
+    >>> interpret(read_cells("size", ["1.5", "NA", "2"]), None, NumberStyle()).values
     array([1.5, nan, 2. ])
     """
     if cells.family != "text":
@@ -143,7 +143,7 @@ def meant(
     values = [own.value(said, text) for text in said.levels]
     if kind == "number" or not (None in values or any(map(_is_code, said.levels))):
         if None in values:
-            raise _refused_number(said, said.levels[values.index(None)], own, trained=trained)
+            raise _number_error(said, said.levels[values.index(None)], own, trained=trained)
         return replace(_numbers(said, [v for v in values if v is not None], own), writing=Writing("", *unit))
     if None in values and (len(said.levels) > 1 or said.numbers):
         return replace(cells, odd=_find_odd(said, own, strict=strict))
@@ -239,13 +239,13 @@ def _numbers(cells: Cells, values: list[float], style: NumberStyle) -> Cells:
     return cells.read("number", values)
 
 
-def _refused_number(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
+def _number_error(cells: Cells, text: str, style: NumberStyle, *, trained: bool) -> InputError:
     """The error for a cell that is not a number, or a number in another format."""
     if (style.before or style.after) and (bare_number(text) or ("", "", ""))[1:] != (style.before, style.after):
         around = f"{style.before!r} before them" if style.before else f"{style.after!r} after them"
         return cells.cell_error(f"numbers with {around}" + ", as in the training table" * trained, text)
     if is_endless(text):
-        return _refused_endless(cells, np.array([is_endless(text) for text in cells.levels]))
+        return _infinite_error(cells, np.array([is_endless(text) for text in cells.levels]))
     if not LOOSE.fullmatch(text):
         return cells.cell_error("numbers", text, "Correct the value, or leave the cell empty.")
     marks = {"": "no thousands separator", ",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
@@ -267,7 +267,7 @@ def _find_odd(cells: Cells, style: NumberStyle, *, strict: bool) -> OddCells | N
     endless = np.array([is_endless(text) for text in cells.levels])
     if (numbers | endless).all():
         if strict:
-            raise _refused_endless(cells, endless)
+            raise _infinite_error(cells, endless)
         return _count_odd(cells, "finite numbers", numbers)
     if loose.all():
         text = cells.levels[int(np.argmin(numbers))]
@@ -298,7 +298,7 @@ def _count_odd(cells: Cells, what: str, fits: Array) -> OddCells:
     return OddCells(what, int(cells.counts[~fits].sum()), int(cells.counts.sum()), cells.found(row))
 
 
-def _refused_endless(cells: Cells, endless: Array) -> InputError:
+def _infinite_error(cells: Cells, endless: Array) -> InputError:
     """The error for infinite numbers."""
     count, row = int(cells.counts[endless].sum()), int(np.argmax(np.append(endless, False)[cells.values]))
     first = cells.found(row)

@@ -86,7 +86,7 @@ class EncoderSettings:
             raise _spoilt("a field is missing or has the wrong type") from error
 
 
-def written(
+def encoder_state(
     settings: EncoderSettings, columns: list[Column], style: NumberStyle | None, *, named: bool
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Everything an encoder knows: what JSON can hold, and arrays."""

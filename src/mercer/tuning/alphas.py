@@ -133,7 +133,7 @@ class LeaveOutErrors:
     def error(self, alpha: float) -> float:
         """Weighted mean squared error; infinite where the system is singular."""
         left = self._invert(alpha)
-        found = math.inf if left is None else float(np.mean(self._out(left, self.sets) ** 2))
+        found = math.inf if left is None else float(np.mean(self._residuals_without(left, self.sets) ** 2))
         if found < self.best[0]:
             self.best = found, alpha, left
         return found if math.isfinite(found) else math.inf
@@ -144,7 +144,7 @@ class LeaveOutErrors:
         if left is None:
             return np.full(self.problem.Y.shape, np.nan), np.full(self.problem.Y.shape, np.nan)
         root = self.problem.root[:, None]
-        return -self._out(left, self.sets) / root, -self._out(left, folds) / root
+        return -self._residuals_without(left, self.sets) / root, -self._residuals_without(left, folds) / root
 
     def _invert(self, alpha: float) -> Inverted | None:
         try:
@@ -152,7 +152,7 @@ class LeaveOutErrors:
         except SingularError:
             return None
 
-    def _out(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
+    def _residuals_without(self, left: Inverted, sets: Sequence[Array] | None) -> Array:
         """y less predictions, in weighted coordinates."""
         if sets is None:
             return left.single_residuals()[0]

@@ -44,7 +44,7 @@ def per_column(kernel: Kernel, columns: int) -> Kernel:
         return kernel if np.ndim(kernel.width) else kernel.set_params(width=np.full(columns, float(kernel.width)))
     if isinstance(kernel, Mapped):
         return kernel
-    inner = kernel.chosen if isinstance(kernel, On) else columns
+    inner = kernel.base_width if isinstance(kernel, On) else columns
     members = {name: per_column(member, inner) for name, member in kernel.members().items()}
     return kernel.set_params(**members) if members else kernel
 
@@ -212,7 +212,7 @@ def least_alpha(n: int) -> float:
     return max(_ALPHAS[0], _SIX_DIGITS * n)
 
 
-def rounded_parameters(kernel: Kernel) -> Kernel:
+def round_parameters(kernel: Kernel) -> Kernel:
     """To six digits: an optimum is flat, and people read it."""
     short = {
         name: np.array([float(f"{number:.6g}") for number in value.ravel()]).reshape(value.shape)
@@ -307,7 +307,7 @@ def descend(
     failed, settled = not search.path or value == math.inf, found.success or search.settled
     status = "failed" if failed else "converged" if settled else "stopped"
     return Descent(
-        rounded_parameters(coordinates.at(best[:-1])),
+        round_parameters(coordinates.at(best[:-1])),
         float(f"{math.exp(best[-1]):.6g}"),
         value,
         status,

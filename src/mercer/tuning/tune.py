@@ -216,7 +216,7 @@ def tune_rows(kernel: Kernel, rows: Rows, problem: Problem, how: Settings, rando
     before = criterion.at(kernel, first, slopes=False).value
     descents: list[Descent] = []
     for factor in _FACTORS[: how.starts]:
-        descents.append(how.descend(criterion, scaled_widths(kernel, factor), first))
+        descents.append(how.descend(criterion, scale_widths(kernel, factor), first))
         progress.step()
     best = min(descents, key=lambda descent: descent.value)
     held_out = None
@@ -289,7 +289,7 @@ def _shape(given: Any) -> str:
     return f"{type(given).__name__} of shape {np.shape(given)}"
 
 
-def scaled_widths(kernel: Kernel, factor: float) -> Kernel:
+def scale_widths(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its widths multiplied."""
     widths = {name: value * factor for name, value in kernel.tunable().items() if name.endswith("width")}
     return with_parameters(kernel, widths)
