@@ -320,7 +320,7 @@ def _takes_objects(method: Any, parameters: Mapping[str, Sequence[Any]]) -> bool
     return any(getattr(kernel, "kind", "") == "objects" for kernel in [getattr(method, "kernel", None), *tried])
 
 
-def _fresh_seed(random_state: Seed) -> Any:
+def _fresh_seed(random_state: Seed) -> Seed:
     """The course reshuffles always: without a seed, from fresh entropy."""
     return int(np.random.default_rng().integers(2**31 - 1)) if random_state is None else random_state
 

@@ -218,7 +218,7 @@ class Shown:
     Results have `__str__` and `_columns`; the rest is made from these, and from `plot` where there is one.
     """
 
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
+    def _columns(self) -> Mapping[str, Sequence[object]]:
         """The numbers by name, one per row of the table: one row of the numbers and texts of a dataclass."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {name: [value] for name, value in found.items() if isinstance(value, str | int | float)}

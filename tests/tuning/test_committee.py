@@ -96,10 +96,8 @@ def test_residuals_of_leaving_out_rows_and_folds_equal_refitting(rng):
         for each in sets:
             out = np.zeros(30, dtype=bool)
             out[each] = True
-            train, new = (
-                take_rows(rows, problem, np.flatnonzero(~out)),
-                take_rows(rows, problem, np.flatnonzero(out))[0],
-            )
+            train = take_rows(rows, problem, np.flatnonzero(~out))
+            new, _ = take_rows(rows, problem, np.flatnonzero(out))
             values = sum(
                 member.weight * predict_new(member.kernel, member.alpha, *train, new) for member in found.members
             )

@@ -43,7 +43,7 @@ from mercer.selection.scoring import resolve_scoring
 from mercer.selection.search import Search
 from mercer.selection.table import SearchTable, Winner, join_tables
 from mercer.solvers.plan import EPS, digits_left
-from mercer.solvers.problem import take_rows
+from mercer.solvers.problem import take_used
 from mercer.text import Text, counted, summary_below
 from mercer.tuning.tune import Settings, tune_rows
 
@@ -241,11 +241,7 @@ class SearchCore(DefaultLadders, SearchInputs):
         if not winner.tunable() or problem.gram:
             return table, choice
         alpha = max(float(table.alphas[choice.alphas[0]]), 1e-12)
-        used = (
-            (search.rows, problem)
-            if not len(problem.unused_rows)
-            else take_rows(search.rows, problem, problem.used_rows)
-        )
+        used = take_used(search.rows, problem)
         settings, seed = Settings(alpha=alpha, starts=1, verbose=self.verbose), check_random_state(self.random_state)
         self.tuned_ = tune_rows(winner, *used, settings, seed.randint(2**31 - 1))
         if self.tuned_.overfitted or self.tuned_.status == "failed":

@@ -105,7 +105,7 @@ class TrailingBlock(Dual):
             return solve_columns(A, B)
 
         self.condition = size * largest_eigenvalue(solve, rich_start(len(A)))
-        self._solve(problem, None, solve)
+        self.set_solution(problem, None, solve)
         block = A[len(A) - count :, len(A) - count :].copy()
         potri(block)
         self.pivots = np.diagonal(block).copy()

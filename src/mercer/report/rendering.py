@@ -52,13 +52,8 @@ def _template() -> Any:
     except ModuleNotFoundError:  # pragma: no cover - the tests have it
         raise MercerError("A report needs jinja2. Install it with: pip install 'mercer[cli]'.") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "legible": legible,
-        "number": number,
-        "percent": percent,
-        "drawing": Markup,
-        "tie_percent": tie_percent,
-    }
+    environment.filters |= {"legible": legible, "number": number, "percent": percent}
+    environment.filters |= {"drawing": Markup, "tie_percent": tie_percent}
     return environment.from_string(_text("report.html.jinja"))
 
 

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -186,7 +185,7 @@ def _try_candidates(
     return table, owner, outer_values
 
 
-def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, Any]:
+def _inner_truth(search: Search, layout: NestedSets) -> tuple[Truth, slice | Array]:
     """The inner test sets as they are scored, and where their values stand among those of the inner ones.
 
     One by one, or pooled where one row has no score.

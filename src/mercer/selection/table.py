@@ -65,7 +65,7 @@ class SearchTable(Shown):
             kernels, alphas, scores, pooled, np.full(shape, np.nan), np.zeros(shape, dtype=np.intp), scoring
         )
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         found = self.mean.mean(axis=2)
         return {
             "kernel": [repr(kernel) for kernel in self.kernels for _ in self.alphas],

@@ -208,7 +208,9 @@ class Dual(LeaveOut):
     border: Border | None = None
     reach: float = math.inf
 
-    def _solve(self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0) -> None:
+    def set_solution(
+        self, problem: Problem, new: Array | None, solve: Callable[[Array], Array], least: float = 0.0
+    ) -> None:
         """a and b from G = `solve`; f and u at rows of weight zero, u = P V k(X, x0) + G h / h'G h.
 
         An intercept whose scale is not above `least` has no part in P.
@@ -312,7 +314,7 @@ class Inverted(Dual):
     def __init__(self, P: Array, *, mirrored: bool) -> None:
         self.P, self.mirrored = P, mirrored
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """P from G, once the border is known."""
         if self.border is not None:
             add_outer(self.P, -1.0, self.border.unit[:, 0])
@@ -368,7 +370,7 @@ class Inverted(Dual):
         def solve(B: Array) -> Array:
             return solve_columns(P, B)
 
-        left._solve(problem, new, solve)
+        left.set_solution(problem, new, solve)
         if exact is not None:
             left.condition = exact
         elif largest is not None and certified and largest < _HARMLESS * alpha:
@@ -380,7 +382,7 @@ class Inverted(Dual):
         if left.condition > (1.0 / (20 * n * EPS) if bare else SINGULAR):
             raise SingularError
         potri(P)
-        left._finish()
+        left.finish()
         return left
 
     @staticmethod
@@ -390,8 +392,8 @@ class Inverted(Dual):
         promise(8 * n * n, f"Leaving rows out of a model of {n} rows", "Use fewer rows.")
         left = Inverted(inverse.inverse(), mirrored=False)
         left.condition, left.multiple = inverse.condition(), inverse.alpha
-        left._solve(problem, None, inverse.solve)
-        left._finish()
+        left.set_solution(problem, None, inverse.solve)
+        left.finish()
         return left
 
     def diagonal(self) -> Array:
@@ -472,7 +474,7 @@ class Spectral(Dual):
         if new is not None and self.degenerate:
             raise SingularError
         least = 1e-12 * float(problem.root @ problem.root) * self.degenerate
-        self._solve(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
+        self.set_solution(problem, new, lambda B: U @ (self.w[:, None] * (U.T @ B)), least)
         self.largest = float(np.abs(d).max(initial=0.0))
         self.condition = math.inf if self.degenerate else largest / smallest
         self.P: Array | None = None
@@ -491,10 +493,8 @@ class Spectral(Dual):
 
     @cached_property
     def _pivots(self) -> Array:
-        result = self.U2 @ self.w
-        return np.asarray(
-            result if self.border is None else result - (self.border.unit * self.border.signed_unit)[:, 0]
-        )
+        result = np.asarray(self.U2 @ self.w)
+        return result if self.border is None else result - (self.border.unit * self.border.signed_unit)[:, 0]
 
     def block(self, rows: Array) -> Array:
         """U_S W U_S', less the intercept's part."""

@@ -80,7 +80,7 @@ class PrimalSystem:
         """All rows, in parts that a sparse table can be made dense by."""
         return blocks(self.n, max(1, _BLOCK // max(self.count, 1))) if self.sparse else [slice(None)]
 
-    def dense(self, rows: Any = slice(None)) -> Array:
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
         """Features of these rows as a dense array."""
         features = self.features[rows]
         return np.asarray(features.toarray() if self.sparse else features)
@@ -94,7 +94,7 @@ class PrimalSystem:
             highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
         return np.asarray(highest == lowest)
 
-    def subtract_mean(self, rows: Any = slice(None)) -> Array:
+    def subtract_mean(self, rows: slice | Array = slice(None)) -> Array:
         """Features of these rows less their mean, in a new array; constant columns are 0."""
         F = np.asarray(self.dense(rows) - self.mean)
         F[:, self.constant] = 0.0
@@ -134,7 +134,7 @@ class PrimalSystem:
         """F of a sparse table from which nothing is subtracted."""
         return self.features.multiply(self.root[:, None]).tocsr()
 
-    def weighted_rows(self, rows: Any) -> Array:
+    def weighted_rows(self, rows: slice | Array) -> Array:
         """These rows of F, of a sparse table."""
         return self.subtract_mean(rows) * self.root[rows, None]
 

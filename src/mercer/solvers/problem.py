@@ -88,3 +88,8 @@ def take_rows(rows: Rows, problem: Problem, part: Array) -> tuple[Rows, Problem]
     values = rows.values[part][:, part] if problem.gram else rows.values[part]
     weights, balance = (None if given is None else given[part] for given in (problem.weights, problem.balance))
     return Rows(values, rows.names), replace(problem, Y=problem.Y[part], weights=weights, balance=balance)
+
+
+def take_used(rows: Rows, problem: Problem) -> tuple[Rows, Problem]:
+    """The rows with weight and their targets."""
+    return take_rows(rows, problem, problem.used_rows) if len(problem.unused_rows) else (rows, problem)

@@ -45,7 +45,7 @@ class LandmarkChoice:
         What a pass may take, by prediction, where the number is left open.
     """
 
-    wanted: Any
+    wanted: int | Array | None
     method: str
     seconds: float
 
@@ -55,7 +55,7 @@ class LandmarkChoice:
             return landmark_count(n, kernels, folds, available_bytes(), self.seconds)
         return len(self.wanted) if isinstance(self.wanted, np.ndarray) else min(int(self.wanted), n)
 
-    def features(self, kernel: Kernel, sample: Array, names: Any, count: int, seed: int) -> Features:
+    def features(self, kernel: Kernel, sample: Array, names: tuple[str, ...] | None, count: int, seed: int) -> Features:
         """Features of a kernel: its landmarks drawn from the sample, or those given."""
         needed = drawing_bytes(len(sample), count)
         promise(int(needed), f"Drawing {count} landmarks from {len(sample)} rows", "Use fewer landmarks.")

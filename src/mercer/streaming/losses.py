@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -181,7 +180,7 @@ class HeldOutLosses:
         return a
 
 
-def held_out(work: HeldOutLosses, block: Block) -> Any:
+def held_out(work: HeldOutLosses, block: Block) -> Iterator[tuple[int, Array, list[Array]]]:
     """For each fold in a block: its number, its rows, and for each kernel (rows, others, alphas, targets)."""
     folds = assign_folds(block, work.folds, work.seed, work.ranked)
     for f in np.unique(folds):

@@ -147,10 +147,6 @@ def scores_of(name: str, losses: Array, totals: Totals) -> Array:
     return np.asarray(-means.mean(axis=-1))
 
 
-def _together(name: str, losses: Array) -> Array:
-    return np.asarray((losses.max if "max_error" in name else losses.sum)(axis=0, keepdims=True))
-
-
 def table_of(
     name: str, kernels: Sequence[Kernel], alphas: Array, found: Sequence[Swept], losses: Sequence[Array], totals: Totals
 ) -> SearchTable:
@@ -158,7 +154,8 @@ def table_of(
     folds = np.arange(len(totals.rows))
     own = [each[folds, folds if each.shape[1] > 1 else 0] for each in losses]
     scores = np.stack([scores_of(name, each, totals) for each in own])
-    pooled = np.stack([scores_of(name, _together(name, each), totals.pool())[0] for each in own])
+    whole = [(each.max if "max_error" in name else each.sum)(axis=0, keepdims=True) for each in own]
+    pooled = np.stack([scores_of(name, each, totals.pool())[0] for each in whole])
     condition = np.stack([each.condition for each in found])
     if name in FROM_SUMS:
         with np.errstate(divide="ignore", invalid="ignore"):

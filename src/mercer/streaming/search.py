@@ -84,7 +84,7 @@ class StreamedSearch:
     rule : str
         How the best candidate is chosen.
     ranked : ndarray or None
-        Words of all rows or groups where they are dealt to the folds by rank, as `ranked_words` finds them.
+        Words of all rows or groups where they are dealt to the folds by rank, as `rank_words` finds them.
     """
 
     reading: PassReading

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.errors import InputError, sentence
+
+if TYPE_CHECKING:
+    from mercer.tables.values import NumberStyle
 
 Family: TypeAlias = Literal["number", "truth", "date", "text"]
 
@@ -129,7 +132,7 @@ class Cells:
     where: Where = Where()
     numbers: dict[str, bool] = field(default_factory=dict)
     gone: str = ""
-    style: Any = None
+    style: NumberStyle | None = None
     writing: Writing = field(default_factory=Writing)
     odd: OddCells | None = None
 

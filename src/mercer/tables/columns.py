@@ -23,6 +23,7 @@ _YEAR = 365.2425
 _MINUTE = 0.5 / 1440  # moments that differ by less have no time of the day to tell
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TRUTH = ("False", "True")
+_TRUTH_NAMES = {"0": "False", "1": "True", "false": "False", "true": "True"}  # by the name in lower case
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def _encode_category(column: Column, cells: Cells, style: NumberStyle, out: Arra
     places |= dict.fromkeys(column.pooled, len(column.levels))
     written = cells.family == "text"
     if column.levels == _TRUTH:
-        levels = [_as_truth(level) for level in levels]
+        levels = [_TRUTH_NAMES.get(level.lower(), level) for level in levels]
     elif column.named and written:  # 3.0 is the level 3
         levels = [level_name(level, style) for level in levels]
     elif not column.named and not written:  # 3 is the level 3.0, if no other is
@@ -288,8 +289,3 @@ def _encode_texts(column: Column, parts: Parts, cells: Cells, out: Array) -> Str
     example = short(texts[int(codes[np.flatnonzero(unseen)[0]])]) if unseen.any() else ""
     nowhere = np.zeros(len(codes), dtype=bool)
     return Strangers(nowhere if column.missing else cells.missing, unseen, nowhere, example)
-
-
-def _as_truth(level: str) -> str:
-    named = {"0": "False", "1": "True", "false": "False", "true": "True"}
-    return named.get(level.lower(), level)

@@ -107,14 +107,11 @@ def _duration(text: str) -> float | None:
     if match is None or not (match[2] or match[3]):
         return None
     sign, days, hours, minutes, seconds = match.groups()
-    time = (int(hours or 0) + (int(minutes or 0) + _seconds(seconds) / 60) / 60) / 24
+    seconds = float((seconds or "0").replace(",", "."))
+    time = (int(hours or 0) + (int(minutes or 0) + seconds / 60) / 60) / 24
     if days:  # "-1 day, 18:00:00" is six hours before nothing: the sign is that of the days
         return time + (-int(days) if sign == "-" else int(days))
     return -time if sign == "-" else time
-
-
-def _seconds(text: str | None) -> float:
-    return float((text or "0").replace(",", "."))
 
 
 def find_format(cells: Cells, said: str | None = None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from mercer.tables.values import (
     is_word_for_missing,
     most_common_unit,
 )
+
+if TYPE_CHECKING:
+    from mercer.tables.columns import Column
 
 Kind: TypeAlias = Literal["number", "category", "date", "text", "constant", "identifier", "dropped"]
 
@@ -375,7 +378,7 @@ def _counts_rows(cells: Cells) -> bool:
     return bool((values == np.floor(values)).all() and (steps >= 1).all() and np.mean(steps == 1) >= 0.9)
 
 
-def odd_warning(column: Any, cells: Cells) -> MercerWarning | None:
+def odd_warning(column: Column, cells: Cells) -> MercerWarning | None:
     """The warning of a column that is mostly numbers or dates and was taken for something else; None for any other."""
     odd = cells.odd
     if odd is None:
@@ -391,7 +394,7 @@ def odd_warning(column: Any, cells: Cells) -> MercerWarning | None:
     return (MercerWarning if kept else LeftOutWarning)(message, hint=hint, column=column.name)
 
 
-def warn_of_left_out(column: Any, cells: Cells) -> None:
+def warn_of_left_out(column: Column, cells: Cells) -> None:
     """Warn of a column that is left out and may be what the target follows."""
     if column.why.startswith(ROW_NUMBERS):
         what, hint = "it counts the rows", "To keep it, use $as_number."

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data.rows import Array
 from mercer.data.tokens import count_codes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # Words, or runs of letters, that are counted.
 MOST_PARTS = 1000
@@ -63,12 +66,13 @@ class Parts:
     tfidf: bool = True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parts) and self._plain() == other._plain()
+        return isinstance(other, Parts) and self.content() == other.content()
 
     def __hash__(self) -> int:
-        return hash(self._plain())
+        return hash(self.content())
 
-    def _plain(self) -> tuple[object, ...]:
+    def content(self) -> tuple[object, ...]:
+        """All that makes two of them equal, arrays by their bytes."""
         return self.known, self.letters, self.bare, self.tfidf, self.weights.tobytes(), self.directions.tobytes()
 
     def points(self, texts: Sequence[str]) -> tuple[Array, Array]:
@@ -134,7 +138,7 @@ def learn_parts(texts: Sequence[str], rows: Array, *, letters: bool) -> Parts | 
     return Parts(known, letters, vectorizer.idf_.copy(), directions, bare)
 
 
-def _weighed_before(texts: Sequence[str], parts: Parts) -> Any:
+def _weighed_before(texts: Sequence[str], parts: Parts) -> csr_matrix:
     """log(1 + count) of every known part in every text, times its weight, each row of length 1: as in old models."""
     places = {part: place for place, part in enumerate(parts.known)}
     mine = [[places[part] for part in _parts_before(text, letters=parts.letters) if part in places] for text in texts]

@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.tiles import underflow_is_zero
 from mercer.runtime import run
 from mercer.runtime.progress import Progress
-from mercer.solvers.problem import Problem, take_rows
+from mercer.solvers.problem import Problem, take_rows, take_used
 from mercer.text import Shown, round_numbers
 from mercer.tuning.alphas import downhill, predict_new, start_alpha
 from mercer.tuning.criterion import OBJECTIVES, Criterion
@@ -73,7 +73,7 @@ class Tuned(Shown):
         """Whether the error on held-out rows increased by more than 5 %."""
         return self.held_out is not None and self.held_out > _OVERFITTED
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[object]]:
         """Every step of the search."""
         return {
             "step": list(range(len(self.path))),
@@ -282,7 +282,7 @@ def _problem(kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, intercept: b
     problem = Problem(targets.reshape(len(rows), -1), weights, bool(intercept)).subtract_mean()
     if len(problem.used_rows) < 3:
         raise InputError(f"tune needs at least 3 rows with positive weight; got {len(problem.used_rows)}.")
-    return (rows, problem) if not len(problem.unused_rows) else take_rows(rows, problem, problem.used_rows)
+    return take_used(rows, problem)
 
 
 def _shape(given: Any) -> str:
