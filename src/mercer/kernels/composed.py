@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _INPUTS = {"gram": "a kernel matrix", "objects": "objects such as texts", "vectors": "rows of numbers"}
 
 
-def _of_all_parts(name: str) -> Any:
+def _holds_for_all_parts(name: str) -> Any:
     """A property: whether this property holds for every part."""
     return property(lambda self: all(getattr(part, name) for part in self.parts()))
 
@@ -30,11 +30,11 @@ class Composed(Kernel):
 
     kind: ClassVar[Any] = property(lambda self: min({part.kind for part in self.parts()} - {"any"}, default="any"))
     positive_only: ClassVar[Any] = property(lambda self: any(part.positive_only for part in self.parts()))
-    trusted: ClassVar[Any] = _of_all_parts("trusted")
-    finite: ClassVar[Any] = _of_all_parts("finite")
-    fixed: ClassVar[Any] = _of_all_parts("fixed")
-    takes_objects: ClassVar[Any] = _of_all_parts("takes_objects")
-    takes_sparse: ClassVar[Any] = _of_all_parts("takes_sparse")
+    trusted: ClassVar[Any] = _holds_for_all_parts("trusted")
+    finite: ClassVar[Any] = _holds_for_all_parts("finite")
+    fixed: ClassVar[Any] = _holds_for_all_parts("fixed")
+    takes_objects: ClassVar[Any] = _holds_for_all_parts("takes_objects")
+    takes_sparse: ClassVar[Any] = _holds_for_all_parts("takes_sparse")
 
     def __post_init__(self) -> None:
         """Refuse members that take different kinds of rows."""

@@ -278,7 +278,7 @@ class Pair:
         if not weights:
             tile *= inverse
         if some:
-            tile += _of_flags(x[:, flags] > 0, z[:, flags] > 0, size[flags])
+            tile += _flag_distances(x[:, flags] > 0, z[:, flags] > 0, size[flags])
         return tile.astype(self.dtype) if single else tile
 
 
@@ -293,7 +293,7 @@ def _flags(x: Array, z: Array, inverse: Array) -> tuple[Array, Array]:
     return (found if found.sum() >= _FLAGS and size[found].sum() < _LARGEST_SUM else none), size
 
 
-def _of_flags(u: Array, v: Array, size: Array) -> Array:
+def _flag_distances(u: Array, v: Array, size: Array) -> Array:
     """Scaled Manhattan distances of flags by one product: |u - v| = u + v - 2 u v of zeros and ones."""
     tile = (u * (-2.0 * size)) @ v.T.astype(np.float64)
     tile += (u @ size)[:, None]

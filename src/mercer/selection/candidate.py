@@ -170,7 +170,7 @@ class Candidate:
         """Held-out predictions for one alpha."""
         if self.route == "primal" and alpha <= 0:  # the dual tells which directions are rounding
             return self._dual.at(alpha)
-        found = self._refit_all(alpha) if self.route == "refit" else self._left_out(alpha)
+        found = self._refit_all(alpha) if self.route == "refit" else self._closed_form(alpha)
         values = self.twins.equalize(found.values[:, : self.targets])
         if found.terms is not None:
             across = self.problem.labels and self.targets > 1
@@ -185,7 +185,7 @@ class Candidate:
 
     # -- closed forms ---------------------------------------------------------------------------------
 
-    def _left_out(self, alpha: float) -> HeldOut:
+    def _closed_form(self, alpha: float) -> HeldOut:
         if self.route == "primal":
             return self._read(Explicit(self.primal.at(alpha), self.problem, self.rounded), alpha)
         try:

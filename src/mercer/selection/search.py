@@ -370,34 +370,34 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if hasattr(part, "tocsr"):
             matrix = part.tocsr()
-            digest.update(_of([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
+            digest.update(_digest([matrix.shape, matrix.data, matrix.indices, matrix.indptr]).encode())
         else:
-            digest.update(_of(part).encode())
+            digest.update(_digest(part).encode())
         digest.update(b"|")
     return digest.hexdigest()
 
 
-def _of(value: Any) -> str:
+def _digest(value: Any) -> str:
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
-    return hashlib.sha256("\n".join(_parts(value)).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\n".join(_content(value)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _parts(value: Any) -> list[str]:
+def _content(value: Any) -> list[str]:
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return ["array", str(value.dtype), str(value.shape), content]
     if isinstance(value, np.ndarray):
-        return ["objects", str(value.shape), *map(_of, value.ravel())]
+        return ["objects", str(value.shape), *map(_digest, value.ravel())]
     if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(_of, value)]
+        return [type(value).__name__, *map(_digest, value)]
     if isinstance(value, set | frozenset):
-        return [type(value).__name__, *sorted(map(_of, value))]
+        return [type(value).__name__, *sorted(map(_digest, value))]
     if isinstance(value, dict | Kernel):
-        kind = "dict" if isinstance(value, dict) else _of(type(value))
-        return [kind, *(_of(part) for item in value.items() for part in item)]
+        kind = "dict" if isinstance(value, dict) else _digest(type(value))
+        return [kind, *(_digest(part) for item in value.items() for part in item)]
     if hasattr(value, "_score_func"):  # what scikit-learn's make_scorer makes
-        return ["scorer", *(_of(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
+        return ["scorer", *(_digest(vars(value)[name]) for name in sorted(vars(value)) if name != "_metadata_request")]
     return _import_name(value)
 
 

@@ -126,7 +126,7 @@ def interpret(
     array([1.5, nan, 2. ])
     """
     if cells.family != "text":
-        return _of_family(cells, kind)
+        return _interpret_typed(cells, kind)
     if kind in {"category", "text"} or (kind is None and (cells.declared or cells.style is not None)):
         words = kind == "category" and levels and any(_all_named(levels, style))
         return cells.without(is_word_for_missing) if words else cells
@@ -193,7 +193,7 @@ def _dates(cells: Cells, form: str, *, trained: bool) -> Cells:
     return cells.read("date", _all_read(cells, days, must_be), Writing(form))
 
 
-def _of_family(cells: Cells, kind: str | None) -> Cells:
+def _interpret_typed(cells: Cells, kind: str | None) -> Cells:
     """Cells that are no text, where they can be of the kind; whole numbers such as 20201231 are dates."""
     if kind in {None, "date"} and cells.family == "number" and _may_be_digits(cells.present):
         digits = text_cells(cells.name, map(number_text, cells.present))
